@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.execution.compilation import compile_ahead
-from engine.execution.cost.calibration import calibrate_card, calibrate_processor
-from engine.execution.cost.kept import device_key, keep_parameters
-from engine.execution.devices import Device
-from engine.execution.kinds import KINDS
-from engine.execution.threads import available_threads
-from engine.jobs.progress import Progress
-from engine.searches import SEARCHES
-from kernels.device import DeviceError
+from proteoscope.engine.execution.compilation import compile_ahead
+from proteoscope.engine.execution.cost.calibration import calibrate_card, calibrate_processor
+from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.kernels.device import DeviceError
 
 __all__ = ["calibrate"]
 

@@ -12,19 +12,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from engine.errors import InputError, ParameterError
-from engine.execution.kinds import register_kinds
-from engine.formats.registry import names_of
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.execution.kinds import register_kinds
+from proteoscope.engine.formats.registry import names_of
 
 if TYPE_CHECKING:
-    from engine.formats.letters import InputContent
-    from engine.formats.spectra_content import SpectraContent
-    from engine.jobs.progress import Progress
-    from engine.parameters import PresetAdvice, SearchParameters
-    from engine.project import Project
-    from engine.results.columns import Table
-    from engine.results.methods import Methods, RunFacts
-    from engine.summary import Summary
+    from proteoscope.engine.formats.letters import InputContent
+    from proteoscope.engine.formats.spectra_content import SpectraContent
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.parameters import PresetAdvice, SearchParameters
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.results.columns import Table
+    from proteoscope.engine.results.methods import Methods, RunFacts
+    from proteoscope.engine.summary import Summary
 
 __all__ = [
     "EXPECTING",
@@ -45,7 +45,7 @@ __all__ = [
 
 Model = TypeVar("Model", bound="SearchParameters")
 
-_SEARCHES = "engine.searches:SEARCHES"
+_SEARCHES = "proteoscope.engine.searches:SEARCHES"
 EXPECTING: dict[str, str] = {}
 """The module that tells what a request of each kind of search takes; entries add theirs."""
 
@@ -195,7 +195,7 @@ class Command(NamedTuple):
 
 
 class KeptKind(NamedTuple):
-    """A kind of indexes in the user's cache: its name for `engine.project.cache.index_store`, and what they are, in words."""
+    """A kind of indexes in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and what they are, in words."""
 
     name: str
     title: str
@@ -223,9 +223,10 @@ class SearchRequest:
         search that writes one, and its format.
     device : ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable
         GPUs and the processor together). threads : of the processor, all when None.
-    resume : the id of a run of the project that was stopped and is to go on; `engine.resumption.resumed_request` makes such a request.
-    workers : processes that compute in place of this one, as ``--workers`` takes them (`engine.execution.cluster.option`); none where it is
-        empty. certificates : the folder of those, where a scheduler is given by its address.
+    resume : the id of a run of the project that was stopped and is to go on; `proteoscope.engine.resumption.resumed_request` makes such a
+        request.
+    workers : processes that compute in place of this one, as ``--workers`` takes them (`proteoscope.engine.execution.cluster.option`); none
+        where it is empty. certificates : the folder of those, where a scheduler is given by its address.
     """
 
     inputs: Mapping[str, Sequence[str | Path]]
@@ -315,21 +316,22 @@ class Search:
     shortcuts : parameters with an option of their own on the command line. former_shortcuts : their names in earlier versions, whose
         options still work, each with today's.
     modules : what `run` imports, which a window loads while nobody waits for it.
-    kernels : ``module:NAME`` of each `engine.execution.compilation.Kernels` that it may use on the processor, in the order of their use.
-    tables : ``module:name`` of its result tables, a tuple of `engine.results.columns.Table`, the first in the hierarchy first.
+    kernels : ``module:NAME`` of each `proteoscope.engine.execution.compilation.Kernels` that it may use on the processor, in the order of
+        their use.
+    tables : ``module:name`` of its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
     stored : the same of the tables that its runs have besides.
     fitting : the module that says which preset suits what is given (``suited_preset``), and what does not fit (``misfit``); of a search
         whose inputs are sequences. Empty where the usual preset suits all.
     advising : ``module:function`` that says which preset suits files of spectra better than what is chosen
-        (`engine.parameters.PresetAdvice`), of the kind, what files are of (`engine.formats.spectra_content`), and the parameters.
-        Empty where none is told.
-    methods : ``module:function`` that tells how a run was done (`engine.results.methods.MethodsWriter`); empty where what all searches have
-        in common does.
+        (`proteoscope.engine.parameters.PresetAdvice`), of the kind, what files are of (`proteoscope.engine.formats.spectra_content`), and
+        the parameters. Empty where none is told.
+    methods : ``module:function`` that tells how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); empty where what all
+        searches have in common does.
     pages : ``module:function`` that writes pages about the results of a finished run into a folder (project, the run's id, folder,
         progress; the paths); empty where there are none but those of every search.
-    work : the kinds of work that it computes on devices, each by its name and ``module:class`` of its `engine.execution.work.Kind`; they
-        are known as soon as the entry is.
-    expecting : the module whose `expected` tells the work of a request before it is done, for `engine.estimates`.
+    work : the kinds of work that it computes on devices, each by its name and ``module:class`` of its
+        `proteoscope.engine.execution.work.Kind`; they are known as soon as the entry is.
+    expecting : the module whose `expected` tells the work of a request before it is done, for `proteoscope.engine.estimates`.
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
         identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
@@ -406,7 +408,7 @@ class Search:
         ------
         InputError, ParameterError : there is no such preset, or it holds what the search does not take.
         """
-        from engine.parameters import read_preset
+        from proteoscope.engine.parameters import read_preset
 
         if not preset:
             return self.model()

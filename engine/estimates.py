@@ -1,8 +1,8 @@
 """What a search will take, before it is run: seconds of its steps, what they go into, memory, and what bounds it.
 
 A search says in its module `expecting` what work it expects from its request, told by sizes and beginnings of files (`Expectation`). The
-seconds of that work on a device are the cost model's (`engine.execution.cost`); those of the host's steps are rates of one machine, until
-runs of this one correct them (`StepMemory`). Nothing is run, and nothing is read whole.
+seconds of that work on a device are the cost model's (`proteoscope.engine.execution.cost`); those of the host's steps are rates of one
+machine, until runs of this one correct them (`StepMemory`). Nothing is run, and nothing is read whole.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.entry import EXPECTING, Input, Search, SearchRequest
-from engine.errors import InputError, ParameterError, ProteoscopeError
-from engine.execution.cluster.option import parse_workers
-from engine.execution.cost.kept import known_parameters
-from engine.execution.cost.parameters import DeviceParameters, WorkSize
-from engine.execution.cost.prediction import Bound, Prediction, bound_of, predicted_work
-from engine.execution.cost.reference import reference_parameters
-from engine.execution.cost.remembered import StepMemory
-from engine.execution.devices import Device, chosen_device, gpus, processor
-from engine.execution.threads import available_threads
-from engine.execution.work import CardShape
-from engine.files import is_there
-from engine.formats.recognition import recognise_as
-from engine.formats.sources import ByteSource
+from proteoscope.engine.entry import EXPECTING, Input, Search, SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
+from proteoscope.engine.execution.cluster.option import parse_workers
+from proteoscope.engine.execution.cost.kept import known_parameters
+from proteoscope.engine.execution.cost.parameters import DeviceParameters, WorkSize
+from proteoscope.engine.execution.cost.prediction import Bound, Prediction, bound_of, predicted_work
+from proteoscope.engine.execution.cost.reference import reference_parameters
+from proteoscope.engine.execution.cost.remembered import StepMemory
+from proteoscope.engine.execution.devices import Device, chosen_device, gpus, processor
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.files import is_there
+from proteoscope.engine.formats.recognition import recognise_as
+from proteoscope.engine.formats.sources import ByteSource
 
 __all__ = [
     "STEPS",

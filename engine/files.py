@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.errors import StorageError
+from proteoscope.engine.errors import StorageError
 
 __all__ = [
     "atomic_file",

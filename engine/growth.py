@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.estimates import Expectation, predicted_run
-from engine.execution.cost.kept import known_parameters
-from engine.execution.cost.prediction import predicted_work
-from engine.execution.cost.reference import reference_parameters
-from engine.execution.devices import Device, gpus, processor
-from engine.formats.sizes import InputSize
-from engine.identification import expecting as identification
-from engine.identification.parameters import IdentificationParameters
-from engine.parameters import read_preset
-from engine.sequence_search import expecting as sequence_search
+from proteoscope.engine.estimates import Expectation, predicted_run
+from proteoscope.engine.execution.cost.kept import known_parameters
+from proteoscope.engine.execution.cost.prediction import predicted_work
+from proteoscope.engine.execution.cost.reference import reference_parameters
+from proteoscope.engine.execution.devices import Device, gpus, processor
+from proteoscope.engine.formats.sizes import InputSize
+from proteoscope.engine.identification import expecting as identification
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.sequence_search import expecting as sequence_search
 
 __all__ = ["GPUS", "Projection", "projections"]
 

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
-import resources
-from engine.errors import InputError, ParameterError, shortened
+from proteoscope import resources
+from proteoscope.engine.errors import InputError, ParameterError, shortened
 
 ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 

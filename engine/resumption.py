@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.entry import Search, SearchRequest
-from engine.errors import InputError, ParameterError
-from engine.project import Project, RunInput
-from engine.version import VERSION
+from proteoscope.engine.entry import Search, SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.project import Project, RunInput
+from proteoscope.engine.version import VERSION
 
 __all__ = ["SEALED_ELSEWHERE", "StoppedRun", "check_same", "record_of", "stopped_run"]
 

@@ -11,31 +11,31 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from engine.entry import SearchRequest
-from engine.errors import InputError, ParameterError, StorageError
-from engine.estimates import STEPS, remember_run, run_prediction, worthwhile
-from engine.execution.cards import open_cards
-from engine.execution.clock import StageClock
-from engine.execution.cluster.option import parse_workers
-from engine.execution.compilation import Kernels
-from engine.execution.device_lookup import DeviceLookup
-from engine.execution.devices import Device, gpus, processor
-from engine.execution.elsewhere import Elsewhere
-from engine.execution.kept import KeptPartitions
-from engine.execution.resources import Resources
-from engine.execution.threads import available_threads
-from engine.files import is_there, nearest_folder
-from engine.formats.vendor import vendor_format
-from engine.jobs.background import Background
-from engine.jobs.progress import Cancelled, Progress, RecordingProgress
-from engine.project import Project, RunInput
-from engine.project.digests import file_digest
-from engine.project.kept_file import KeptFile
-from engine.project.outputs import check_distinct, check_outputs
-from engine.project.paths import check_folder_name
-from engine.project.run import Run
-from engine.resumption import check_same, record_of
-from engine.version import VERSION
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.estimates import STEPS, remember_run, run_prediction, worthwhile
+from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.clock import StageClock
+from proteoscope.engine.execution.cluster.option import parse_workers
+from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.execution.device_lookup import DeviceLookup
+from proteoscope.engine.execution.devices import Device, gpus, processor
+from proteoscope.engine.execution.elsewhere import Elsewhere
+from proteoscope.engine.execution.kept import KeptPartitions
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.files import is_there, nearest_folder
+from proteoscope.engine.formats.vendor import vendor_format
+from proteoscope.engine.jobs.background import Background
+from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from proteoscope.engine.project import Project, RunInput
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.project.kept_file import KeptFile
+from proteoscope.engine.project.outputs import check_distinct, check_outputs
+from proteoscope.engine.project.paths import check_folder_name
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.resumption import check_same, record_of
+from proteoscope.engine.version import VERSION
 
 __all__ = ["RunSpec", "SearchRun", "search_run"]
 
@@ -118,7 +118,7 @@ class SearchRun(Generic[Read]):
     Attributes
     ----------
     spec : what it is to do. inputs : the files that it reads, with digests. read : waits for what is read from them, and gives it.
-    begin : begins what goes on behind the next steps (see `engine.jobs.background.Background`).
+    begin : begins what goes on behind the next steps (see `proteoscope.engine.jobs.background.Background`).
     look : for the device. threads : of the processor. progress, clock : told, and measuring, all the while.
     began : seconds of `time.perf_counter`. was_compiled : whether nothing had to be compiled for the processor. seconds : of the whole run,
         once it is recorded. device : what computed, which the search says when it knows.
@@ -185,7 +185,7 @@ class SearchRun(Generic[Read]):
 
     @property
     def summary_fields(self) -> dict[str, Any]:
-        """What every `engine.summary.Summary` tells, by its names."""
+        """What every `proteoscope.engine.summary.Summary` tells, by its names."""
         return {
             "run_id": None if self.run is None else self.run.id,
             "folder": None if self.project is None else self.project.folder,
@@ -270,7 +270,7 @@ def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> 
 
         def workers() -> Elsewhere:
             if not found:
-                from engine.execution.cluster.starting import open_cluster
+                from proteoscope.engine.execution.cluster.starting import open_cluster
 
                 certificates = None if request.certificates is None else Path(request.certificates)
                 opening = open_cluster(

@@ -9,20 +9,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.clustering.entry import CLUSTERING, EXPLANATION
-from engine.entry import Search, SearchRequest
-from engine.errors import ParameterError
-from engine.evidence.entry import EVIDENCE
-from engine.identification.entry import IDENTIFICATION
-from engine.imported.entry import IMPORT
-from engine.jobs.progress import Progress
-from engine.library_search.entry import LIBRARY_SEARCH
-from engine.modified_search.entry import MODIFIED_SEARCH
-from engine.quantification.entry import QUANTIFICATION
-from engine.read_alignment.entry import READ_ALIGNMENT
-from engine.sequence_search.entry import SEQUENCE_SEARCH
-from engine.structure_search.entry import STRUCTURE_SEARCH
-from engine.summary import Summary
+from proteoscope.engine.clustering.entry import CLUSTERING, EXPLANATION
+from proteoscope.engine.entry import Search, SearchRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.identification.entry import IDENTIFICATION
+from proteoscope.engine.imported.entry import IMPORT
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
+from proteoscope.engine.modified_search.entry import MODIFIED_SEARCH
+from proteoscope.engine.quantification.entry import QUANTIFICATION
+from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
+from proteoscope.engine.sequence_search.entry import SEQUENCE_SEARCH
+from proteoscope.engine.structure_search.entry import STRUCTURE_SEARCH
+from proteoscope.engine.summary import Summary
 
 __all__ = ["SEARCHES", "resume_run", "run_search", "search_of_kind"]
 
@@ -58,7 +58,7 @@ def run_search(
     project : the folder that the run is recorded in, made where it is missing. out : a file for the results, of searches that write one;
         its ending says the format.
     preset : its name or file; the defaults where it is empty. parameters : what differs from it, by name.
-    options, device, threads : see `engine.entry.SearchRequest`. progress : to hear of it, and to stop it.
+    options, device, threads : see `proteoscope.engine.entry.SearchRequest`. progress : to hear of it, and to stop it.
 
     Raises
     ------
@@ -86,8 +86,8 @@ def resume_run(
     ------
     ProteoscopeError : it cannot go on, and why; or something is wrong with the files or the disk.
     """
-    from engine.project import Project
-    from engine.resumption import stopped_run
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.resumption import stopped_run
 
     stopped = stopped_run(Project.open(project), run)
     search = search_of_kind(stopped.kind)

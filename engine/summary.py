@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.results.counts import Count
+from proteoscope.engine.results.counts import Count
 
 __all__ = ["Summary"]
 
@@ -19,7 +19,7 @@ class Summary:
     ----------
     run_id, folder : of the run in the project, and of the project; None where there is none.
     seconds : of the whole run. device : what computed. messages : what the user should know.
-    stages : seconds and peak memory of the five steps, as `engine.execution.clock.StageClock` measures them.
+    stages : seconds and peak memory of the five steps, as `proteoscope.engine.execution.clock.StageClock` measures them.
     """
 
     run_id: str | None

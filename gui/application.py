@@ -13,13 +13,13 @@ from types import TracebackType
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
-from engine.version import VERSION
-from gui.icons import icon
-from gui.preparation import Preparation
-from gui.settings import SettingsFile, default_settings_path
-from gui.termination import Termination
-from gui.theme import Theme, scale_letters
-from gui.window import MainWindow
+from proteoscope.engine.version import VERSION
+from proteoscope.gui.icons import icon
+from proteoscope.gui.preparation import Preparation
+from proteoscope.gui.settings import SettingsFile, default_settings_path
+from proteoscope.gui.termination import Termination
+from proteoscope.gui.theme import Theme, scale_letters
+from proteoscope.gui.window import MainWindow
 
 __all__ = ["run_window"]
 

@@ -6,7 +6,7 @@ import threading
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from engine.jobs import Job, JobEvent, ProgressEvent
+from proteoscope.engine.jobs import Job, JobEvent, ProgressEvent
 
 __all__ = ["JobBridge"]
 

@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QPushButton, QStyle, QStyleOptionButton, QToolButton
 
-from gui.icons import set_icon
-from gui.theme import colours
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.theme import colours
 
 __all__ = ["PrimaryButton", "tool_button"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale
 
-from engine.results.counts import Certainty
+from proteoscope.engine.results.counts import Certainty
 
 __all__ = ["certainty_text", "share_text"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
-from engine.jobs import JobQueue
-from gui.dialogs import CloseQuestion
+from proteoscope.engine.jobs import JobQueue
+from proteoscope.gui.dialogs import CloseQuestion
 
 __all__ = ["Closing"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QStackedWidget
 
-from engine.project import Project, RunRecord
-from gui.settings import SettingsFile
+from proteoscope.engine.project import Project, RunRecord
+from proteoscope.gui.settings import SettingsFile
 
 if TYPE_CHECKING:
-    from gui.results.comparison_view import ComparisonView
+    from proteoscope.gui.results.comparison_view import ComparisonView
 
 __all__ = ["Comparisons"]
 
@@ -40,7 +40,7 @@ class Comparisons(QObject):
 
     def begin(self, project: Project, runs: Sequence[RunRecord]) -> ComparisonView:
         """The view of runs of a project, in place of the one before."""
-        from gui.results.comparison_view import ComparisonView
+        from proteoscope.gui.results.comparison_view import ComparisonView
 
         self.close()
         self.view = view = ComparisonView(project, [run.id for run in runs])

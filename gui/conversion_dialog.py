@@ -8,20 +8,20 @@ from typing import Any
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
 
-from engine.entry import Input
-from engine.errors import ParameterError, ProteoscopeError
-from engine.formats.writing import written_formats
-from engine.matches.conversion import ConversionRequest, IdentifiedIn, check_conversion
-from engine.spectra.selection import SpectrumSelection, charges_of, number_range
-from gui.bridge import JobBridge
-from gui.forms.field import Outlined
-from gui.forms.file_list import FileList
-from gui.forms.file_survey import FileSurvey
-from gui.forms.path_line import OutputLine, ProjectLine
-from gui.forms.sections import Section
-from gui.job_dialog import JobDialog
-from gui.labels import toned_label
-from gui.tasks import ConversionTask
+from proteoscope.engine.entry import Input
+from proteoscope.engine.errors import ParameterError, ProteoscopeError
+from proteoscope.engine.formats.writing import written_formats
+from proteoscope.engine.matches.conversion import ConversionRequest, IdentifiedIn, check_conversion
+from proteoscope.engine.spectra.selection import SpectrumSelection, charges_of, number_range
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.forms.file_list import FileList
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.path_line import OutputLine, ProjectLine
+from proteoscope.gui.forms.sections import Section
+from proteoscope.gui.job_dialog import JobDialog
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.tasks import ConversionTask
 
 __all__ = ["ConversionDialog"]
 

@@ -11,20 +11,20 @@ from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QPersisten
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabel, QTableView, QWidget
 
-from engine.entry import Input
-from gui.bridge import JobBridge
-from gui.forms.field import Outlined
-from gui.forms.file_list import FileList
-from gui.forms.file_survey import FileSurvey
-from gui.forms.numbers import NumberBox
-from gui.forms.path_line import FolderLine
-from gui.forms.sections import Section
-from gui.job_dialog import JobDialog
-from gui.labels import toned_label
-from gui.tasks import DatabaseTask
+from proteoscope.engine.entry import Input
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.forms.file_list import FileList
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.numbers import NumberBox
+from proteoscope.gui.forms.path_line import FolderLine
+from proteoscope.gui.forms.sections import Section
+from proteoscope.gui.job_dialog import JobDialog
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.tasks import DatabaseTask
 
 if TYPE_CHECKING:
-    from engine.structures.database import StructureDatabase
+    from proteoscope.engine.structures.database import StructureDatabase
 
 __all__ = ["DatabaseDialog", "LeftOut"]
 

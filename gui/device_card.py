@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
 
-from engine.execution.device_use import DeviceUse
-from engine.execution.devices import Device
-from engine.jobs import Job
-from engine.views.devices import DeviceAccount
-from gui.devices import device_title, memory_text, state_text
-from gui.forms.sections import Section
-from gui.icons import set_icon
-from gui.labels import toned_label
+from proteoscope.engine.execution.device_use import DeviceUse
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.jobs import Job
+from proteoscope.engine.views.devices import DeviceAccount
+from proteoscope.gui.devices import device_title, memory_text, state_text
+from proteoscope.gui.forms.sections import Section
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["DeviceCard"]
 

@@ -11,18 +11,18 @@ from PySide6.QtCore import QLocale, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from engine.execution.device_use import DeviceUse, UseMeter
-from engine.execution.devices import Device
-from engine.jobs import Job
-from engine.version import VERSION
-from engine.views.devices import DeviceAccount, device_accounts, devices_of_choice
-from gui.bridge import JobBridge
-from gui.device_card import DeviceCard
-from gui.devices import DeviceSurvey, device_text, device_title
-from gui.icons import set_icon
-from gui.labels import heading, toned_label
-from gui.tables.worker import TableWorker
-from gui.tasks import CalibrationTask, SearchTask
+from proteoscope.engine.execution.device_use import DeviceUse, UseMeter
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.jobs import Job
+from proteoscope.engine.version import VERSION
+from proteoscope.engine.views.devices import DeviceAccount, device_accounts, devices_of_choice
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.device_card import DeviceCard
+from proteoscope.gui.devices import DeviceSurvey, device_text, device_title
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import heading, toned_label
+from proteoscope.gui.tables.worker import TableWorker
+from proteoscope.gui.tasks import CalibrationTask, SearchTask
 
 __all__ = ["DeviceButton", "DevicePage"]
 

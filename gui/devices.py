@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale, QObject, Signal
 
-from engine.execution.devices import Device, devices, gpus, processor
-from gui.tables.worker import TableWorker
+from proteoscope.engine.execution.devices import Device, devices, gpus, processor
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["DeviceSurvey", "device_text", "device_title", "memory_text", "state_text"]
 

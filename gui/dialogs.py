@@ -10,9 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
 
-from engine.version import VERSION
-from gui.icons import pixmap, set_icon, without_icons
-from gui.theme import colours
+from proteoscope.engine.version import VERSION
+from proteoscope.gui.icons import pixmap, set_icon, without_icons
+from proteoscope.gui.theme import colours
 
 __all__ = ["CloseQuestion", "CrashDialog", "LostProjectQuestion", "about", "report_text"]
 

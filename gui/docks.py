@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QWidget
 
-from gui.buttons import tool_button
-from gui.labels import toned_label
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["add_dock"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from engine.entry import FileSort
-from gui.forms.file_survey import FileSurvey, Survey
-from gui.message_bar import MessageBar
-from gui.searches import SearchPages
+from proteoscope.engine.entry import FileSort
+from proteoscope.gui.forms.file_survey import FileSurvey, Survey
+from proteoscope.gui.message_bar import MessageBar
+from proteoscope.gui.searches import SearchPages
 
 __all__ = ["Drops"]
 

@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QP
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
-import resources
+from proteoscope import resources
 
 __all__ = ["ICON_COLOUR", "icon", "pixmap", "refresh_icons", "set_icon", "without_icons"]
 

@@ -10,13 +10,13 @@ from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from engine.jobs import Job, ProgressEvent
-from gui.bridge import JobBridge
-from gui.buttons import PrimaryButton
-from gui.forms.file_list import FileList
-from gui.forms.file_survey import FileSurvey
-from gui.icons import set_icon
-from gui.room import PageScroll, fit_dialog
+from proteoscope.engine.jobs import Job, ProgressEvent
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.buttons import PrimaryButton
+from proteoscope.gui.forms.file_list import FileList
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.room import PageScroll, fit_dialog
 
 __all__ = ["JobDialog"]
 

@@ -9,13 +9,13 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from engine.jobs import Job, ProgressEvent
-from gui.bridge import JobBridge
-from gui.buttons import tool_button
-from gui.icons import pixmap
-from gui.labels import tip_text, toned_label
-from gui.surfaces import Card
-from gui.theme import colours
+from proteoscope.engine.jobs import Job, ProgressEvent
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.icons import pixmap
+from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.surfaces import Card
+from proteoscope.gui.theme import colours
 
 __all__ = ["JobDock", "duration_text"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.jobs import Job
-from gui.forms.prefill import FormPrefill
-from gui.tasks import SearchTask, WritingTask
-from gui.window_frame import WindowFrame
+from proteoscope.engine.jobs import Job
+from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.tasks import SearchTask, WritingTask
+from proteoscope.gui.window_frame import WindowFrame
 
 __all__ = ["JobNews"]
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QPalette
 from PySide6.QtWidgets import QLabel, QToolTip, QWidget
 
-from gui.theme import colours
+from proteoscope.gui.theme import colours
 
 __all__ = ["answer_tooltip", "heading", "tip_text", "toned_label"]
 

@@ -20,10 +20,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_project = len(arguments) == 1 and (Path(arguments[0]) / "project.sqlite").is_file()
     if arguments and not is_project and arguments[0] != "open":
-        from engine.command_line.main import main as command_line
+        from proteoscope.engine.command_line.main import main as command_line
 
         return command_line(None if argv is None else arguments)
-    from engine.execution.libraries import bound_kept_memory, lighten_libraries
+    from proteoscope.engine.execution.libraries import bound_kept_memory, lighten_libraries
 
     lighten_libraries()
     bound_kept_memory()
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if reason:
         print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)
         return 2
-    from gui.application import run_window
+    from proteoscope.gui.application import run_window
 
     return run_window([Path(one) for one in (arguments if is_project else arguments[1:])])
 

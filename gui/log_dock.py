@@ -9,12 +9,13 @@ from PySide6.QtCore import QObject, QTime, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
-from gui.icons import set_icon
-from gui.theme import colours
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.theme import colours
 
 __all__ = ["LogDock"]
 
 _MAXIMUM_LINES = 5000
+_PROGRAM = __name__.partition(".")[0]  # whose modules log under their own names
 _TONES = {"info": "text", "warning": "attention", "error": "wrong"}
 
 
@@ -48,8 +49,7 @@ class LogDock(QWidget):
         page.addLayout(buttons)
         self._handler = _Handler()
         self._handler.relay.noted.connect(self.add)
-        for name in ("engine", "gui", "kernels"):
-            logging.getLogger(name).addHandler(self._handler)
+        logging.getLogger(_PROGRAM).addHandler(self._handler)
 
     def add(self, text: str, level: str = "info") -> None:
         """Add a line. `level`: ``info``, ``warning`` or ``error``."""
@@ -75,8 +75,7 @@ class LogDock(QWidget):
 
     def detach(self) -> None:
         """Hear no more from the program: the window is going."""
-        for name in ("engine", "gui", "kernels"):
-            logging.getLogger(name).removeHandler(self._handler)
+        logging.getLogger(_PROGRAM).removeHandler(self._handler)
 
     def _write(self, line: tuple[str, str, str]) -> None:
         moment, text, level = line

@@ -12,11 +12,11 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar, QToolButton
 
-from engine.entry import Search
-from gui.dialogs import about
-from gui.icons import set_icon
-from gui.settings import LETTER_SIZES
-from gui.theme import ThemeChoice
+from proteoscope.engine.entry import Search
+from proteoscope.gui.dialogs import about
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.settings import LETTER_SIZES
+from proteoscope.gui.theme import ThemeChoice
 
 __all__ = ["DialogActions", "MenuActions", "Menus"]
 

@@ -9,9 +9,9 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
-from gui.buttons import tool_button
-from gui.icons import pixmap
-from gui.theme import colours
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.icons import pixmap
+from proteoscope.gui.theme import colours
 
 __all__ = ["MessageBar"]
 

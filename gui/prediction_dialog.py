@@ -7,19 +7,19 @@ from typing import Any
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
-from engine.entry import Input
-from engine.formats.libraries.writing import library_suffixes
-from engine.formats.registry import names_of
-from engine.library_search.prediction_parameters import PredictionParameters
-from gui.bridge import JobBridge
-from gui.forms.file_list import FileList
-from gui.forms.file_survey import FileSurvey
-from gui.forms.parameter_form import ParameterForm
-from gui.forms.path_line import OutputLine
-from gui.forms.sections import Section
-from gui.job_dialog import JobDialog
-from gui.labels import toned_label
-from gui.tasks import PredictionTask
+from proteoscope.engine.entry import Input
+from proteoscope.engine.formats.libraries.writing import library_suffixes
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.forms.file_list import FileList
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.parameter_form import ParameterForm
+from proteoscope.gui.forms.path_line import OutputLine
+from proteoscope.gui.forms.sections import Section
+from proteoscope.gui.job_dialog import JobDialog
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.tasks import PredictionTask
 
 __all__ = ["PredictionDialog"]
 

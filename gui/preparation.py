@@ -8,14 +8,14 @@ from importlib import import_module
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from gui.searches import SearchPages
+from proteoscope.gui.searches import SearchPages
 
 __all__ = ["Preparation"]
 
 _INTERVAL_MS = 40
-_FIRST = ("engine.views.run_account", "engine.views.run_comparison")
+_FIRST = ("proteoscope.engine.views.run_account", "proteoscope.engine.views.run_comparison")
 """Modules that the first project needs that is opened."""
-_ALSO = ("gui.results.run_page", "gui.results.comparison_view")
+_ALSO = ("proteoscope.gui.results.run_page", "proteoscope.gui.results.comparison_view")
 """Those of pages that are made when they are asked for."""
 
 

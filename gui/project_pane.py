@@ -32,13 +32,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.errors import ProteoscopeError
-from engine.project import Project, RunRecord, is_project
-from engine.resumption import SEALED_ELSEWHERE
-from engine.searches import search_of_kind
-from gui.icons import pixmap
-from gui.labels import heading, tip_text, toned_label
-from gui.theme import colours
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.project import Project, RunRecord, is_project
+from proteoscope.engine.resumption import SEALED_ELSEWHERE
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.icons import pixmap
+from proteoscope.gui.labels import heading, tip_text, toned_label
+from proteoscope.gui.theme import colours
 
 __all__ = ["CANNOT_BE_RESUMED_HERE", "CAN_BE_RESUMED", "ProjectPane", "run_text"]
 
@@ -234,7 +234,7 @@ class ProjectPane(QWidget):
         if key not in self._titles:
             if self.project is None:
                 return record.id
-            from engine.views.run_account import run_title
+            from proteoscope.engine.views.run_account import run_title
 
             try:
                 search = search_of_kind(record.kind)
@@ -275,7 +275,7 @@ class ProjectPane(QWidget):
         if len(records) < 2 or self.project is None:
             return "Select two runs or more, with Ctrl or Shift"
         # What compares is loaded when there is something to compare.
-        from engine.views.run_comparison import MAXIMUM_RUNS, has_matches
+        from proteoscope.engine.views.run_comparison import MAXIMUM_RUNS, has_matches
 
         if len(records) > MAXIMUM_RUNS:
             return f"Up to {MAXIMUM_RUNS} runs can be compared"

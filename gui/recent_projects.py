@@ -8,10 +8,10 @@ from typing import Protocol
 
 from PySide6.QtCore import QDateTime, QLocale, Qt
 
-from engine.entry import Search
-from engine.project import RunRecord
-from gui.forms.file_survey import FileSurvey
-from gui.settings import RecentProject, SettingsFile
+from proteoscope.engine.entry import Search
+from proteoscope.engine.project import RunRecord
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.settings import RecentProject, SettingsFile
 
 __all__ = ["RecentProjects"]
 

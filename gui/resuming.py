@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.project import Project
-from engine.resumption import stopped_run
-from engine.searches import search_of_kind
-from gui.tasks import SearchTask
+from proteoscope.engine.project import Project
+from proteoscope.engine.resumption import stopped_run
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.tasks import SearchTask
 
 __all__ = ["resume_task"]
 

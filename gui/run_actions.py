@@ -10,21 +10,21 @@ from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
-from engine.errors import ParameterError, ProteoscopeError
-from engine.project import Project, RunNote, RunRecord
-from gui.forms.prefill import FormPrefill
-from gui.project_pane import CANNOT_BE_RESUMED_HERE, run_text
-from gui.resuming import resume_task
-from gui.tables.worker import TableWorker
-from gui.tasks import ReportTask
+from proteoscope.engine.errors import ParameterError, ProteoscopeError
+from proteoscope.engine.project import Project, RunNote, RunRecord
+from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.project_pane import CANNOT_BE_RESUMED_HERE, run_text
+from proteoscope.gui.resuming import resume_task
+from proteoscope.gui.tables.worker import TableWorker
+from proteoscope.gui.tasks import ReportTask
 
 if TYPE_CHECKING:
-    from engine.views.run_account import RunAccount
-    from gui.message_bar import MessageBar
-    from gui.project_pane import ProjectPane
-    from gui.results.run_page import RunPage
-    from gui.searches import SearchPages
-    from gui.task_queue import TaskQueue
+    from proteoscope.engine.views.run_account import RunAccount
+    from proteoscope.gui.message_bar import MessageBar
+    from proteoscope.gui.project_pane import ProjectPane
+    from proteoscope.gui.results.run_page import RunPage
+    from proteoscope.gui.searches import SearchPages
+    from proteoscope.gui.task_queue import TaskQueue
 
 __all__ = ["RunActions"]
 
@@ -67,7 +67,7 @@ class RunActions(QObject):
     def page(self) -> RunPage:
         """The page of a run; made now, where it was not."""
         if self.made_page is None:
-            from gui.results.run_page import RunPage
+            from proteoscope.gui.results.run_page import RunPage
 
             page = self.made_page = RunPage()
             page.noted.connect(self._note)
@@ -97,8 +97,8 @@ class RunActions(QObject):
 
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
         """What a run was, and with which others it can be compared; called in a thread."""
-        from engine.views.run_account import run_account
-        from engine.views.run_comparison import has_matches
+        from proteoscope.engine.views.run_account import run_account
+        from proteoscope.engine.views.run_comparison import has_matches
 
         pages = self._searches.get(run.kind)
         names = [one.name for one in project.results(run.id)]

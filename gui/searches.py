@@ -10,42 +10,46 @@ from typing import TYPE_CHECKING, Any, Literal
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from engine import searches as registry
-from engine.entry import Search
-from engine.errors import ProteoscopeError
-from engine.parameters import read_preset
-from gui.devices import DeviceSurvey
-from gui.forms.file_survey import FileSurvey
+from proteoscope.engine import searches as registry
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.parameters import read_preset
+from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.forms.file_survey import FileSurvey
 
 if TYPE_CHECKING:
-    from gui.forms.field import Field
-    from gui.forms.parameter_form import ParameterForm
-    from gui.forms.search_form import SearchForm
-    from gui.results.run_view import RunView
+    from proteoscope.gui.forms.field import Field
+    from proteoscope.gui.forms.parameter_form import ParameterForm
+    from proteoscope.gui.forms.search_form import SearchForm
+    from proteoscope.gui.results.run_view import RunView
 
 __all__ = ["SearchPages", "search_pages"]
 
 _OWN_VIEWS = {
-    "identify": "gui.results.identification_view.IdentificationView",
-    "align": "gui.results.hits_view.HitsView",
-    "structures": "gui.results.structure_view.StructureView",
-    "cluster": "gui.results.cluster_view.ClusterView",
-    "explain": "gui.results.explanation_view.ExplanationView",
-    "reads": "gui.results.reads_view.ReadsView",
-    "modified": "gui.results.modified_view.ModifiedView",
-    "import": "gui.results.identification_view.IdentificationView",
-    "evidence": "gui.results.evidence_view.EvidenceView",
-    "library": "gui.results.library_view.LibraryView",
-    "quantify": "gui.results.quantity_view.QuantityView",
+    "identify": "proteoscope.gui.results.identification_view.IdentificationView",
+    "align": "proteoscope.gui.results.hits_view.HitsView",
+    "structures": "proteoscope.gui.results.structure_view.StructureView",
+    "cluster": "proteoscope.gui.results.cluster_view.ClusterView",
+    "explain": "proteoscope.gui.results.explanation_view.ExplanationView",
+    "reads": "proteoscope.gui.results.reads_view.ReadsView",
+    "modified": "proteoscope.gui.results.modified_view.ModifiedView",
+    "import": "proteoscope.gui.results.identification_view.IdentificationView",
+    "evidence": "proteoscope.gui.results.evidence_view.EvidenceView",
+    "library": "proteoscope.gui.results.library_view.LibraryView",
+    "quantify": "proteoscope.gui.results.quantity_view.QuantityView",
 }
 """Views of results, by kind, where the standard one does not do; imported when they are first asked for, since plots take longer to import
 than the window to come up. Here alone the window asks which search it is."""
-_STANDARD_VIEW = "gui.results.standard_view.StandardView"
+_STANDARD_VIEW = "proteoscope.gui.results.standard_view.StandardView"
 
-_DRAWING = ("gui.structure.structure_panel", "gui.structure.opengl_renderer", "gui.structure.drawn_renderer")
+_DRAWING = (
+    "proteoscope.gui.structure.structure_panel",
+    "proteoscope.gui.structure.opengl_renderer",
+    "proteoscope.gui.structure.drawn_renderer",
+)
 _PARTS = {"structures": _DRAWING, "evidence": _DRAWING}
 """Modules of the parts that a view makes later, when they are asked for."""
-_SPECTRA = {"spectrum": "gui.spectrum.spectrum_view.SpectrumView", "mirror": "gui.spectrum.mirror_view.MirrorView"}
+_SPECTRA = {"spectrum": "proteoscope.gui.spectrum.spectrum_view.SpectrumView", "mirror": "proteoscope.gui.spectrum.mirror_view.MirrorView"}
 _MADE_BEFORE = {"identify": _SPECTRA, "import": _SPECTRA, "modified": _SPECTRA}
 """Parts that take as long to make as all others of their view together, by the names of its arguments that take them."""
 
@@ -134,15 +138,15 @@ class SearchPages(QObject):
 
     def modules(self) -> Iterator[str]:
         """The modules that the pages are made of, which may be imported before in any thread."""
-        yield "gui.forms.search_form"
+        yield "proteoscope.gui.forms.search_form"
         yield _OWN_VIEWS.get(self.kind, _STANDARD_VIEW).rpartition(".")[0]
         yield from _PARTS.get(self.kind, ())
 
     def _make_form(self) -> Iterator[None]:
         """Make the form in pieces of some milliseconds, each after a step of the iterator."""
-        from gui.forms.field import Field
-        from gui.forms.parameter_form import ParameterForm
-        from gui.forms.search_form import SearchForm
+        from proteoscope.gui.forms.field import Field
+        from proteoscope.gui.forms.parameter_form import ParameterForm
+        from proteoscope.gui.forms.search_form import SearchForm
 
         for description in self.search.model.describe():
             if description.name not in self._fields:

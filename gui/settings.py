@@ -12,8 +12,8 @@ from typing import Any, Literal
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engine.errors import StorageError
-from engine.files import atomic_file
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import atomic_file
 
 __all__ = [
     "LETTER_SIZES",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtGui import QColor
 
-from engine.views.drawings import SERIES_COLOURS
+from proteoscope.engine.views.drawings import SERIES_COLOURS
 
 __all__ = ["series_colour", "shade_colour"]
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QDialog, QWidget
 
-from gui.forms.file_survey import FileSurvey
-from gui.searches import SearchPages
-from gui.task_queue import TaskQueue
-from gui.tasks import WritingTask
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.searches import SearchPages
+from proteoscope.gui.task_queue import TaskQueue
+from proteoscope.gui.tasks import WritingTask
 
 if TYPE_CHECKING:
-    from gui.conversion_dialog import ConversionDialog
-    from gui.database_dialog import DatabaseDialog
-    from gui.prediction_dialog import PredictionDialog
+    from proteoscope.gui.conversion_dialog import ConversionDialog
+    from proteoscope.gui.database_dialog import DatabaseDialog
+    from proteoscope.gui.prediction_dialog import PredictionDialog
 
 __all__ = ["SideDialogs"]
 
@@ -64,7 +64,7 @@ class SideDialogs(QObject):
 
     def ask_for_database(self, search: SearchPages, name: str) -> None:
         """Open it for an input of a search."""
-        from gui.database_dialog import DatabaseDialog
+        from proteoscope.gui.database_dialog import DatabaseDialog
 
         def made() -> DatabaseDialog:
             dialog = DatabaseDialog(self._survey, self._tasks.bridge, self._window)
@@ -77,7 +77,7 @@ class SideDialogs(QObject):
 
     def convert_spectra(self) -> None:
         """Open the dialog that writes spectra in another format; a project that is open is offered for what is identified."""
-        from gui.conversion_dialog import ConversionDialog
+        from proteoscope.gui.conversion_dialog import ConversionDialog
 
         def made() -> ConversionDialog:
             dialog = ConversionDialog(self._survey, self._tasks.bridge, self._project(), self._window)
@@ -89,7 +89,7 @@ class SideDialogs(QObject):
 
     def predict_library(self) -> None:
         """Open the dialog that predicts a spectral library."""
-        from gui.prediction_dialog import PredictionDialog
+        from proteoscope.gui.prediction_dialog import PredictionDialog
 
         def made() -> PredictionDialog:
             dialog = PredictionDialog(self._survey, self._tasks.bridge, self._window)

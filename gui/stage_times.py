@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.jobs import ProgressEvent
+from proteoscope.engine.jobs import ProgressEvent
 
 __all__ = ["StageTimes"]
 

@@ -22,10 +22,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.entry import Search
-from gui.icons import icon, pixmap, set_icon
-from gui.labels import heading, tip_text, toned_label
-from gui.theme import colours
+from proteoscope.engine.entry import Search
+from proteoscope.gui.icons import icon, pixmap, set_icon
+from proteoscope.gui.labels import heading, tip_text, toned_label
+from proteoscope.gui.theme import colours
 
 __all__ = ["StartPage"]
 

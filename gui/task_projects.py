@@ -8,10 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from engine.errors import ProteoscopeError
-from engine.project import Project, is_project
-from gui.dialogs import LostProjectQuestion
-from gui.tasks import SearchTask
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.project import Project, is_project
+from proteoscope.gui.dialogs import LostProjectQuestion
+from proteoscope.gui.tasks import SearchTask
 
 __all__ = ["TaskProjects", "project_dialog"]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QLocale, QObject, Signal
 
-from engine.jobs import Job, JobQueue, ProgressEvent
-from engine.project import gone_error, is_project
-from gui.bridge import JobBridge
-from gui.job_dock import duration_text
-from gui.log_dock import LogDock
-from gui.stage_times import StageTimes
-from gui.tasks import SearchTask, WritingTask
+from proteoscope.engine.jobs import Job, JobQueue, ProgressEvent
+from proteoscope.engine.project import gone_error, is_project
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.job_dock import duration_text
+from proteoscope.gui.log_dock import LogDock
+from proteoscope.gui.stage_times import StageTimes
+from proteoscope.gui.tasks import SearchTask, WritingTask
 
 __all__ = ["TaskQueue"]
 

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from PySide6.QtCore import QLocale
 
-from engine.entry import ExportRequest, Search, SearchRequest
-from engine.files import atomic_file
-from engine.jobs import Lane, Progress
-from engine.project import Project, RunRecord, gone_error, is_project
-from engine.project.paths import inside
-from engine.results.counts import counted
-from gui.words import counts_text
+from proteoscope.engine.entry import ExportRequest, Search, SearchRequest
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs import Lane, Progress
+from proteoscope.engine.project import Project, RunRecord, gone_error, is_project
+from proteoscope.engine.project.paths import inside
+from proteoscope.engine.results.counts import counted
+from proteoscope.gui.words import counts_text
 
 if TYPE_CHECKING:
-    from engine.execution.devices import Device
-    from engine.library_search.predicting import Prediction
-    from engine.library_search.prediction_parameters import PredictionParameters
-    from engine.matches.conversion import Conversion, ConversionRequest
-    from engine.structures.database import StructureDatabase
+    from proteoscope.engine.execution.devices import Device
+    from proteoscope.engine.library_search.predicting import Prediction
+    from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
+    from proteoscope.engine.matches.conversion import Conversion, ConversionRequest
+    from proteoscope.engine.structures.database import StructureDatabase
 
 __all__ = [
     "CalibrationTask",
@@ -184,7 +184,7 @@ class ReportTask(WritingTask):
 
     def run(self, progress: Progress) -> list[Path]:
         """Write it, in the background thread; the files that were written, and of pages the one that leads to the others."""
-        from engine.views.run_report import write_report_and_pages
+        from proteoscope.engine.views.run_report import write_report_and_pages
 
         report, pages = write_report_and_pages(Project.open(self.project_folder), self.run_record, self.search, self.folder, progress)
         return [*report, *pages[-1:]]
@@ -214,7 +214,7 @@ class SuperpositionTask(WritingTask):
 
     def run(self, progress: Progress) -> Path:
         """Write it; the folder."""
-        from engine.structure_search.hit_chains import HitChains, write_hit
+        from proteoscope.engine.structure_search.hit_chains import HitChains, write_hit
 
         progress.stage("Reading structures")
         chains, hit = HitChains(self.inputs, self.minimum_confidence), self.hit
@@ -245,8 +245,8 @@ class ConversionTask(WritingTask):
 
     def run(self, progress: Progress) -> Conversion:
         """Write them."""
-        from engine.imported.compilation import READING
-        from engine.matches.conversion import convert_spectra
+        from proteoscope.engine.imported.compilation import READING
+        from proteoscope.engine.matches.conversion import convert_spectra
 
         progress.stage("Starting")
         READING.compile(progress)
@@ -273,7 +273,7 @@ class PredictionTask(WritingTask):
 
     def run(self, progress: Progress) -> Prediction:
         """Predict it."""
-        from engine.library_search.predicting import predict_library
+        from proteoscope.engine.library_search.predicting import predict_library
 
         progress.stage("Starting")
         return predict_library(self.proteins, self.out, self.parameters, progress)
@@ -302,7 +302,7 @@ class CalibrationTask(WritingTask):
 
     def run(self, progress: Progress) -> int:
         """Measure it; how many devices were measured."""
-        from engine.calibration import calibrate
+        from proteoscope.engine.calibration import calibrate
 
         progress.stage("Starting")
         return calibrate([self.device], progress)
@@ -332,8 +332,8 @@ class DatabaseTask(WritingTask):
 
     def run(self, progress: Progress) -> StructureDatabase:
         """Build it."""
-        from engine.structures.building import build_database
-        from engine.structures.compilation import STRUCTURE_KERNELS
+        from proteoscope.engine.structures.building import build_database
+        from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
 
         progress.stage("Starting")
         STRUCTURE_KERNELS.compile(progress)

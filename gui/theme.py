@@ -15,8 +15,8 @@ from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from shiboken6 import isValid
 
-from gui.icons import refresh_icons
-from gui.turns import Turns
+from proteoscope.gui.icons import refresh_icons
+from proteoscope.gui.turns import Turns
 
 __all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_letters"]
 

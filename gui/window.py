@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QCloseEvent
 
-from engine.errors import ProteoscopeError
-from engine.jobs import Job
-from engine.project import Project, RunRecord
-from gui.closing import Closing
-from gui.comparisons import Comparisons
-from gui.drops import Drops
-from gui.forms.prefill import NOTHING, FormPrefill
-from gui.garbage import GarbageCollector
-from gui.help.assistance import Assistance
-from gui.job_news import JobNews
-from gui.menus import Menus
-from gui.recent_projects import RecentProjects
-from gui.run_actions import RunActions
-from gui.searches import SearchPages
-from gui.settings import SettingsFile
-from gui.side_dialogs import SideDialogs
-from gui.task_projects import TaskProjects, project_dialog
-from gui.tasks import SearchTask, WritingTask
-from gui.theme import Theme, ThemeChoice
-from gui.window_frame import WindowFrame
-from gui.window_memory import WindowMemory
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.jobs import Job
+from proteoscope.engine.project import Project, RunRecord
+from proteoscope.gui.closing import Closing
+from proteoscope.gui.comparisons import Comparisons
+from proteoscope.gui.drops import Drops
+from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
+from proteoscope.gui.garbage import GarbageCollector
+from proteoscope.gui.help.assistance import Assistance
+from proteoscope.gui.job_news import JobNews
+from proteoscope.gui.menus import Menus
+from proteoscope.gui.recent_projects import RecentProjects
+from proteoscope.gui.run_actions import RunActions
+from proteoscope.gui.searches import SearchPages
+from proteoscope.gui.settings import SettingsFile
+from proteoscope.gui.side_dialogs import SideDialogs
+from proteoscope.gui.task_projects import TaskProjects, project_dialog
+from proteoscope.gui.tasks import SearchTask, WritingTask
+from proteoscope.gui.theme import Theme, ThemeChoice
+from proteoscope.gui.window_frame import WindowFrame
+from proteoscope.gui.window_memory import WindowMemory
 
 if TYPE_CHECKING:
-    from gui.forms.search_form import SearchForm
-    from gui.results.run_view import RunView
+    from proteoscope.gui.forms.search_form import SearchForm
+    from proteoscope.gui.results.run_view import RunView
 
 __all__ = ["MainWindow"]
 

@@ -10,26 +10,26 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from gui.device_page import DeviceButton, DevicePage
-from gui.devices import DeviceSurvey
-from gui.dialogs import CrashDialog, report_text
-from gui.docks import add_dock
-from gui.forms.file_survey import FileSurvey
-from gui.icons import icon
-from gui.job_dock import JobDock
-from gui.log_dock import LogDock
-from gui.message_bar import MessageBar
-from gui.project_pane import ProjectPane
-from gui.searches import SearchPages, search_pages
-from gui.start_page import StartPage
-from gui.task_queue import TaskQueue
-from gui.tasks import CalibrationTask
-from gui.turns import Turns
+from proteoscope.gui.device_page import DeviceButton, DevicePage
+from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.dialogs import CrashDialog, report_text
+from proteoscope.gui.docks import add_dock
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.icons import icon
+from proteoscope.gui.job_dock import JobDock
+from proteoscope.gui.log_dock import LogDock
+from proteoscope.gui.message_bar import MessageBar
+from proteoscope.gui.project_pane import ProjectPane
+from proteoscope.gui.searches import SearchPages, search_pages
+from proteoscope.gui.start_page import StartPage
+from proteoscope.gui.task_queue import TaskQueue
+from proteoscope.gui.tasks import CalibrationTask
+from proteoscope.gui.turns import Turns
 
 if TYPE_CHECKING:
-    from gui.forms.search_form import SearchForm
-    from gui.results.run_view import RunView
-    from gui.settings import SettingsFile
+    from proteoscope.gui.forms.search_form import SearchForm
+    from proteoscope.gui.results.run_view import RunView
+    from proteoscope.gui.settings import SettingsFile
 
 __all__ = ["WindowFrame"]
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from PySide6.QtCore import QByteArray, QSize, QTimer
 from PySide6.QtWidgets import QMainWindow
 
-from gui.searches import SearchPages
-from gui.settings import SearchSettings, SettingsFile
-from gui.task_queue import TaskQueue
+from proteoscope.gui.searches import SearchPages
+from proteoscope.gui.settings import SearchSettings, SettingsFile
+from proteoscope.gui.task_queue import TaskQueue
 
 __all__ = ["WindowMemory"]
 

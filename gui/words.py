@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QLocale
 
-from engine.results.counts import Count
-from gui.certainty import certainty_text
+from proteoscope.engine.results.counts import Count
+from proteoscope.gui.certainty import certainty_text
 
 __all__ = ["counts_text", "in_sentence", "with_article"]
 

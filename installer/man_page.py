@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from engine.command_line.main import command_parsers
-from engine.version import VERSION
+from proteoscope.engine.command_line.main import command_parsers
+from proteoscope.engine.version import VERSION
 
 __all__ = ["man_page"]
 

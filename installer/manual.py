@@ -18,13 +18,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from engine.command_line.main import command_parsers
-from engine.entry import Search
-from engine.formats.registry import FORMATS
-from engine.parameters import ParameterDescription, preset_description, preset_names
-from engine.results.columns import Column, Table
-from engine.searches import SEARCHES
-from engine.version import VERSION
+from proteoscope.engine.command_line.main import command_parsers
+from proteoscope.engine.entry import Search
+from proteoscope.engine.formats.registry import FORMATS
+from proteoscope.engine.parameters import ParameterDescription, preset_description, preset_names
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.engine.version import VERSION
 
 __all__ = ["PARTS", "build", "write_pages"]
 

@@ -42,7 +42,7 @@ check() {
 # Once for all processes of tests, which would each compile the same; what is of one process, the rest of the packages and the checks of the
 # sources, is done beside it.
 compiling_log=$(mktemp)
-python -m engine.command_line compile --quiet >"$compiling_log" 2>&1 &
+python -m proteoscope.engine.command_line compile --quiet >"$compiling_log" 2>&1 &
 compiling=$!
 trap 'kill "$compiling" 2>/dev/null || true' EXIT
 

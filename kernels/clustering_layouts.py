@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["AVERAGE", "COMPLETE", "SIMILARITY_UNITS", "SINGLE", "Groups", "Linkage", "islands", "named_by_smallest", "window_pairs"]
 
@@ -24,7 +24,7 @@ class Linkage(NamedTuple):
     ----------
     method : SINGLE, COMPLETE or AVERAGE. least : least similarity (cosine) of vectors that belong together, above 0 and at most 1.
     minimum_neighbours : SINGLE alone; vectors that a core point has as similar as that, itself included. 2: connected components.
-    maximum_members : COMPLETE and AVERAGE; connected components of more are divided first (see `kernels.cpu.linkage_rounds`).
+    maximum_members : COMPLETE and AVERAGE; connected components of more are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
     """
 
     method: int

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.layouts import PEPTIDOFORMS_OF_CHUNK
+from proteoscope.kernels.layouts import PEPTIDOFORMS_OF_CHUNK
 
 __all__ = [
     "CANDIDATES_OF_PIECE",
@@ -47,7 +47,7 @@ would have scored all of a narrow window by then."""
 CROWDING = 20.0
 """Ions crowd, where peaks are too, at a tenth of the places of each dalton and at few masses of the smallest fragments."""
 
-# Nanoseconds of one thread, measured on one core of an EPYC 9005 with tests/benchmarks/open_search.py. Only their ratios matter.
+# Nanoseconds of one thread, measured on one core of an EPYC 9005 with benchmarks/open_search.py. Only their ratios matter.
 _PER_ION = 6.0  # scoring every candidate: an ion of a form is looked for in the bit table of peaks
 _PER_LISTED = 220.0  # building: a peptide with a combination of modifications is counted, and listed, whether it has forms or not
 _PER_POSTING = 35.0  # building
@@ -148,7 +148,7 @@ def spectrum_search(
     shared_bytes: int,
     rounds: int = 1,
 ) -> OperationCounts:
-    """Queries whose peptides are on the device, one by one, see `kernels.cuda.scoring`.
+    """Queries whose peptides are on the device, one by one, see `proteoscope.kernels.cuda.scoring`.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def index_search(
     *, queries: int, segments: int, windows: int, pairs: int, forms_of_chunk: int, visits: int, kept: int, bins: int, scores: int,
     shared_bytes: int, rounds: int = 1,
 ) -> OperationCounts:  # fmt: skip
-    """Queries in an index that is on the device, see `kernels.cuda.fragment_index`.
+    """Queries in an index that is on the device, see `proteoscope.kernels.cuda.fragment_index`.
 
     Parameters
     ----------
@@ -200,7 +200,8 @@ def index_search(
 
 
 def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, looked_at: int, rounds: int = 1) -> OperationCounts:
-    """Counting the peptides of a digest, see `kernels.cuda.digestion`; a residue that a peptide is lengthened by is an operation.
+    """Counting the peptides of a digest, see `proteoscope.kernels.cuda.digestion`; a residue that a peptide is lengthened by is an
+    operation.
 
     `looked_at`: those of all first residues together; with a digest that is not specific the longest peptide for each.
     """

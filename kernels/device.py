@@ -1,8 +1,8 @@
 """What computes: one protocol for the processor and for every card, and the package of kernels that each of them runs.
 
-`kernels.cpu` and `kernels.cuda` hold the same classes and functions. A class takes its device first; what it is asked to do is a generator
-that yields how far it is, at least every tenth of a second or two, so that whoever drives it can look at a cancel and measure a speed.
-Closing the generator ends the work.
+`proteoscope.kernels.cpu` and `proteoscope.kernels.cuda` hold the same classes and functions. A class takes its device first; what it is
+asked to do is a generator that yields how far it is, at least every tenth of a second or two, so that whoever drives it can look at a
+cancel and measure a speed. Closing the generator ends the work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Device(Protocol):
 
     Attributes
     ----------
-    name : "cpu", "cuda:0": as messages call it. kernels : the package of its kernels, "kernels.cpu" or "kernels.cuda".
+    name : "cpu", "cuda:0": as messages call it. kernels : the package of its kernels, "proteoscope.kernels.cpu" or
+        "proteoscope.kernels.cuda".
     is_processor : its memory is the caller's, its threads are taken from what feeds the cards.
     """
 

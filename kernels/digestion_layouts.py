@@ -112,8 +112,8 @@ class KnownSites(NamedTuple):
     Attributes
     ----------
     position, modification : (s,) uint32 and uint8, a residue of all proteins and which modification; in order of both, no pair twice.
-    place : (m,) int64, of each modification as in `kernels.layouts.ModificationArrays`: peptides that begin (1, 3) or end (2, 4) with its
-        residue may carry it, or all (0). is_on_residue : (m,) bool, whether it sits on the residue there and not on the end.
+    place : (m,) int64, of each modification as in `proteoscope.kernels.layouts.ModificationArrays`: peptides that begin (1, 3) or end (2,
+        4) with its residue may carry it, or all (0). is_on_residue : (m,) bool, whether it sits on the residue there and not on the end.
     mass : (m,) float64, dalton, what a peptide is heavier by.
     """
 
@@ -128,7 +128,7 @@ class KnownFormRules(NamedTuple):
     """Which forms there are of a peptide with known modifications.
 
     `maximum_modifications` in a form; `maximum_forms` of a peptide. `variable_mass`, `variable_mask`, `variable_place`: the variable
-    modifications of the search, as in `kernels.layouts.ModificationArrays`.
+    modifications of the search, as in `proteoscope.kernels.layouts.ModificationArrays`.
     """
 
     maximum_modifications: int
@@ -154,7 +154,7 @@ class FormSources(NamedTuple):
 
 class KnownForms(NamedTuple):
     """n forms with known modifications: `peptide` (n,) int64, a row of the dictionary; `mass` (n,) float64, dalton; `site` and
-    `modification` (n, s) uint8, a row of `kernels.layouts.PeptideArrays.known_site` and `known_modification`."""
+    `modification` (n, s) uint8, a row of `proteoscope.kernels.layouts.PeptideArrays.known_site` and `known_modification`."""
 
     peptide: NDArray[np.int64]
     mass: NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = [
     "AT_THE_END", "IN_PIECES", "LOW_BITS", "NEVER", "POINTS_OF_RUN", "Assigned", "Assigner", "PointSums", "Rounds", "Tally", "VectorSums",

@@ -34,10 +34,11 @@ class ScoreKind(NamedTuple):
     Attributes
     ----------
     name : of the parameter's value. title : as a table's head has it. formula : what it is, for people.
-    on_processor : its function in `kernels.cpu.scores`, of `Matched` and the settings. on_card : its kernel in ``sparse_search.cu``.
+    on_processor : its function in `proteoscope.kernels.cpu.scores`, of `Matched` and the settings. on_card : its kernel in
+        ``sparse_search.cu``.
     histogram_width : of a bin of the candidates' scores, for the count by chance: the histogram spans what a good match reaches.
     tail_root : the setting of which the score's root has a straight tail, where the score itself has a long one; see
-        `engine.matches.scoring`.
+        `proteoscope.engine.matches.scoring`.
     needs_roots, needs_correlation : of the peaks, besides which of them match: the roots of their weights, or the spectrum less its
         surroundings.
     dense_on_card : its kernel in ``dense_search.cu``, where it has one. in_index : where a fragment-ion index can add it up.

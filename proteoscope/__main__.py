@@ -2,7 +2,7 @@
 
 import sys
 
-from engine.command_line.interruption import end_on_interrupt
+from proteoscope.engine.command_line.interruption import end_on_interrupt
 
 __all__ = ["main"]
 
@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main() -> int:
     """The program, with Ctrl-C told in one line while it is still being imported; the exit status."""
     end_on_interrupt()
-    from gui.launch import main
+    from proteoscope.gui.launch import main
 
     return main()
 

@@ -111,14 +111,14 @@ def leave_advice_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     It changes no result, and takes two thirds of an identification of the sample. That of the manual's page "From Python" has it.
     """
-    monkeypatch.setattr("engine.identification.few_matches.tell_few_matches", lambda *_: None)
-    monkeypatch.setattr("engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
+    monkeypatch.setattr("proteoscope.engine.identification.few_matches.tell_few_matches", lambda *_: None)
+    monkeypatch.setattr("proteoscope.engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
 
 
 @pytest.fixture(scope="session")
 def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Path:
     """A project with the identification of the sample that `demo` makes, made once for all tests of a process."""
-    from engine.command_line.main import main
+    from proteoscope.engine.command_line.main import main
 
     folder = tmp_path_factory.mktemp("identified-once") / "project"
     with pytest.MonkeyPatch.context() as patched:

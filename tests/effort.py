@@ -1,6 +1,6 @@
 """What work costs, counted and not timed: a machine that has other things to do changes nothing of it.
 
-How many seconds the same takes is measured by `tests/benchmarks/moments.py`.
+How many seconds the same takes is measured by `benchmarks/moments.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from engine.jobs.progress import Progress
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["LookingProgress", "lines_run"]
 

@@ -8,17 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import resources
-from engine.clustering.summary import ClusteringSummary, ExplanationSummary
-from engine.entry import SearchRequest
-from engine.identification.summary import IdentificationSummary
-from engine.imported.summary import ImportSummary
-from engine.jobs.progress import Progress
-from engine.modified_search.summary import ModifiedSearchSummary
-from engine.parameters import SearchParameters
-from engine.read_alignment.summary import ReadAlignmentSummary
-from engine.sequence_search.summary import SequenceSearchSummary
-from engine.structure_search.summary import StructureSearchSummary
+from proteoscope import resources
+from proteoscope.engine.clustering.summary import ClusteringSummary, ExplanationSummary
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.identification.summary import IdentificationSummary
+from proteoscope.engine.imported.summary import ImportSummary
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.modified_search.summary import ModifiedSearchSummary
+from proteoscope.engine.parameters import SearchParameters
+from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
+from proteoscope.engine.sequence_search.summary import SequenceSearchSummary
+from proteoscope.engine.structure_search.summary import StructureSearchSummary
 
 __all__ = ["align", "align_reads", "cluster", "explain", "few_proteins", "find_modified", "find_structures", "identify", "import_results"]
 
@@ -51,7 +51,7 @@ def identify(
     spectra: Files, databases: Files, project: Where, parameters: SearchParameters, *, progress: Progress | None = None, **settings: Any
 ) -> IdentificationSummary:
     """Identify, with `device`, `threads` and options by name."""
-    from engine.identification import search
+    from proteoscope.engine.identification import search
 
     return search.identify(_asked({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
 
@@ -60,7 +60,7 @@ def find_modified(
     spectra: Files, databases: Files, project: Where, parameters: SearchParameters, *, progress: Progress | None = None, **settings: Any
 ) -> ModifiedSearchSummary:
     """Find modified peptides, likewise."""
-    from engine.modified_search import search
+    from proteoscope.engine.modified_search import search
 
     return search.find_modified(_asked({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
 
@@ -70,8 +70,8 @@ def import_results(
     progress: Progress | None = None, **settings: Any,
 ) -> ImportSummary:  # fmt: skip
     """Import results of another search engine, likewise; with the usual parameters where none are given."""
-    from engine.imported import search
-    from engine.imported.parameters import ImportParameters
+    from proteoscope.engine.imported import search
+    from proteoscope.engine.imported.parameters import ImportParameters
 
     inputs = {"results": results, "spectra": spectra, "database": databases}
     return search.import_results(_asked(inputs, parameters or ImportParameters(), project, **settings), progress)
@@ -81,7 +81,7 @@ def cluster(
     spectra: Files, project: Where, parameters: SearchParameters, *, progress: Progress | None = None, **settings: Any
 ) -> ClusteringSummary:
     """Group spectra, likewise."""
-    from engine.clustering import search
+    from proteoscope.engine.clustering import search
 
     return search.cluster(_asked({"spectra": spectra}, parameters, project, **settings), progress)
 
@@ -90,7 +90,7 @@ def explain(
     project: str | Path, parameters: SearchParameters, *, out: Where = None, progress: Progress | None = None, **settings: Any
 ) -> ExplanationSummary:
     """Explain spectra of a project, likewise."""
-    from engine.clustering import explanation_search
+    from proteoscope.engine.clustering import explanation_search
 
     return explanation_search.explain(_asked({"project": [project]}, parameters, None, out, **settings), progress)
 
@@ -100,7 +100,7 @@ def find_structures(
     progress: Progress | None = None, **settings: Any,
 ) -> StructureSearchSummary:  # fmt: skip
     """Find structures, likewise."""
-    from engine.structure_search import search
+    from proteoscope.engine.structure_search import search
 
     request = _asked({"queries": queries, "database": database}, parameters, project_folder, out, **settings)
     return search.find_structures(request, progress)
@@ -111,7 +111,7 @@ def align(
     progress: Progress | None = None, **settings: Any,
 ) -> SequenceSearchSummary:  # fmt: skip
     """Search sequences, likewise."""
-    from engine.sequence_search import search
+    from proteoscope.engine.sequence_search import search
 
     return search.align(_asked({"queries": queries, "database": databases}, parameters, project_folder, out, format, **settings), progress)
 
@@ -121,7 +121,7 @@ def align_reads(
     project_folder: Where = None, progress: Progress | None = None, **settings: Any,
 ) -> ReadAlignmentSummary:  # fmt: skip
     """Align reads, likewise."""
-    from engine.read_alignment import search
+    from proteoscope.engine.read_alignment import search
 
     request = _asked({"texts": [texts], "patterns": [patterns]}, parameters, project_folder, out, format, sorted=is_sorted, **settings)
     return search.align_reads(request, progress)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from engine.execution import kept
-from engine.jobs.progress import Cancelled, Progress
-from engine.project import Project
-from engine.searches import run_search
+from proteoscope.engine.execution import kept
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
 from tests.engine.views.search_projects import search_files
 
 TABLES = ("queries", "hits")

@@ -61,5 +61,5 @@ def test_calls_of_the_program_have_its_arguments(file):
 
 
 def test_a_call_with_an_argument_too_few_is_told():
-    tree = ast.parse("from kernels.cpu import candidates as cpu\ncpu.search_queries(1, 2, 3)\ncpu.search_queries(*range(9))\n")
+    tree = ast.parse("from proteoscope.kernels.cpu import candidates as cpu\ncpu.search_queries(1, 2, 3)\ncpu.search_queries(*range(9))\n")
     assert ["search_queries" in text for node, function in calls(tree) if (text := fault(node, function))] == [True]

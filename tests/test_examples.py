@@ -10,7 +10,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODULES = [
-    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    "proteoscope." + ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
     for package in ("engine", "gui", "kernels", "resources")
     for path in sorted((REPOSITORY / package).rglob("*.py"))
     if ">>> " in path.read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name: str) -> None:
-    if name.startswith("gui."):
+    if name.startswith("proteoscope.gui."):
         pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
@@ -27,4 +27,8 @@ def test_examples(name: str) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert {name.rpartition(".")[0] for name in MODULES} >= {"engine.chemistry", "engine.matches", "engine.statistics"}
+    assert {name.rpartition(".")[0] for name in MODULES} >= {
+        "proteoscope.engine.chemistry",
+        "proteoscope.engine.matches",
+        "proteoscope.engine.statistics",
+    }

@@ -11,7 +11,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGE = REPOSITORY / "docs" / "from_python.md"
 PRINTED = "#> "
-_END = "\nimport sys\nassert not {'PySide6', 'pyqtgraph', 'gui'} & sys.modules.keys()\n"
+_END = (
+    "\nimport sys\nassert not {'PySide6', 'pyqtgraph', 'engine', 'gui', 'kernels', 'resources', 'proteoscope.gui'} & sys.modules.keys()\n"
+)
 
 
 def script_of(page: str) -> str:
@@ -37,7 +39,7 @@ def test_every_example_runs_and_prints_what_the_page_says(tmp_path: Path) -> Non
 
 
 def test_every_kind_of_search_is_on_the_page() -> None:
-    from engine.searches import SEARCHES
+    from proteoscope.engine.searches import SEARCHES
 
     page = PAGE.read_text(encoding="utf-8")
     assert set(re.findall(r'run_search\("([a-z]+)"', page)) == {one.kind for one in SEARCHES}

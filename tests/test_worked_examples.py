@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.command_line.main import main
-from engine.searches import SEARCHES
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.searches import SEARCHES
 from tests.conftest import leave_advice_out
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.formats.peak_lists import MgfParser
-from engine.formats.registry import FileFormat
-from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import ParsedBlock
+from proteoscope.engine.formats.peak_lists import MgfParser
+from proteoscope.engine.formats.registry import FileFormat
+from proteoscope.engine.formats.sources import Block
+from proteoscope.engine.formats.spectrum_blocks import ParsedBlock
 
 HEAD = b"Toy spectra, version 1\n"
 SPECTRUM = b"BEGIN IONS\nTITLE=%d\nPEPMASS=500.5\nCHARGE=2+\n100.5 %d\n200.25 7\nEND IONS\n"

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from engine.entry import Command, Export, ExportRequest, Input, Option, Search, SearchRequest
-from engine.files import atomic_file
-from engine.formats import read_proteins
-from engine.jobs.progress import Progress
-from engine.parameters import SearchParameters, parameter
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.results.columns import Column, Table
-from engine.results.counts import Count
-from engine.search_run import RunSpec, search_run
-from engine.summary import Summary
+from proteoscope.engine.entry import Command, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.formats import read_proteins
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.parameters import SearchParameters, parameter
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.counts import Count
+from proteoscope.engine.search_run import RunSpec, search_run
+from proteoscope.engine.summary import Summary
 
 
 class CompositionParameters(SearchParameters):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 
-import resources
-from engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope import resources
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
 
 __all__ = ["annotated_modification", "annotated_names", "names_digest"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from engine.errors import ParameterError, shortened
+from proteoscope.engine.errors import ParameterError, shortened
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from engine.errors import ParameterError, shortened
+from proteoscope.engine.errors import ParameterError, shortened
 
 __all__ = ["ELEMENT_MASS", "RESIDUE_COMPOSITION", "formula_mass"]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.formulas import formula_mass
-from engine.chemistry.masses import AMMONIA_MASS, HYDROGEN_MASS, PROTON_MASS, WATER_MASS, residue_masses
-from engine.chemistry.modifications import unimod
-from engine.chemistry.peptidoforms import Peptidoform
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry.formulas import formula_mass
+from proteoscope.engine.chemistry.masses import AMMONIA_MASS, HYDROGEN_MASS, PROTON_MASS, WATER_MASS, residue_masses
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
 
 __all__ = [
     "IMMONIUM",
@@ -212,7 +212,7 @@ def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
 
     Examples
     --------
-    >>> from engine.chemistry.peptidoforms import PlacedModification
+    >>> from proteoscope.engine.chemistry.peptidoforms import PlacedModification
     >>> ions = immonium_ions(Peptidoform("YCY", (PlacedModification(2, "Carbamidomethyl", 57.021464),), 2))
     >>> [f"{label} {mz:.3f}" for label, mz in zip(ions.labels(), ions.mz)]
     ['IY 136.076', 'IC[Carbamidomethyl] 133.043']

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.formulas import RESIDUE_COMPOSITION
+from proteoscope.engine.chemistry.formulas import RESIDUE_COMPOSITION
 
 __all__ = ["ABUNDANCES", "AVERAGINE", "ELEMENTS", "element_counts", "isotope_patterns", "sequence_elements"]
 

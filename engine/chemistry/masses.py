@@ -1,4 +1,5 @@
-"""Masses of residues and small molecules, monoisotopic, in dalton, computed from those of the elements (`engine.chemistry.formulas`).
+"""Masses of residues and small molecules, monoisotopic, in dalton, computed from those of the elements
+(`proteoscope.engine.chemistry.formulas`).
 
 The proton is CODATA 2022's.
 """
@@ -10,8 +11,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.formulas import ELEMENT_MASS, RESIDUE_COMPOSITION, formula_mass
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry.formulas import ELEMENT_MASS, RESIDUE_COMPOSITION, formula_mass
+from proteoscope.engine.errors import ParameterError
 
 __all__ = [
     "AMMONIA_MASS",

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
-from engine.chemistry.modifications import Modification, SearchModification, unimod, write_mass
-from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.chemistry.modifications import Modification, SearchModification, unimod, write_mass
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.errors import ParameterError
 
 __all__ = ["NamedModification", "Namer"]
 

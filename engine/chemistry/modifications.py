@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Literal
 
-from engine.chemistry.formulas import RESIDUE_COMPOSITION
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError, shortened
+from proteoscope import resources
+from proteoscope.engine.chemistry.formulas import RESIDUE_COMPOSITION
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError, shortened
 
 __all__ = [
     "POSITIONS",
@@ -319,7 +319,7 @@ def _text_tier(query: str, words: list[str], title: str, others: tuple[str, ...]
 @cache
 def unimod() -> UnimodCatalogue:
     """The catalogue, read from the shipped file at the first call."""
-    path = resources.files("resources") / "modifications" / "unimod.json.gz"
+    path = resources.path("modifications", "unimod.json.gz")
     return UnimodCatalogue(json.loads(gzip.decompress(path.read_bytes())))
 
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.formulas import formula_mass
-from engine.chemistry.masses import PROTON_MASS, sequence_mass
-from engine.chemistry.modifications import unimod, write_mass
-from engine.errors import ParameterError, shortened
+from proteoscope.engine.chemistry.formulas import formula_mass
+from proteoscope.engine.chemistry.masses import PROTON_MASS, sequence_mass
+from proteoscope.engine.chemistry.modifications import unimod, write_mass
+from proteoscope.engine.errors import ParameterError, shortened
 
 __all__ = ["FloatingModification", "Peptidoform", "PlacedModification", "parse", "tag", "write", "write_many"]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from engine.errors import ParameterError, shortened
+from proteoscope.engine.errors import ParameterError, shortened
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,3 +1,3 @@
 """Groups of spectra, and explanations of the unidentified. Its entry comes first, which makes its kinds of work known."""
 
-from engine.clustering.entry import CLUSTERING as CLUSTERING
+from proteoscope.engine.clustering.entry import CLUSTERING as CLUSTERING

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.executor import Session
-from engine.execution.work import CardShape, Columns, Piece, Rows, Work
-from kernels.device import Device, twin
-from kernels.k_means_layouts import (
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.work import CardShape, Columns, Piece, Rows, Work
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.k_means_layouts import (
     IN_PIECES,
     NEVER,
     POINTS_OF_RUN,
@@ -29,7 +29,7 @@ from kernels.k_means_layouts import (
     VectorSums,
     total_sums,
 )
-from kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["POINTS", "VECTORS", "Assignment", "PointsToCentroids", "VectorsToCentroids", "assign", "measure", "point_work", "vector_work"]
 
@@ -86,7 +86,7 @@ def assign(
     ----------
     work : that of the session. before : (n,), the labels of the last round, -2 in the first; None where they stayed on the devices.
     previous : the centroids of the last round, None in the first.
-    tolerance : see `kernels.k_means_layouts.rounds_through_host`.
+    tolerance : see `proteoscope.kernels.k_means_layouts.rounds_through_host`.
 
     Raises
     ------
@@ -215,7 +215,7 @@ class PointsToCentroids(_Kind):
 
     is_sparse = False
     of_item = POINTS_OF_RUN
-    samples = "engine.clustering.sample_work:sample_points"
+    samples = "proteoscope.engine.clustering.sample_work:sample_points"
 
     def _operations(self, work: Work) -> NDArray[np.float64]:
         return np.full(-(-self._length(work) // POINTS_OF_RUN), float(POINTS_OF_RUN))
@@ -235,7 +235,7 @@ class VectorsToCentroids(_Kind):
 
     is_sparse = True
     of_item = 1
-    samples = "engine.clustering.sample_work:sample_vectors"
+    samples = "proteoscope.engine.clustering.sample_work:sample_vectors"
 
     def _length(self, work: Work) -> int:
         return len(work.sources["vectors"]["offsets"]) - 1

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 if TYPE_CHECKING:
-    from engine.spectra.columns import Spectra
+    from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["CLUSTERING", "EXPLANATION"]
 
@@ -19,13 +19,13 @@ _METHODS = {"linkage": "complete"}, {"method": "dbscan"}, {"method": "k-means", 
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.consensus import mean_peaks
+    from proteoscope.kernels.cpu.consensus import mean_peaks
 
     return mean_peaks
 
 
 def _spectra() -> Spectra:
-    from engine.formats import read_spectra
+    from proteoscope.engine.formats import read_spectra
 
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "spectra.mgf"
@@ -37,11 +37,11 @@ def _use() -> None:
     """Group next to nothing, in each way."""
     import numpy as np
 
-    from engine.clustering.consensus import consensus_spectra
-    from engine.clustering.methods import clusters_of
-    from engine.clustering.parameters import ClusteringParameters
-    from engine.execution.resources import Resources
-    from engine.jobs.progress import Progress
+    from proteoscope.engine.clustering.consensus import consensus_spectra
+    from proteoscope.engine.clustering.methods import clusters_of
+    from proteoscope.engine.clustering.parameters import ClusteringParameters
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.jobs.progress import Progress
 
     resources, spectra = Resources(1, progress=Progress()), _spectra()
     for values in ({}, *_METHODS):
@@ -54,7 +54,7 @@ CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use, "up to
 
 
 def _last_of_explaining() -> Callable[..., Any]:
-    from kernels.cpu.nearest_vectors import nearest_shifted
+    from proteoscope.kernels.cpu.nearest_vectors import nearest_shifted
 
     return nearest_shifted
 
@@ -63,12 +63,12 @@ def _use_for_explaining() -> None:
     """Explain next to nothing."""
     import numpy as np
 
-    from engine.chemistry.tolerance import Tolerance
-    from engine.clustering.explained_spectra import Queries, explained, library_of
-    from engine.clustering.parameters import ExplanationParameters
-    from engine.execution.resources import Resources
-    from engine.jobs.progress import Progress
-    from engine.matches.identified_spectra import Identified
+    from proteoscope.engine.chemistry.tolerance import Tolerance
+    from proteoscope.engine.clustering.explained_spectra import Queries, explained, library_of
+    from proteoscope.engine.clustering.parameters import ExplanationParameters
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.matches.identified_spectra import Identified
 
     resources, parameters = Resources(1, progress=Progress()), ExplanationParameters().changed(mass_difference=100.0)
     spectra = _spectra()

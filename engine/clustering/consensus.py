@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.clustering.parameters import ClusteringParameters
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.spectra.columns import Spectra
-from engine.spectra.vectors import SpectrumVectors
-from kernels.cpu.consensus import BEST, MAXIMUM_SIMILAR, MEAN, count_mean_peaks, describe_clusters, mean_peaks
-from kernels.layouts import PeakArrays
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.clustering.parameters import ClusteringParameters
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.vectors import SpectrumVectors
+from proteoscope.kernels.cpu.consensus import BEST, MAXIMUM_SIMILAR, MEAN, count_mean_peaks, describe_clusters, mean_peaks
+from proteoscope.kernels.layouts import PeakArrays
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["ConsensusSpectra", "SpectrumClusters", "consensus_spectra", "described_clusters"]
 

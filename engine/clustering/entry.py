@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.clustering.summary import ClusteringSummary, ExplanationSummary
-    from engine.project import Project
+    from proteoscope.engine.clustering.summary import ClusteringSummary, ExplanationSummary
+    from proteoscope.engine.project import Project
 
 __all__ = ["CLUSTERING", "EXPLANATION"]
 
@@ -34,25 +34,25 @@ shuffled peptide instead, for equal and for different masses apart. Results go i
 
 
 def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSummary:
-    from engine.clustering.search import cluster
+    from proteoscope.engine.clustering.search import cluster
 
     return cluster(request, progress)
 
 
 def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
-    from engine.clustering.explanation_search import explain
+    from proteoscope.engine.clustering.explanation_search import explain
 
     return explain(request, progress)
 
 
 def _export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.clustering.exporting import export_clusters
+    from proteoscope.engine.clustering.exporting import export_clusters
 
     return export_clusters(project, request, progress)
 
 
 def _export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.clustering.exporting import export_explained
+    from proteoscope.engine.clustering.exporting import export_explained
 
     return export_explained(project, request, progress)
 
@@ -67,7 +67,7 @@ CLUSTERING = Search(
     epilog=_CLUSTER_EPILOG,
     job="Cluster {spectra}",
     icon="cluster",
-    parameters="engine.clustering.parameters:ClusteringParameters",
+    parameters="proteoscope.engine.clustering.parameters:ClusteringParameters",
     preset="high-resolution",
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
@@ -83,19 +83,19 @@ CLUSTERING = Search(
     former_shortcuts={"max_distance": "maximum_distance"},
     writes="project",
     run=_run_clustering,
-    kernels=("engine.clustering.compilation:CLUSTERING",),
-    modules=("engine.clustering.search",),
-    expecting="engine.clustering.expecting",
-    tables="engine.clustering.tables:CLUSTER_TABLES",
-    stored="engine.clustering.tables:CLUSTER_STORED",
-    methods="engine.clustering.methods_paragraph:clustering_methods",
+    kernels=("proteoscope.engine.clustering.compilation:CLUSTERING",),
+    modules=("proteoscope.engine.clustering.search",),
+    expecting="proteoscope.engine.clustering.expecting",
+    tables="proteoscope.engine.clustering.tables:CLUSTER_TABLES",
+    stored="proteoscope.engine.clustering.tables:CLUSTER_STORED",
+    methods="proteoscope.engine.clustering.methods_paragraph:clustering_methods",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
     export=_export_clusters,
     demo=Demo({"spectra": "BSA1.mzML.gz"}, "low-resolution"),
     work=(
-        ("vector-groups", "engine.clustering.grouping:VectorGroups"),
-        ("points", "engine.clustering.assignment:PointsToCentroids"),
-        ("vectors", "engine.clustering.assignment:VectorsToCentroids"),
+        ("vector-groups", "proteoscope.engine.clustering.grouping:VectorGroups"),
+        ("points", "proteoscope.engine.clustering.assignment:PointsToCentroids"),
+        ("vectors", "proteoscope.engine.clustering.assignment:VectorsToCentroids"),
     ),
 )  # fmt: skip
 
@@ -109,7 +109,7 @@ EXPLANATION = Search(
     epilog=_EXPLAIN_EPILOG,
     job="Explain spectra of {project}",
     icon="explain",
-    parameters="engine.clustering.parameters:ExplanationParameters",
+    parameters="proteoscope.engine.clustering.parameters:ExplanationParameters",
     preset="standard",
     inputs=(
         Input(
@@ -121,13 +121,13 @@ EXPLANATION = Search(
     former_shortcuts={"min_similarity": "minimum_similarity"},
     writes="given project",
     run=_run_explanation,
-    kernels=("engine.clustering.compilation:EXPLANATION",),
-    modules=("engine.clustering.explanation_search",),
+    kernels=("proteoscope.engine.clustering.compilation:EXPLANATION",),
+    modules=("proteoscope.engine.clustering.explanation_search",),
     demo=Demo({}, "low-resolution", after="identify"),
-    expecting="engine.clustering.expecting_explanation",
-    tables="engine.clustering.tables:EXPLANATION_TABLES",
-    stored="engine.clustering.tables:EXPLANATION_STORED",
-    methods="engine.clustering.methods_paragraph:explanation_methods",
+    expecting="proteoscope.engine.clustering.expecting_explanation",
+    tables="proteoscope.engine.clustering.tables:EXPLANATION_TABLES",
+    stored="proteoscope.engine.clustering.tables:EXPLANATION_STORED",
+    methods="proteoscope.engine.clustering.methods_paragraph:explanation_methods",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), *LIBRARY_EXPORTS),
     export=_export_explained,
 )  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.clustering import assignment, grouping
-from engine.clustering.parameters import ClusteringParameters
-from engine.entry import SearchRequest
-from engine.estimates import Expectation, ExpectedWork
-from engine.execution.cost.parameters import WorkSize
-from engine.execution.work import CardShape
-from engine.formats.sizes import input_size
+from proteoscope.engine.clustering import assignment, grouping
+from proteoscope.engine.clustering.parameters import ClusteringParameters
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.formats.sizes import input_size
 
 __all__ = ["expected"]
 
@@ -22,7 +22,7 @@ _SPECTRUM_BYTES = 900.0  # of memory, besides peaks
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`."""
+    """See `proteoscope.engine.estimates`."""
     parameters = request.parameters_as(ClusteringParameters)
     size = input_size(request.files("spectra"))
     n = size.records

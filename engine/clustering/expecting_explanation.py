@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.clustering.parameters import ExplanationParameters
-from engine.entry import SearchRequest
-from engine.estimates import Expectation
-from engine.matches.recorded_counts import recorded_counts
-from engine.project import Project
+from proteoscope.engine.clustering.parameters import ExplanationParameters
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation
+from proteoscope.engine.matches.recorded_counts import recorded_counts
+from proteoscope.engine.project import Project
 
 __all__ = ["expected"]
 
@@ -16,7 +16,7 @@ _BYTES = 4000.0
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`; the processor does it all.
+    """See `proteoscope.engine.estimates`; the processor does it all.
 
     Raises
     ------

@@ -15,20 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
-from engine.chemistry.tolerance import Tolerance
-from engine.clustering.parameters import ExplanationParameters
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.formats.spectrum_blocks import NEGATIVE
-from engine.matches.identified_spectra import Identified, shuffled_spectra, spectra_of
-from engine.spectra.columns import Spectra
-from engine.spectra.vectors import bin_factors, spectrum_vectors
-from engine.statistics.target_decoy import q_values
-from kernels.cpu.nearest_vectors import CandidateRanges, MassRange, nearest_shifted, nearest_vectors
-from kernels.partitions import Partition, equal_partitions
-from kernels.vector_layouts import VectorArrays
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.clustering.parameters import ExplanationParameters
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
+from proteoscope.engine.matches.identified_spectra import Identified, shuffled_spectra, spectra_of
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.vectors import bin_factors, spectrum_vectors
+from proteoscope.engine.statistics.target_decoy import q_values
+from proteoscope.kernels.cpu.nearest_vectors import CandidateRanges, MassRange, nearest_shifted, nearest_vectors
+from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["Explained", "Library", "Queries", "explained", "library_of"]
 

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.clustering.compilation import EXPLANATION
-from engine.clustering.explained_spectra import Explained, Queries, explained, library_of
-from engine.clustering.parameters import ExplanationParameters
-from engine.clustering.summary import ExplanationSummary
-from engine.clustering.tables import EXPLAINED, MAP
-from engine.entry import SearchRequest
-from engine.errors import InputError
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
-from engine.matches.identified_spectra import Identified, read_identified
-from engine.matches.source_run import identified_run
-from engine.project.paths import EXPORTS
-from engine.results.counts import counted
-from engine.results.separated import ROUNDED, write_separated
-from engine.search_run import RunSpec, search_run
-from engine.spectra.columns import Spectra
-from engine.spectra.tables import read_spectra_table
-from engine.statistics.target_decoy import false_share_interval
+from proteoscope.engine.clustering.compilation import EXPLANATION
+from proteoscope.engine.clustering.explained_spectra import Explained, Queries, explained, library_of
+from proteoscope.engine.clustering.parameters import ExplanationParameters
+from proteoscope.engine.clustering.summary import ExplanationSummary
+from proteoscope.engine.clustering.tables import EXPLAINED, MAP
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.identified_spectra import Identified, read_identified
+from proteoscope.engine.matches.source_run import identified_run
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.search_run import RunSpec, search_run
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import read_spectra_table
+from proteoscope.engine.statistics.target_decoy import false_share_interval
 
 if TYPE_CHECKING:
     import pyarrow as pa

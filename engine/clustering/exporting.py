@@ -9,18 +9,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.clustering.results import write_consensus_file
-from engine.clustering.tables import CONSENSUS, EXPLAINED, MEMBERS
-from engine.entry import ExportRequest
-from engine.errors import ParameterError
-from engine.formats.libraries.writing import LIBRARY_FORMATS
-from engine.jobs.progress import Progress
-from engine.matches.library_exporting import members_of_run, write_members
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.results.columns import Table
-from engine.results.reader import read_stored, stored_table
-from engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.clustering.results import write_consensus_file
+from proteoscope.engine.clustering.tables import CONSENSUS, EXPLAINED, MEMBERS
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.libraries.writing import LIBRARY_FORMATS
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.library_exporting import members_of_run, write_members
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.reader import read_stored, stored_table
+from proteoscope.engine.results.separated import ROUNDED, write_separated
 
 __all__ = ["export_clusters", "export_explained"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.executor import Session
-from engine.execution.work import CardShape, Piece, Rows, Work
-from kernels.clustering_layouts import Linkage, islands, window_pairs
-from kernels.device import Device, twin
-from kernels.vector_layouts import VectorArrays
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work
+from proteoscope.kernels.clustering_layouts import Linkage, islands, window_pairs
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 if TYPE_CHECKING:
-    from kernels.cpu.vector_clustering import VectorClustering
+    from proteoscope.kernels.cpu.vector_clustering import VectorClustering
 
 __all__ = ["KIND", "STEP_PRODUCTS", "VectorGroups", "grouped", "work_of"]
 
@@ -44,7 +44,7 @@ class VectorGroups:
     """Items are islands, runs of vectors that no window reaches out of; the state of a round is the linkage."""
 
     parts_of_worker = 0
-    samples = "engine.clustering.sample_work:sample_groups"
+    samples = "proteoscope.engine.clustering.sample_work:sample_groups"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Products of elements."""

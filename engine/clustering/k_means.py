@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.clustering.assignment import Assignment, assign, measure, point_work, vector_work
-from engine.clustering.standing import Standing
-from engine.errors import ParameterError
-from engine.execution.executor import Executor, Session
-from engine.execution.work import Work
-from engine.jobs.progress import Progress
-from kernels.k_means_layouts import PointSums, VectorSums, keep_empty, movement, sums_of, total_sums
-from kernels.vector_layouts import VectorArrays
+from proteoscope.engine.clustering.assignment import Assignment, assign, measure, point_work, vector_work
+from proteoscope.engine.clustering.standing import Standing
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.work import Work
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.k_means_layouts import PointSums, VectorSums, keep_empty, movement, sums_of, total_sums
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["Clusters", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
 

@@ -7,15 +7,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.chemistry.tolerance import Tolerance
-from engine.clustering.k_means import Seeds, Vectors, k_means, seed_items
-from engine.clustering.parameters import ClusteringParameters
-from engine.errors import ParameterError
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.spectra.vectors import SpectrumVectors
-from kernels.vector_layouts import VectorArrays
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.clustering.k_means import Seeds, Vectors, k_means, seed_items
+from proteoscope.engine.clustering.parameters import ClusteringParameters
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.spectra.vectors import SpectrumVectors
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["k_means_labels"]
 

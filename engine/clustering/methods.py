@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.clustering.consensus import SpectrumClusters, described_clusters
-from engine.clustering.grouping import STEP_PRODUCTS, grouped, work_of
-from engine.clustering.parameters import ClusteringParameters
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.spectra.columns import Spectra
-from engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
-from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, window_pairs
+from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
+from proteoscope.engine.clustering.grouping import STEP_PRODUCTS, grouped, work_of
+from proteoscope.engine.clustering.parameters import ClusteringParameters
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
+from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, window_pairs
 
 __all__ = ["clusters_of", "grouped_spectra"]
 
@@ -41,7 +41,7 @@ def grouped_spectra(vectors: SpectrumVectors, parameters: ClusteringParameters, 
     Cancelled : the user asked to stop.
     """
     if parameters.method == "k-means":
-        from engine.clustering.k_means_of_spectra import k_means_labels
+        from proteoscope.engine.clustering.k_means_of_spectra import k_means_labels
 
         return k_means_labels(vectors, parameters, resources)
     method = SINGLE if parameters.method == "dbscan" else _LINKAGES[parameters.linkage]

@@ -6,9 +6,9 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from engine.chemistry.tolerance import Tolerance
-from engine.parameters import SearchParameters, parameter
-from engine.spectra.vector_settings import Merging, Transform
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.parameters import SearchParameters, parameter
+from proteoscope.engine.spectra.vector_settings import Merging, Transform
 
 __all__ = ["ClusteringParameters", "ExplanationParameters", "VectorParameters"]
 
@@ -20,7 +20,7 @@ _MAXIMUM_BINS = 1 << 20
 
 
 class VectorParameters(SearchParameters):
-    """Settings that decide the vectors that spectra are compared by (`engine.spectra.vector_settings.VectorSettings`)."""
+    """Settings that decide the vectors that spectra are compared by (`proteoscope.engine.spectra.vector_settings.VectorSettings`)."""
 
     bin_width: float = parameter(
         0.05, ge=0.001, le=10, title="Bin width", unit="Th", group=_VECTORS,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.formats.sources import ByteSource
-from engine.spectra.columns import Spectra
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["Quality", "cluster_quality", "majority_labels", "read_labels"]
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import ranges
-from engine.clustering.consensus import ConsensusSpectra, SpectrumClusters
-from engine.clustering.tables import CLUSTERS, CONSENSUS, MEMBERS
-from engine.execution.resources import Resources
-from engine.formats.peak_list_writers import charge_texts, mgf_text, on_one_line
-from engine.formats.spectrum_blocks import NEGATIVE
-from engine.jobs.progress import Progress
-from engine.project.paths import EXPORTS
-from engine.project.run import Run
-from engine.results.arrow import in_one
-from engine.results.separated import ROUNDED, write_lines, write_separated
-from engine.spectra.columns import Spectra
+from proteoscope.engine.arrays import ranges
+from proteoscope.engine.clustering.consensus import ConsensusSpectra, SpectrumClusters
+from proteoscope.engine.clustering.tables import CLUSTERS, CONSENSUS, MEMBERS
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.peak_list_writers import charge_texts, mgf_text, on_one_line
+from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.separated import ROUNDED, write_lines, write_separated
+from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.arrays import offsets_of
-from engine.clustering.assignment import ROUNDS, SUMS, point_work, vector_work
-from engine.clustering.grouping import work_of
-from engine.execution.work import Sample
-from kernels.clustering_layouts import COMPLETE, Linkage
-from kernels.k_means_layouts import sums_of
-from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_work, vector_work
+from proteoscope.engine.clustering.grouping import work_of
+from proteoscope.engine.execution.work import Sample
+from proteoscope.kernels.clustering_layouts import COMPLETE, Linkage
+from proteoscope.kernels.k_means_layouts import sums_of
+from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["sample_groups", "sample_points", "sample_vectors"]
 

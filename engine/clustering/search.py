@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.clustering.compilation import CLUSTERING
-from engine.clustering.consensus import SpectrumClusters, consensus_spectra, described_clusters
-from engine.clustering.methods import grouped_spectra
-from engine.clustering.parameters import ClusteringParameters
-from engine.clustering.quality import Quality, cluster_quality, majority_labels, read_labels
-from engine.clustering.results import cluster_tables, consensus_table, write_consensus_file, write_exports
-from engine.clustering.summary import ClusteringSummary
-from engine.entry import SearchRequest
-from engine.formats import Spectra, read_spectra
-from engine.jobs.progress import Progress
-from engine.results.counts import counted
-from engine.search_run import RunSpec, search_run
-from engine.spectra.tables import write_spectra
-from engine.spectra.vectors import spectrum_vectors
+from proteoscope.engine.clustering.compilation import CLUSTERING
+from proteoscope.engine.clustering.consensus import SpectrumClusters, consensus_spectra, described_clusters
+from proteoscope.engine.clustering.methods import grouped_spectra
+from proteoscope.engine.clustering.parameters import ClusteringParameters
+from proteoscope.engine.clustering.quality import Quality, cluster_quality, majority_labels, read_labels
+from proteoscope.engine.clustering.results import cluster_tables, consensus_table, write_consensus_file, write_exports
+from proteoscope.engine.clustering.summary import ClusteringSummary
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.search_run import RunSpec, search_run
+from proteoscope.engine.spectra.tables import write_spectra
+from proteoscope.engine.spectra.vectors import spectrum_vectors
 
 __all__ = ["cluster"]
 
@@ -32,7 +32,8 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
     ----------
     request : input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is
         added to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known
-        labels, see `engine.clustering.quality.read_labels`; ``skip_broken``, leave out spectra that cannot be read, and count them.
+        labels, see `proteoscope.engine.clustering.quality.read_labels`; ``skip_broken``, leave out spectra that cannot be read, and count
+        them.
 
     Raises
     ------

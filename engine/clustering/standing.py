@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.executor import Session
-from engine.execution.kept import Checkpoint
-from kernels.k_means_layouts import VectorSums
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.kept import Checkpoint
+from proteoscope.kernels.k_means_layouts import VectorSums
 
 __all__ = ["Standing"]
 

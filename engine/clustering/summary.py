@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.clustering.quality import Quality
-from engine.results.counts import Certainty, Count, counted
-from engine.summary import Summary
+from proteoscope.engine.clustering.quality import Quality
+from proteoscope.engine.results.counts import Certainty, Count, counted
+from proteoscope.engine.summary import Summary
 
 __all__ = ["ClusteringSummary", "ExplanationSummary"]
 
@@ -47,7 +47,7 @@ class ExplanationSummary(Summary):
     """Spectra that are explained at the false discovery rate: by a peptide of the same mass, and of another.
 
     `source_run`: the identification. `decoys`, `false_share_low`, `false_share_high`: of all explained
-    (`engine.statistics.target_decoy.false_share_interval`).
+    (`proteoscope.engine.statistics.target_decoy.false_share_interval`).
     """
 
     source_run: str

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.results.columns import Column, Table
-from engine.spectra.tables import SPECTRA
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = [
     "CLUSTERS",

@@ -1,14 +1,14 @@
-"""``python -m engine.command_line``."""
+"""``python -m proteoscope.engine.command_line``."""
 
 import sys
 
-from engine.command_line.interruption import end_on_interrupt
+from proteoscope.engine.command_line.interruption import end_on_interrupt
 
 
 def run() -> int:
     """The command line, with Ctrl-C told in one line while it is still being imported."""
     end_on_interrupt()
-    from engine.command_line.main import main
+    from proteoscope.engine.command_line.main import main
 
     return main()
 

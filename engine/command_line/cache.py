@@ -6,9 +6,9 @@ import argparse
 import json
 from typing import Any
 
-from engine.command_line.terminal import say
-from engine.results.counts import counted
-from engine.searches import SEARCHES
+from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.searches import SEARCHES
 
 __all__ = ["add_cache"]
 
@@ -43,7 +43,7 @@ def add_cache(commands: Any) -> None:
 
 
 def _cache(options: argparse.Namespace) -> None:
-    from engine.project.cache import cache_folder, index_store
+    from proteoscope.engine.project.cache import cache_folder, index_store
 
     store = index_store(next(iter(kept_kinds())))
     is_list = options.clear is None

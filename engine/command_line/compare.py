@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.command_line.terminal import interruptible, say
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Progress
+from proteoscope.engine.command_line.terminal import interruptible, say
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.views.finished_run import FinishedRun
-    from engine.views.run_comparison import RunComparison
+    from proteoscope.engine.views.finished_run import FinishedRun
+    from proteoscope.engine.views.run_comparison import RunComparison
 
 __all__ = ["add_compare"]
 
@@ -53,9 +53,9 @@ def _compare(options: argparse.Namespace) -> None:
         raise ParameterError(f"--threshold is {options.threshold:g}; expected a q-value from 0 to 1")
     if not 0 <= options.mirrors <= _MAXIMUM_MIRRORS:
         raise ParameterError(f"--mirrors is {options.mirrors!s:.24}; expected 0 to {_MAXIMUM_MIRRORS:,}")
-    from engine.project.outputs import check_folder_of_outputs, check_outputs
-    from engine.views.comparison_tables import comparison_files, write_comparison
-    from engine.views.run_comparison import compare_runs
+    from proteoscope.engine.project.outputs import check_folder_of_outputs, check_outputs
+    from proteoscope.engine.views.comparison_tables import comparison_files, write_comparison
+    from proteoscope.engine.views.run_comparison import compare_runs
 
     folder, progress = Path(options.out), Progress()
     check_folder_of_outputs(folder)
@@ -72,9 +72,9 @@ def _compare(options: argparse.Namespace) -> None:
 
 def _runs(options: argparse.Namespace) -> list[FinishedRun]:
     """The runs that are meant, open."""
-    from engine.project import Project
-    from engine.views.finished_run import open_run
-    from engine.views.run_comparison import has_matches
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.views.finished_run import open_run
+    from proteoscope.engine.views.run_comparison import has_matches
 
     chosen = []
     for place in options.projects:
@@ -100,7 +100,7 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
 
 
 def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> dict[str, Any]:
-    from engine.views.run_comparison import LEVELS
+    from proteoscope.engine.views.run_comparison import LEVELS
 
     runs = {
         letter: {"run": run.run.id, "project": str(run.project.folder)}
@@ -117,7 +117,7 @@ def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> d
 
 
 def _say(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> None:
-    from engine.views.run_comparison import LEVELS
+    from proteoscope.engine.views.run_comparison import LEVELS
 
     for note in comparison.notes:
         say(note, sys.stderr)

@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from engine.command_line.terminal import TerminalProgress, interruptible, say
-from engine.searches import SEARCHES
+from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.searches import SEARCHES
 
 __all__ = ["add_compile"]
 
@@ -26,9 +26,9 @@ def add_compile(commands: Any) -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    from engine.errors import ParameterError
-    from engine.execution.compilation import compile_ahead, compile_for_cards
-    from engine.jobs.progress import Progress
+    from proteoscope.engine.errors import ParameterError
+    from proteoscope.engine.execution.compilation import compile_ahead, compile_for_cards
+    from proteoscope.engine.jobs.progress import Progress
 
     if options.processes is not None and options.processes < 1:
         raise ParameterError(f"--processes {options.processes}: there must be at least 1")

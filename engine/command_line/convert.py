@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
-from engine.command_line.search import thread_count
-from engine.command_line.terminal import TerminalProgress, interruptible, say
-from engine.errors import ParameterError
-from engine.formats.registry import formats_of, names_of
-from engine.results.counts import counted
+from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
+from proteoscope.engine.command_line.search import thread_count
+from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.registry import formats_of, names_of
+from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
-    from engine.spectra.selection import SpectrumSelection
+    from proteoscope.engine.spectra.selection import SpectrumSelection
 
 __all__ = ["add_convert"]
 
@@ -55,13 +55,13 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from engine.jobs.progress import Progress
+    from proteoscope.engine.jobs.progress import Progress
 
     selection = _selection(options)
     is_printed = options.out == STANDARD_OUTPUT
     if is_printed and not options.format:
         raise ParameterError("standard output has no name that tells a format; give --format too")
-    from engine.matches.conversion import ConversionRequest, IdentifiedIn, convert_spectra
+    from proteoscope.engine.matches.conversion import ConversionRequest, IdentifiedIn, convert_spectra
 
     folder, identified = options.unidentified if options.identified is None else options.identified, None
     if folder is not None:
@@ -78,7 +78,7 @@ def _convert(options: argparse.Namespace) -> None:
 
 
 def _selection(options: argparse.Namespace) -> SpectrumSelection:
-    from engine.spectra.selection import SpectrumSelection, charges_of, number_range
+    from proteoscope.engine.spectra.selection import SpectrumSelection, charges_of, number_range
 
     if options.run is not None or options.q_value is not None:
         if options.identified is None and options.unidentified is None:

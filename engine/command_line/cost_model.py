@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
 
 __all__ = ["add_cost_model"]
 
@@ -30,18 +30,18 @@ def add_cost_model(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from engine.errors import ParameterError
-    from engine.execution.cards import open_cards
-    from engine.execution.cost.analyses import compared
-    from engine.execution.cost.calibration import calibrate_card, calibrate_processor
-    from engine.execution.cost.kept import device_key, known_parameters
-    from engine.execution.devices import chosen_device, processor
-    from engine.execution.threads import available_threads
-    from engine.files import atomic_file
-    from engine.jobs.progress import Progress
-    from engine.views.predictions import report_page
-    from kernels.analyses_layouts import PROBLEMS
-    from kernels.cpu.processor import Processor
+    from proteoscope.engine.errors import ParameterError
+    from proteoscope.engine.execution.cards import open_cards
+    from proteoscope.engine.execution.cost.analyses import compared
+    from proteoscope.engine.execution.cost.calibration import calibrate_card, calibrate_processor
+    from proteoscope.engine.execution.cost.kept import device_key, known_parameters
+    from proteoscope.engine.execution.devices import chosen_device, processor
+    from proteoscope.engine.execution.threads import available_threads
+    from proteoscope.engine.files import atomic_file
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.views.predictions import report_page
+    from proteoscope.kernels.analyses_layouts import PROBLEMS
+    from proteoscope.kernels.cpu.processor import Processor
 
     path, threads, notes = Path(options.out), available_threads(), list[str]()
     if not path.parent.is_dir():

@@ -8,10 +8,10 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
 
 if TYPE_CHECKING:
-    from engine.execution.cost.parameters import DeviceParameters
+    from proteoscope.engine.execution.cost.parameters import DeviceParameters
 
 __all__ = ["add_devices"]
 
@@ -28,15 +28,15 @@ def add_devices(commands: Any) -> None:
 
 
 def _devices(options: argparse.Namespace) -> None:
-    from engine.execution.cost.kept import known_parameters
-    from engine.execution.devices import devices, gpus
-    from engine.execution.threads import available_threads
+    from proteoscope.engine.execution.cost.kept import known_parameters
+    from proteoscope.engine.execution.devices import devices, gpus
+    from proteoscope.engine.execution.threads import available_threads
 
     gpus.cache_clear()  # who asks wants to know how it is now
     found = devices()
     if options.calibrate:
-        from engine.calibration import calibrate
-        from engine.jobs.progress import Progress
+        from proteoscope.engine.calibration import calibrate
+        from proteoscope.engine.jobs.progress import Progress
 
         with TerminalProgress(None if options.json else sys.stderr) as terminal:
             progress = Progress(terminal.handle)

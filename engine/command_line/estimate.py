@@ -7,13 +7,13 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from engine.command_line.search import request_of
-from engine.command_line.terminal import say
-from engine.errors import ParameterError
-from engine.searches import SEARCHES
+from proteoscope.engine.command_line.search import request_of
+from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.searches import SEARCHES
 
 if TYPE_CHECKING:
-    from engine.estimates import Estimate
+    from proteoscope.engine.estimates import Estimate
 
 __all__ = ["add_estimate"]
 
@@ -54,7 +54,7 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
     kinds = {search.kind: search for search in SEARCHES}
     if not options.asked or options.asked[0] not in kinds:
         raise ParameterError(f"estimate: expected a search with its arguments; there are {', '.join(kinds)}")
-    from engine.estimates import estimate
+    from proteoscope.engine.estimates import estimate
 
     search = kinds[options.asked[0]]
     asked = parse(options.asked)
@@ -66,7 +66,7 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
 
 
 def _print(name: str, found: Estimate) -> None:
-    from engine.views.estimates import estimate_text
+    from proteoscope.engine.views.estimates import estimate_text
 
     words = estimate_text(found)
     say(f"{name.capitalize()} on {found.device}: {found.description}")
@@ -77,8 +77,8 @@ def _print(name: str, found: Estimate) -> None:
 
 
 def _growth(options: argparse.Namespace) -> None:
-    from engine.growth import projections
-    from engine.views.estimates import seconds_text
+    from proteoscope.engine.growth import projections
+    from proteoscope.engine.views.estimates import seconds_text
 
     rows = projections(options.price)
     if options.json:

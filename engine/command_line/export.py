@@ -6,15 +6,15 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from engine import searches
-from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
-from engine.command_line.terminal import interruptible, printable, say
-from engine.entry import ExportRequest, Search
-from engine.errors import ParameterError
-from engine.jobs.progress import Progress
+from proteoscope.engine import searches
+from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
+from proteoscope.engine.command_line.terminal import interruptible, printable, say
+from proteoscope.engine.entry import ExportRequest, Search
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.project import Project, RunRecord
+    from proteoscope.engine.project import Project, RunRecord
 
 __all__ = ["add_export"]
 
@@ -53,7 +53,7 @@ def _formats(search: Search) -> str:
 
 
 def _export(options: argparse.Namespace) -> None:
-    from engine.project import Project
+    from proteoscope.engine.project import Project
 
     if options.spreadsheet_safe and options.format != "tsv":
         raise ParameterError("--spreadsheet-safe is for --format tsv")

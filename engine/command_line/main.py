@@ -18,24 +18,24 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, NoReturn
 
-from engine.command_line.cache import add_cache
-from engine.command_line.compare import add_compare
-from engine.command_line.compile import add_compile
-from engine.command_line.convert import add_convert
-from engine.command_line.cost_model import add_cost_model
-from engine.command_line.devices import add_devices
-from engine.command_line.estimate import add_estimate
-from engine.command_line.export import add_export
-from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
-from engine.command_line.report import add_report
-from engine.command_line.resume import add_resume, add_runs
-from engine.command_line.samples import add_samples
-from engine.command_line.search import add_demo, add_search
-from engine.command_line.terminal import printable, say
-from engine.command_line.workers import add_workers
-from engine.errors import ParameterError, ProteoscopeError
-from engine.execution.libraries import lighten_libraries
-from engine.jobs.progress import Cancelled
+from proteoscope.engine.command_line.cache import add_cache
+from proteoscope.engine.command_line.compare import add_compare
+from proteoscope.engine.command_line.compile import add_compile
+from proteoscope.engine.command_line.convert import add_convert
+from proteoscope.engine.command_line.cost_model import add_cost_model
+from proteoscope.engine.command_line.devices import add_devices
+from proteoscope.engine.command_line.estimate import add_estimate
+from proteoscope.engine.command_line.export import add_export
+from proteoscope.engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
+from proteoscope.engine.command_line.report import add_report
+from proteoscope.engine.command_line.resume import add_resume, add_runs
+from proteoscope.engine.command_line.samples import add_samples
+from proteoscope.engine.command_line.search import add_demo, add_search
+from proteoscope.engine.command_line.terminal import printable, say
+from proteoscope.engine.command_line.workers import add_workers
+from proteoscope.engine.errors import ParameterError, ProteoscopeError
+from proteoscope.engine.execution.libraries import lighten_libraries
+from proteoscope.engine.jobs.progress import Cancelled
 
 __all__ = ["command_parsers", "main", "parser_of"]
 
@@ -113,7 +113,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
 def _is_compiling() -> bool:
     """What the compiler works with would be taken down under it, which may crash, and it cannot be interrupted."""
-    from engine.execution.compilation import is_compiling
+    from proteoscope.engine.execution.compilation import is_compiling
 
     return is_compiling()
 
@@ -153,7 +153,7 @@ class _Version(argparse.Action):
     """Tells the version, which what is installed is asked for only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from engine.version import VERSION
+        from proteoscope.engine.version import VERSION
 
         print(f"proteoscope {VERSION}")
         parser.exit()
@@ -185,7 +185,7 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
 
 def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
     """By the name of each sub-command, in the order of the help, what adds it and those that belong to it to argparse's sub-parsers."""
-    from engine.searches import SEARCHES
+    from proteoscope.engine.searches import SEARCHES
 
     found: dict[str, Callable[[Any], None]] = {}
     for search in SEARCHES:
@@ -213,7 +213,7 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
 
 
 def _add_presets(commands: Any) -> None:
-    from engine.searches import SEARCHES
+    from proteoscope.engine.searches import SEARCHES
 
     kinds = [search.kind for search in SEARCHES]
     parser = commands.add_parser("presets", help="list the presets of a search")
@@ -222,7 +222,7 @@ def _add_presets(commands: Any) -> None:
 
 
 def _add_parameters(commands: Any) -> None:
-    from engine.searches import SEARCHES
+    from proteoscope.engine.searches import SEARCHES
 
     parser = commands.add_parser("parameters", help="list the parameters of a search, with bounds and defaults")
     others = [command.name for search in SEARCHES for command in search.commands if command.parameters]
@@ -233,15 +233,15 @@ def _add_parameters(commands: Any) -> None:
 
 
 def _presets(options: argparse.Namespace) -> None:
-    from engine.parameters import preset_description, preset_names
+    from proteoscope.engine.parameters import preset_description, preset_names
 
     for name in preset_names(options.search):
         print(f"{name:<18} {preset_description(options.search, name)}")
 
 
 def _parameters(options: argparse.Namespace) -> None:
-    from engine.parameters import list_text
-    from engine.searches import SEARCHES, search_of_kind
+    from proteoscope.engine.parameters import list_text
+    from proteoscope.engine.searches import SEARCHES, search_of_kind
 
     command = next((one for search in SEARCHES for one in search.commands if one.name == options.search and one.parameters), None)
     if command is not None and options.preset:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.errors import ParameterError
+from proteoscope.engine.errors import ParameterError
 
 __all__ = ["STANDARD_OUTPUT", "output_file", "output_name"]
 

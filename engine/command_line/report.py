@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.command_line.terminal import interruptible, printable, say
-from engine.errors import InputError
-from engine.jobs.progress import Progress
+from proteoscope.engine.command_line.terminal import interruptible, printable, say
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["add_report"]
 
@@ -31,10 +31,10 @@ def add_report(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from engine.project import Project
-    from engine.project.outputs import check_outputs
-    from engine.searches import SEARCHES
-    from engine.views.run_report import write_report_and_pages
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.project.outputs import check_outputs
+    from proteoscope.engine.searches import SEARCHES
+    from proteoscope.engine.views.run_report import write_report_and_pages
 
     project, kinds = Project.open(options.project), {search.kind: search for search in SEARCHES}
     for problem in project.problems[:_MAXIMUM_PROBLEMS]:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.command_line.terminal import TerminalProgress, interruptible, say
-from engine.errors import InputError
-from engine.jobs.progress import Progress
+from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["add_resume", "add_runs"]
 
@@ -23,7 +23,7 @@ goes on with the same files, parameters and version of the program; another devi
 
 def add_resume(commands: Any) -> None:
     """Add ``resume`` to the sub-commands, which are argparse's sub-parsers."""
-    from engine.command_line.search import thread_count
+    from proteoscope.engine.command_line.search import thread_count
 
     parser = commands.add_parser("resume", help="go on with a run that was stopped", epilog=_EPILOG)
     parser.add_argument("project", metavar="DIR", help="project folder")
@@ -48,10 +48,10 @@ def add_runs(commands: Any) -> None:
 
 
 def _resume(options: argparse.Namespace) -> None:
-    from engine.command_line.search import begin_gpus, print_summary
-    from engine.project import Project
-    from engine.resumption import stopped_run
-    from engine.searches import search_of_kind
+    from proteoscope.engine.command_line.search import begin_gpus, print_summary
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.resumption import stopped_run
+    from proteoscope.engine.searches import search_of_kind
 
     project = Project.open(options.project)
     stopped = stopped_run(project, options.run)
@@ -74,8 +74,8 @@ def _resume(options: argparse.Namespace) -> None:
 
 
 def _runs(options: argparse.Namespace) -> None:
-    from engine.project import Project
-    from engine.resumption import SEALED_ELSEWHERE
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.resumption import SEALED_ELSEWHERE
 
     if not (Path(options.project)).is_dir():
         raise InputError(options.project, "is no folder", remedy="Give the folder of a project")

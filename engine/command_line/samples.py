@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import resources
-from engine.command_line.terminal import say
-from engine.files import atomic_file, storage_errors
+from proteoscope import resources
+from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.files import atomic_file, storage_errors
 
 __all__ = ["add_samples"]
 

@@ -11,16 +11,16 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import resources
-from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
-from engine.command_line.terminal import TerminalProgress, interruptible, say
-from engine.entry import Input, Search, SearchRequest
-from engine.errors import ParameterError
-from engine.jobs.progress import Progress
-from engine.summary import Summary
+from proteoscope import resources
+from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
+from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.entry import Input, Search, SearchRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.summary import Summary
 
 if TYPE_CHECKING:
-    from engine.parameters import SearchParameters
+    from proteoscope.engine.parameters import SearchParameters
 
 __all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "print_summary", "request_of", "run_search", "thread_count"]
 
@@ -247,7 +247,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
     """The preset for the files, by their beginnings; the usual one where they cannot be read, which the search tells."""
-    from engine.formats.letters import content_of
+    from proteoscope.engine.formats.letters import content_of
 
     found = {one.name: content_of(_paths(getattr(options, one.name))) for one in search.inputs}
     wishes = {option.name: getattr(options, option.name) for option in search.options}
@@ -261,13 +261,13 @@ def begin_gpus(wish: str) -> None:
     """
     # Packages import their own modules: of two threads that begin with one at once, one may find it half made.
 
-    import engine.execution.devices  # noqa: F401
+    import proteoscope.engine.execution.devices  # noqa: F401
 
     threading.Thread(target=_look_for_gpus, args=(wish,), daemon=True).start()
 
 
 def _look_for_gpus(wish: str) -> None:
-    from engine.execution.devices import begin_contexts, chosen_device, gpus
+    from proteoscope.engine.execution.devices import begin_contexts, chosen_device, gpus
 
     gpus()
     if wish != "auto":

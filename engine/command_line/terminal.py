@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from engine.command_line.interruption import cancel_on_interrupt, give_back_interrupt
-from engine.jobs.progress import Progress, ProgressEvent
+from proteoscope.engine.command_line.interruption import cancel_on_interrupt, give_back_interrupt
+from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 
 __all__ = ["TerminalProgress", "interruptible", "printable", "say"]
 

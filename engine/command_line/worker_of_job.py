@@ -21,7 +21,7 @@ def main() -> None:
 
     from distributed import Security
 
-    from engine.execution.cluster.serving import serve_workers
+    from proteoscope.engine.execution.cluster.serving import serve_workers
 
     files = {"tls_worker_cert": str(options.tls_cert), "tls_worker_key": str(options.tls_key)}
     security = Security(require_encryption=True, tls_ca_file=str(options.tls_ca_file), **files)

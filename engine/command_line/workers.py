@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.command_line.search import thread_count
-from engine.command_line.terminal import say
-from engine.errors import ParameterError
+from proteoscope.engine.command_line.search import thread_count
+from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.errors import ParameterError
 
 __all__ = ["add_workers"]
 
@@ -42,7 +42,7 @@ def add_workers(commands: Any) -> None:
 
 
 def _make_certificates(options: argparse.Namespace) -> None:
-    from engine.execution.cluster.certificates import USUAL_DAYS, make_certificates, needs_cryptography, write_certificates
+    from proteoscope.engine.execution.cluster.certificates import USUAL_DAYS, make_certificates, needs_cryptography, write_certificates
 
     needs_cryptography()
     written = write_certificates(make_certificates(USUAL_DAYS if options.days is None else options.days), Path(options.out))
@@ -51,14 +51,14 @@ def _make_certificates(options: argparse.Namespace) -> None:
 
 def _run_scheduler(options: argparse.Namespace) -> None:
     security = _security(options, "scheduler")
-    from engine.execution.cluster.serving import serve_scheduler
+    from proteoscope.engine.execution.cluster.serving import serve_scheduler
 
     serve_scheduler(options.address, security, lambda address: say(f"The scheduler listens at {address}"))
 
 
 def _start_workers(options: argparse.Namespace) -> None:
     security = _security(options, "worker")
-    from engine.execution.cluster.serving import serve_workers
+    from proteoscope.engine.execution.cluster.serving import serve_workers
 
     serve_workers(
         options.address, security, count=options.count, threads=options.threads, device=options.device,
@@ -73,8 +73,8 @@ def _security(options: argparse.Namespace, role: Any) -> Any:
     ------
     ParameterError : they are not given, and the address is beyond this machine.
     """
-    from engine.execution.cluster.certificates import Certificates, needs_cryptography, read_certificates
-    from engine.execution.cluster.option import checked_address
+    from proteoscope.engine.execution.cluster.certificates import Certificates, needs_cryptography, read_certificates
+    from proteoscope.engine.execution.cluster.option import checked_address
 
     is_encrypted = checked_address(options.address).startswith("tls:")
     needs_cryptography()

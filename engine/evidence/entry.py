@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.evidence.summary import EvidenceSummary
-    from engine.project import Project
+    from proteoscope.engine.evidence.summary import EvidenceSummary
+    from proteoscope.engine.project import Project
 
 __all__ = ["EVIDENCE"]
 
@@ -26,8 +26,8 @@ Exposure is that of the chain alone, by all of its atoms (Shrake & Rupley); file
 
 
 def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
-    from engine.evidence.search import find_evidence
-    from engine.project import Project
+    from proteoscope.engine.evidence.search import find_evidence
+    from proteoscope.engine.project import Project
 
     folder = request.folder("report")
     summary = find_evidence(request, progress)
@@ -37,7 +37,7 @@ def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.evidence.exporting import export_evidence
+    from proteoscope.engine.evidence.exporting import export_evidence
 
     return export_evidence(project, request, progress)
 
@@ -52,7 +52,7 @@ EVIDENCE = Search(
     epilog=_EPILOG,
     job="Show {project} on {structures}",
     icon="evidence",
-    parameters="engine.evidence.parameters:EvidenceParameters",
+    parameters="proteoscope.engine.evidence.parameters:EvidenceParameters",
     preset="standard",
     inputs=(
         Input(
@@ -73,20 +73,20 @@ EVIDENCE = Search(
     options=(
         Option("report", "Pages of proteins", "write a page for each protein into this folder, made where it is missing", metavar="DIR"),
     ),
-    methods="engine.evidence.methods_paragraph:methods",
-    pages="engine.views.evidence_pages:write_pages",
+    methods="proteoscope.engine.evidence.methods_paragraph:methods",
+    pages="proteoscope.engine.views.evidence_pages:write_pages",
     shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value", "remote_chains"),
     goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
     writes="given project",
     run=_run,
     kernels=(
-        "engine.structures.compilation:STRUCTURE_KERNELS", "engine.sequence_search.compilation:ALIGNMENT",
-        "engine.structure_search.compilation:STRUCTURES",
+        "proteoscope.engine.structures.compilation:STRUCTURE_KERNELS", "proteoscope.engine.sequence_search.compilation:ALIGNMENT",
+        "proteoscope.engine.structure_search.compilation:STRUCTURES",
     ),
-    modules=("engine.evidence.search",),
-    expecting="engine.evidence.expecting",
-    tables="engine.evidence.tables:TABLES",
-    stored="engine.evidence.tables:STORED",
+    modules=("proteoscope.engine.evidence.search",),
+    expecting="proteoscope.engine.evidence.expecting",
+    tables="proteoscope.engine.evidence.tables:TABLES",
+    stored="proteoscope.engine.evidence.tables:STORED",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("gff3", "Peptides and modified residues along proteins (GFF3)", (".gff3", ".gff")),
@@ -96,8 +96,8 @@ EVIDENCE = Search(
     # An identification of so few spectra has no modified residue; the search of what it left has.
     demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="modified"),
     work=(
-        ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
-        ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
-        ("superpositions", "engine.structure_search.superposing:ChainsOnChains"),
+        ("sequences", "proteoscope.engine.sequence_search.scoring:SequencesAgainstSequences"),
+        ("structures", "proteoscope.engine.structure_search.scoring:StructureAgainstStructures"),
+        ("superpositions", "proteoscope.engine.structure_search.superposing:ChainsOnChains"),
     ),
 )  # fmt: skip

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation
-from engine.evidence.identified_peptides import SHOWN_TOO
-from engine.evidence.parameters import EvidenceParameters
-from engine.formats.sizes import InputSize, input_size
-from engine.matches.recorded_counts import recorded_counts
-from engine.project import Project
-from engine.sequence_search.expecting import scoring_of
-from engine.structure_search.expecting import chains_of, works_of
-from engine.structure_search.structures import chain_input, check_sources
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation
+from proteoscope.engine.evidence.identified_peptides import SHOWN_TOO
+from proteoscope.engine.evidence.parameters import EvidenceParameters
+from proteoscope.engine.formats.sizes import InputSize, input_size
+from proteoscope.engine.matches.recorded_counts import recorded_counts
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequence_search.expecting import scoring_of
+from proteoscope.engine.structure_search.expecting import chains_of, works_of
+from proteoscope.engine.structure_search.structures import chain_input, check_sources
 
 __all__ = ["expected"]
 
@@ -23,7 +23,7 @@ _QUERY = 0.05  # seconds of a chain whose like is sought
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`.
+    """See `proteoscope.engine.estimates`.
 
     Raises
     ------

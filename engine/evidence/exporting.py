@@ -11,20 +11,20 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.entry import ExportRequest
-from engine.errors import InputError, ParameterError
-from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
-from engine.files import atomic_file, storage_errors
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.results.reader import read_stored
-from engine.results.separated import DIGITS, write_separated
-from engine.structures.chains import Chains
-from engine.structures.colouring import UNALIGNED, scale_colours
-from engine.structures.outputs import PictureChain, chain_atoms, write_picture
-from engine.structures.reading import read_structure
-from engine.structures.scripts import ScriptedChain
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
+from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.colouring import UNALIGNED, scale_colours
+from proteoscope.engine.structures.outputs import PictureChain, chain_atoms, write_picture
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.structures.scripts import ScriptedChain
 
 if TYPE_CHECKING:
     import gemmi

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.evidence.identified_peptides import ProteinEntry
-from engine.evidence.nearest_chains import align_proteins
-from engine.evidence.tables import HOMOLOGUES
-from engine.execution.resources import Resources
-from engine.sequences.conservation import conservation
-from engine.sequences.database import SequenceDatabase
-from engine.sequences.hits import Hits, QueryHits
-from engine.sequences.matrices import LETTERS, encode
-from engine.sequences.stack import OUTSIDE, Stack
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.evidence.identified_peptides import ProteinEntry
+from proteoscope.engine.evidence.nearest_chains import align_proteins
+from proteoscope.engine.evidence.tables import HOMOLOGUES
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.sequences.conservation import conservation
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.hits import Hits, QueryHits
+from proteoscope.engine.sequences.matrices import LETTERS, encode
+from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,8 +39,8 @@ class Conservation:
     ----------
     n_of_protein : (proteins,) int64, homologues of each.
     n_of_residue : (r,) int64, those of them that have a residue there, of all residues of all proteins.
-    of_residue : (r,) float64, Jensen-Shannon divergence (`engine.sequences.conservation`) in the stack of the protein and its homologues,
-        0 to 1; NaN where these are fewer than `FEWEST_HOMOLOGUES`.
+    of_residue : (r,) float64, Jensen-Shannon divergence (`proteoscope.engine.sequences.conservation`) in the stack of the protein and its
+        homologues, 0 to 1; NaN where these are fewer than `FEWEST_HOMOLOGUES`.
     """
 
     n_of_protein: NDArray[np.int64]

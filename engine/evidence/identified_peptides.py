@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.peptidoforms import Peptidoform, parse
-from engine.errors import InputError, ParameterError
-from engine.evidence.parameters import EvidenceParameters
-from engine.matches.columns import EXPORTED_PSMS, PROTEINS
-from engine.matches.fixed_modifications import FixedModifications, fixed_of_parameters, on_all_residues
-from engine.matches.source_run import EXPLAIN_AGAIN, explained_run, explained_spectra, identified_run
-from engine.project import Project
-from engine.results.arrow import in_one
-from engine.results.reader import TableFile
-from engine.spectra.tables import SPECTRA
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.evidence.parameters import EvidenceParameters
+from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
+from proteoscope.engine.matches.fixed_modifications import FixedModifications, fixed_of_parameters, on_all_residues
+from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, explained_run, explained_spectra, identified_run
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.tables import SPECTRA
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.errors import InputError
-from engine.evidence.identified_peptides import ProteinEntry
-from engine.evidence.nearest_chains import NearChain
-from engine.evidence.places import ResidueEvidence
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.structure_search.structures import ChainFiles
-from engine.structures.chains import Chains
-from engine.structures.exposure import GREATEST_AREA, ChainAtoms, Ligands, read_chain_atoms, residue_areas
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.evidence.identified_peptides import ProteinEntry
+from proteoscope.engine.evidence.nearest_chains import NearChain
+from proteoscope.engine.evidence.places import ResidueEvidence
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.structure_search.structures import ChainFiles
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.exposure import GREATEST_AREA, ChainAtoms, Ligands, read_chain_atoms, residue_areas
 
 __all__ = ["NO_ATOMS", "MappedChain", "MappedRows", "mapped_chains"]
 

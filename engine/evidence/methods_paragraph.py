@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.results.methods import Methods, RunFacts, plural
+from proteoscope.engine.results.methods import Methods, RunFacts, plural
 
 __all__ = ["methods"]
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.evidence.identified_peptides import ProteinEntry
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.sequence_search.hit_search import SequenceHitSearch
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import work_of
-from engine.sequences.database import SequenceDatabase
-from engine.sequences.hits import Hits, QueryHits
-from engine.sequences.matrices import encode, read_matrix
-from engine.sequences.scheme import ScoringScheme
-from engine.structures.chains import Chains
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.evidence.identified_peptides import ProteinEntry
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.sequence_search.hit_search import SequenceHitSearch
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequence_search.scoring import work_of
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.hits import Hits, QueryHits
+from proteoscope.engine.sequences.matrices import encode, read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.structures.chains import Chains
 
 __all__ = ["NearChain", "align_proteins", "nearest_chains"]
 

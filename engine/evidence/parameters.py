@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import field_validator
 
-from engine.parameters import SearchParameters, parameter
+from proteoscope.engine.parameters import SearchParameters, parameter
 
 __all__ = ["EvidenceParameters"]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, ranges
-from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, known_sums
-from engine.jobs.progress import Progress
-from engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
-from engine.peptides.occurrences import occurrences_of
+from proteoscope.engine.arrays import offsets_of, ranges
+from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, known_sums
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
+from proteoscope.engine.peptides.occurrences import occurrences_of
 
 __all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "residue_evidence", "sites_of"]
 

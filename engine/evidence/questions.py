@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import ranges, take_runs
-from engine.chemistry.enzymes import ENZYMES, cleavage_sites
-from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
-from engine.evidence.mapped_residues import MappedChain, MappedRows
-from engine.evidence.places import Places, ResidueEvidence, Sites
-from engine.jobs.progress import Progress
+from proteoscope.engine.arrays import ranges, take_runs
+from proteoscope.engine.chemistry.enzymes import ENZYMES, cleavage_sites
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
+from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows
+from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = [
     "MissedStretches", "Pairs", "PlacedSites", "SharedPeptides", "missed_stretches", "near_pairs", "placed_sites", "shared_peptides",

@@ -12,17 +12,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.evidence.identified_peptides import ProteinEntry
-from engine.evidence.nearest_chains import NearChain
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.sequences.matrices import LETTERS
-from engine.structure_search.hits import StructureHitSearch
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.scoring import work_of
-from engine.structure_search.structures import DescribedChains, described
-from engine.structure_search.superposing import work_of_superposing
-from engine.structures.outputs import AlignedChains
+from proteoscope.engine.evidence.identified_peptides import ProteinEntry
+from proteoscope.engine.evidence.nearest_chains import NearChain
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.structures import DescribedChains, described
+from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structures.outputs import AlignedChains
 
 __all__ = ["with_remote_chains"]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of
-from engine.evidence import tables as described
-from engine.evidence.homologues import Conservation
-from engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
-from engine.evidence.mapped_residues import MappedChain, MappedRows
-from engine.evidence.places import Places, ResidueEvidence, Sites
-from engine.evidence.questions import MissedStretches, Pairs, PlacedSites, SharedPeptides
-from engine.sequences.matrices import LETTERS
-from engine.structures.chains import STATE_LETTERS
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.evidence import tables as described
+from proteoscope.engine.evidence.homologues import Conservation
+from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
+from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows
+from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites
+from proteoscope.engine.evidence.questions import MissedStretches, Pairs, PlacedSites, SharedPeptides
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structures.chains import STATE_LETTERS
 
 if TYPE_CHECKING:
     import pyarrow as pa

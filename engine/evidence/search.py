@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.entry import SearchRequest
-from engine.errors import InputError
-from engine.evidence.homologues import Conservation, find_homologues, no_homologues
-from engine.evidence.identified_peptides import (
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.evidence.homologues import Conservation, find_homologues, no_homologues
+from proteoscope.engine.evidence.identified_peptides import (
     IdentifiedPeptides,
     ProteinEntry,
     SourceTables,
@@ -20,26 +20,34 @@ from engine.evidence.identified_peptides import (
     protein_entries,
     source_tables,
 )
-from engine.evidence.mapped_residues import MappedRows, mapped_chains
-from engine.evidence.nearest_chains import NearChain, nearest_chains
-from engine.evidence.parameters import EvidenceParameters
-from engine.evidence.places import places_of, residue_evidence, sites_of
-from engine.evidence.questions import missed_stretches, near_pairs, placed_sites, shared_peptides
-from engine.evidence.remote_chains import with_remote_chains
-from engine.evidence.results import Evidence, evidence_tables, places_told
-from engine.evidence.summary import EvidenceSummary
-from engine.evidence.tables import HOMOLOGUES, PROTEINS, TABLES, file_of
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
-from engine.matches.fixed_modifications import NONE_FIXED, FixedModifications
-from engine.project.paths import EXPORTS
-from engine.results.reader import TableFile
-from engine.results.separated import DIGITS, write_separated
-from engine.search_run import RunSpec, SearchRun, search_run
-from engine.sequence_search.compilation import ALIGNMENT
-from engine.sequence_search.packed import packed_database
-from engine.sequences.database import SequenceDatabase
-from engine.structure_search.structures import ChainFiles, ChainInput, DescribedChains, chain_input, described, open_chains, open_files
+from proteoscope.engine.evidence.mapped_residues import MappedRows, mapped_chains
+from proteoscope.engine.evidence.nearest_chains import NearChain, nearest_chains
+from proteoscope.engine.evidence.parameters import EvidenceParameters
+from proteoscope.engine.evidence.places import places_of, residue_evidence, sites_of
+from proteoscope.engine.evidence.questions import missed_stretches, near_pairs, placed_sites, shared_peptides
+from proteoscope.engine.evidence.remote_chains import with_remote_chains
+from proteoscope.engine.evidence.results import Evidence, evidence_tables, places_told
+from proteoscope.engine.evidence.summary import EvidenceSummary
+from proteoscope.engine.evidence.tables import HOMOLOGUES, PROTEINS, TABLES, file_of
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.sequence_search.compilation import ALIGNMENT
+from proteoscope.engine.sequence_search.packed import packed_database
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.structure_search.structures import (
+    ChainFiles,
+    ChainInput,
+    DescribedChains,
+    chain_input,
+    described,
+    open_chains,
+    open_files,
+)
 
 __all__ = ["find_evidence"]
 

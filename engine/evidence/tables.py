@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.matches.columns import PEPTIDES, SHIFTED_PSMS, described_columns
-from engine.results.columns import Column, Table
-from engine.sequences.hit_columns import HITS
-from engine.spectra.tables import SPECTRA
-from engine.structure_search.tables import HITS as STRUCTURE_HITS
+from proteoscope.engine.matches.columns import PEPTIDES, SHIFTED_PSMS, described_columns
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.sequences.hit_columns import HITS
+from proteoscope.engine.spectra.tables import SPECTRA
+from proteoscope.engine.structure_search.tables import HITS as STRUCTURE_HITS
 
 __all__ = [
     "CHAINS",

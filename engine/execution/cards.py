@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.execution.cost.kept import known_parameters
-from engine.execution.devices import Device, gpus
-from engine.execution.remembered_gpus import forget_gpus
-from engine.execution.scheduler import one_line
-from engine.jobs.progress import Progress
-from kernels.cuda.modules import Card, card
-from kernels.cuda.rates import USUAL_RATES, CardRates
-from kernels.device import DeviceError
+from proteoscope.engine.execution.cost.kept import known_parameters
+from proteoscope.engine.execution.devices import Device, gpus
+from proteoscope.engine.execution.remembered_gpus import forget_gpus
+from proteoscope.engine.execution.scheduler import one_line
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.cuda.modules import Card, card
+from proteoscope.kernels.cuda.rates import USUAL_RATES, CardRates
+from proteoscope.kernels.device import DeviceError
 
 __all__ = ["open_cards"]
 

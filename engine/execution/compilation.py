@@ -18,10 +18,10 @@ from importlib import import_module
 from queue import SimpleQueue
 from typing import IO, Any
 
-from engine.execution.devices import gpus
-from engine.execution.threads import available_threads
-from engine.jobs.progress import PASSING, Progress
-from kernels.device import DeviceError
+from proteoscope.engine.execution.devices import gpus
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import PASSING, Progress
+from proteoscope.kernels.device import DeviceError
 
 __all__ = ["Kernels", "compile_ahead", "compile_and_tell", "compile_for_cards", "is_compiling", "kernels_at"]
 
@@ -51,13 +51,13 @@ class Kernels:
     @property
     def are_compiled(self) -> bool:
         """Whether `compile` has nothing to do."""
-        from kernels.cpu.compilation import is_compiled
+        from proteoscope.kernels.cpu.compilation import is_compiled
 
         return is_compiled(self.last())
 
     def use_and_mark(self) -> None:
         """Call all of them, which compiles them, and mark them as compiled."""
-        from kernels.cpu.compilation import mark_compiled
+        from proteoscope.kernels.cpu.compilation import mark_compiled
 
         self.use()
         with suppress(OSError):  # a cache that others keep is not ours to mark
@@ -70,7 +70,7 @@ class Kernels:
         ------
         Cancelled : the user asked to stop; the compiler ends with the program, for it cannot be interrupted.
         """
-        from kernels.cpu.caching import why_not_kept
+        from proteoscope.kernels.cpu.caching import why_not_kept
 
         if self.are_compiled:
             return
@@ -186,8 +186,8 @@ def compile_for_cards(progress: Progress, threads: int | None = None) -> list[st
     sorts = {gpu.compute_capability: gpu for gpu in gpus(progress) if gpu.usable}
     if not sorts:
         return []
-    from kernels.cuda.modules import card
-    from kernels.cuda.usual_forms import compile_usual_forms, usual_forms
+    from proteoscope.kernels.cuda.modules import card
+    from proteoscope.kernels.cuda.usual_forms import compile_usual_forms, usual_forms
 
     failures = []
 

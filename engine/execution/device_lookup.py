@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from engine.execution.devices import Device, begin_contexts, chosen_device
-from engine.jobs.progress import Progress
+from proteoscope.engine.execution.devices import Device, begin_contexts, chosen_device
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["DeviceLookup"]
 
@@ -14,7 +14,7 @@ _LOOK_SECONDS = 0.05
 
 
 class DeviceLookup:
-    """Looks for the device of a wish (see `engine.execution.devices.chosen_device`) on a thread of its own, from now on.
+    """Looks for the device of a wish (see `proteoscope.engine.execution.devices.chosen_device`) on a thread of its own, from now on.
 
     `choose`: says what computes, of the device that is found; None: that.
     """

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.execution.devices import Device
-from engine.execution.threads import available_threads
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.execution.threads import available_threads
 
 __all__ = ["DeviceUse", "UseMeter"]
 
@@ -40,7 +40,7 @@ class UseMeter:
         found = {}
         for device in devices:
             if device.usable and device.numbers:
-                from kernels.cuda.management import card_use
+                from proteoscope.kernels.cuda.management import card_use
 
                 use = card_use(device.numbers[0])
                 if use is not None:

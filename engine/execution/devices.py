@@ -19,10 +19,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import IO, Any
 
-from engine.errors import ParameterError
-from engine.execution.remembered_gpus import forget_gpus, remember_gpus, remembered_gpus
-from engine.execution.threads import available_threads
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.remembered_gpus import forget_gpus, remember_gpus, remembered_gpus
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Device", "begin_contexts", "chosen_device", "devices", "gpus", "processor"]
 
@@ -169,7 +169,7 @@ def chosen_device(wish: str, progress: Progress | None = None) -> Device:
 
 def begin_contexts(device: Device) -> None:
     """Let the driver begin with the cards of a device on threads of its own, one for each: they are opened later, when all is imported."""
-    from kernels.cuda.driver import begin_context
+    from proteoscope.kernels.cuda.driver import begin_context
 
     for number in device.numbers:
         threading.Thread(target=begin_context, args=(number,), name=f"proteoscope-driver-{number}", daemon=True).start()
@@ -210,7 +210,7 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
     try:
         # Files and no pipes: one can wait for a process beside them, and one that cannot be killed holds up nobody who reads them.
         with (
-            as_file(files("kernels.cuda") / "probe.py") as program,
+            as_file(files("proteoscope.kernels.cuda") / "probe.py") as program,
             tempfile.TemporaryFile() as output,
             tempfile.TemporaryFile() as complaint,
         ):

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
-from engine.execution.work import Computation, Work
-from engine.jobs.progress import Progress
-from kernels.device import Device, DeviceError
+from proteoscope.engine.execution.work import Computation, Work
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.device import Device, DeviceError
 
 __all__ = ["Elsewhere", "Foreseeing", "WorkerLostBeforeError", "WorkerLostError"]
 
@@ -55,7 +55,7 @@ class Elsewhere(Protocol):
         """
 
     def open(self, work: Work, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:
-        """The work on one of them, as long as the block lasts; see `engine.execution.work.Kind.open`.
+        """The work on one of them, as long as the block lasts; see `proteoscope.engine.execution.work.Kind.open`.
 
         Raises
         ------

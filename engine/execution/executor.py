@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.cost.first_guess import predicted_speed
-from engine.execution.elsewhere import Foreseeing
-from engine.execution.kept import Checkpoint
-from engine.execution.remembered_gpus import forget_gpus
-from engine.execution.resources import Resources
-from engine.execution.scheduler import Account, Costs, Scheduler, Worker, one_line, unfinished
-from engine.execution.speeds import Speeds
-from engine.execution.work import Computation, Kind, Piece, Rows, Work, kind_of
-from kernels.cpu.processor import Processor
-from kernels.device import Device, DeviceError
-from kernels.partitions import Partition
+from proteoscope.engine.execution.cost.first_guess import predicted_speed
+from proteoscope.engine.execution.elsewhere import Foreseeing
+from proteoscope.engine.execution.kept import Checkpoint
+from proteoscope.engine.execution.remembered_gpus import forget_gpus
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.scheduler import Account, Costs, Scheduler, Worker, one_line, unfinished
+from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.work import Computation, Kind, Piece, Rows, Work, kind_of
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import Device, DeviceError
+from proteoscope.kernels.partitions import Partition
 
 __all__ = ["PROCESSOR", "Executor", "Session", "Share"]
 

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.work import Rows, Work
-from engine.project.kept_file import KeptFile
-from engine.project.kept_records import KeptRecord
+from proteoscope.engine.execution.work import Rows, Work
+from proteoscope.engine.project.kept_file import KeptFile
+from proteoscope.engine.project.kept_records import KeptRecord
 
 __all__ = ["Checkpoint", "KeptPartitions", "KeptRound", "KeptWork", "plain_digest"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 __all__ = ["KINDS", "register_kinds"]
 
 KINDS: dict[str, str] = {}
-"""The name of each kind, and where its `engine.execution.work.Kind` is, as ``module:class``."""
+"""The name of each kind, and where its `proteoscope.engine.execution.work.Kind` is, as ``module:class``."""
 
 
 def register_kinds(kinds: Iterable[tuple[str, str]]) -> None:

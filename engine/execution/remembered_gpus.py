@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine.project.cache import cache_folder, remember
-from engine.version import VERSION
+from proteoscope.engine.project.cache import cache_folder, remember
+from proteoscope.engine.version import VERSION
 
 __all__ = ["forget_gpus", "remember_gpus", "remembered_gpus"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from engine.execution.clock import StageClock
-from engine.execution.elsewhere import Elsewhere
-from engine.execution.kept import KeptPartitions
-from engine.execution.threads import available_threads
-from engine.jobs.progress import Progress
-from kernels.cuda.modules import Card
+from proteoscope.engine.execution.clock import StageClock
+from proteoscope.engine.execution.elsewhere import Elsewhere
+from proteoscope.engine.execution.kept import KeptPartitions
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.cuda.modules import Card
 
 __all__ = ["Resources"]
 

@@ -23,12 +23,12 @@ from threading import Condition
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import WorkersError
-from engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
-from engine.execution.work import Piece, Rows
-from engine.jobs.progress import Progress
-from kernels.device import DeviceError
-from kernels.partitions import Partition, equal_partitions, falling_partitions
+from proteoscope.engine.errors import WorkersError
+from proteoscope.engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
+from proteoscope.engine.execution.work import Piece, Rows
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.device import DeviceError
+from proteoscope.kernels.partitions import Partition, equal_partitions, falling_partitions
 
 __all__ = ["Account", "Costs", "Losses", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 

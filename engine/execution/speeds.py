@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.execution.devices import gpus, processor
-from engine.project.cache import cache_folder, remember
+from proteoscope.engine.execution.devices import gpus, processor
+from proteoscope.engine.project.cache import cache_folder, remember
 
 __all__ = ["Speeds"]
 
@@ -17,7 +17,7 @@ class Speeds:
 
     Parameters
     ----------
-    kind : of `engine.execution.kinds.KINDS`. threads : of the processor.
+    kind : of `proteoscope.engine.execution.kinds.KINDS`. threads : of the processor.
     """
 
     def __init__(self, kind: str, threads: int) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from engine.jobs.progress import Progress
-from kernels.device import StopFlag
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.device import StopFlag
 
 __all__ = ["available_threads", "run_on_threads"]
 

@@ -1,8 +1,9 @@
 """Work as plain data: what a search computes, so that it can be done on any device, in pieces, here or in another process.
 
 A `Work` says what is to be done and holds the columns that it needs, and no function: its kind is a name that the entry of a search makes
-known (`engine.execution.kinds`). A `Kind` knows what the items of such a work cost, opens it on a device, and puts the rows together that
-come back. What is opened stays on its device between the rounds of an iterative search, and between the phases of one that filters.
+known (`proteoscope.engine.execution.kinds`). A `Kind` knows what the items of such a work cost, opens it on a device, and puts the rows
+together that come back. What is opened stays on its device between the rounds of an iterative search, and between the phases of one that
+filters.
 
 ::
 
@@ -20,8 +21,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.kinds import KINDS
-from kernels.device import Device
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.kernels.device import Device
 
 __all__ = [
     "CardShape",
@@ -50,7 +51,7 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    kind : a name in `engine.execution.kinds.KINDS`. settings : texts and numbers.
+    kind : a name in `proteoscope.engine.execution.kinds.KINDS`. settings : texts and numbers.
     sources : what is read, such as a database or queries; its columns may be large, and are memory-mapped where they come from a file.
     """
 

@@ -6,16 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.formats.protein_files import read_proteins as read_proteins
-    from engine.formats.proteins import Proteins as Proteins
-    from engine.formats.reading import read_spectra as read_spectra
-    from engine.spectra.columns import Spectra as Spectra
+    from proteoscope.engine.formats.protein_files import read_proteins as read_proteins
+    from proteoscope.engine.formats.proteins import Proteins as Proteins
+    from proteoscope.engine.formats.reading import read_spectra as read_spectra
+    from proteoscope.engine.spectra.columns import Spectra as Spectra
 
 _PLACES = {
-    "Proteins": "engine.formats.proteins",
-    "Spectra": "engine.spectra.columns",
-    "read_proteins": "engine.formats.protein_files",
-    "read_spectra": "engine.formats.reading",
+    "Proteins": "proteoscope.engine.formats.proteins",
+    "Spectra": "proteoscope.engine.spectra.columns",
+    "read_proteins": "proteoscope.engine.formats.protein_files",
+    "read_spectra": "proteoscope.engine.formats.reading",
 }
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.formats.spectrum_blocks import MAXIMUM_PEAKS, FaultCode
+from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_PEAKS, FaultCode
 
 __all__ = ["LINEAR", "MAXIMUM_NUMBERS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays", "room_for"]
 
@@ -92,7 +92,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
     -------
     values : float64, end to end; offsets : (n + 1,) int64; a broken array has none. faults : (n,) int64, `FaultCode`.
     """
-    from kernels.cpu import text as kernels
+    from proteoscope.kernels.cpu import text as kernels
 
     n = len(arrays.start)
     faults = np.zeros(n, dtype=np.int64)
@@ -169,7 +169,7 @@ def _unpack_run(
 
 def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.float64]) -> bool:
     """Undo MS-Numpress; whether the bytes hold exactly the numbers for `out`."""
-    from kernels.cpu import peaks as kernels
+    from proteoscope.kernels.cpu import peaks as kernels
 
     if compression == PIC:
         counts = np.empty(len(out), dtype=np.int64)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.errors import InputError
-from engine.jobs.progress import Progress
-from engine.spectra.columns import Spectra
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["read_tdf"]
 

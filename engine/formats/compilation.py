@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["TRANSLATION"]
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.translation import frames
+    from proteoscope.kernels.cpu.translation import frames
 
     return frames
 
 
 def _use() -> None:
     """Translate next to nothing."""
-    from engine.formats import Proteins
-    from engine.formats.translation import Translation
+    from proteoscope.engine.formats import Proteins
+    from proteoscope.engine.formats.translation import Translation
 
     name = np.frombuffer(b"n", np.uint8)
     one, none = np.array([0, 1], np.int64), np.array([0, 0], np.int64)

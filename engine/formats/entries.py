@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.errors import InputError, shortened
-from engine.formats.fasta import MAXIMUM_CHROMOSOME_BYTES, are_of_chromosome, parse_fasta, too_long
-from engine.formats.features import FeatureRow, Features
-from engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, ProteinRecords
-from engine.formats.sources import Block, ByteSource, blocks
-from engine.jobs.progress import Progress
-from engine.results.counts import counted
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.fasta import MAXIMUM_CHROMOSOME_BYTES, are_of_chromosome, parse_fasta, too_long
+from proteoscope.engine.formats.features import FeatureRow, Features
+from proteoscope.engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, ProteinRecords
+from proteoscope.engine.formats.sources import Block, ByteSource, blocks
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.counts import counted
 
 __all__ = ["PARSER_FAULTS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.formats.letters import are_nucleotides, letter_counts
-from engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, TRANSLATE, ProteinRecords
-from engine.formats.sources import Block, ByteSource, blocks
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.letters import are_nucleotides, letter_counts
+from proteoscope.engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, TRANSLATE, ProteinRecords
+from proteoscope.engine.formats.sources import Block, ByteSource, blocks
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["MAXIMUM_CHROMOSOME_BYTES", "are_of_chromosome", "parse_fasta", "read_fasta", "too_long"]
 
@@ -35,7 +35,8 @@ def _cut(text: bytes) -> int:
 
 
 def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, with_chromosomes: bool) -> list[ProteinRecords]:
-    """The records of a FASTA file; `every_record` and `with_chromosomes` as `engine.formats.protein_files.read_proteins` has them.
+    """The records of a FASTA file; `every_record` and `with_chromosomes` as `proteoscope.engine.formats.protein_files.read_proteins` has
+    them.
 
     Raises
     ------
@@ -118,7 +119,7 @@ def parse_fasta(
 
     `count` is told how many records there are before anything is made of them, and may raise.
     """
-    from kernels.cpu import text as kernels
+    from proteoscope.kernels.cpu import text as kernels
 
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
     text = np.frombuffer(data, dtype=np.uint8)

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, ranges
-from engine.errors import InputError, shortened
-from engine.formats.sources import BLOCK_BYTES, ByteSource
-from engine.jobs.progress import Progress
-from engine.spectra.spooling import GrowingColumn, passed_through
+from proteoscope.engine.arrays import Texts, ranges
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.sources import BLOCK_BYTES, ByteSource
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through
 
 __all__ = ["Reads", "is_fastq", "looks_like_phred_64", "read_fastq"]
 
@@ -135,7 +135,7 @@ def _parts(source: ByteSource, progress: Progress) -> Iterator[_Records]:
 
 def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[_Records, int, int]:
     """The whole records of a text, and how many bytes and lines they take. `n_lines`: of the file before it."""
-    from kernels.cpu import fastq_text as kernels
+    from proteoscope.kernels.cpu import fastq_text as kernels
 
     text = np.frombuffer(data, np.uint8)
     # Most @ stand within qualities; a record takes some bytes, the last one perhaps without an end of its line.
@@ -164,7 +164,7 @@ def _decoded(name: NDArray[np.uint8]) -> str:
 
 def _error(path: Path, data: bytes, fault: int, place: int, line: int, begun: bytes, count: int) -> InputError:
     """The error for a record that is not as it must be."""
-    from kernels.cpu import fastq_text as kernels
+    from proteoscope.kernels.cpu import fastq_text as kernels
 
     record = shortened(begun[1:].decode("latin-1").split(None, 1)[0]) if begun[1:].split() else ""
     letter = data[place : place + 1].decode("latin-1")

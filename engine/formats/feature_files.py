@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts
-from engine.formats.features import FEATURE_KINDS, Features
-from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.formats.features import FEATURE_KINDS, Features
+from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 
 __all__ = ["open_features", "write_features"]
 

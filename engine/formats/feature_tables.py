@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.results.columns import Column, Rule, Table
+from proteoscope.engine.results.columns import Column, Rule, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from engine.formats.features import Features
+    from proteoscope.engine.formats.features import Features
 
 __all__ = ["FEATURES", "features_table"]
 
@@ -40,7 +40,7 @@ def features_table(accessions: list[str], features: Features) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    from engine.formats.features import FEATURE_KINDS
+    from proteoscope.engine.formats.features import FEATURE_KINDS
 
     owner = np.repeat(np.arange(len(accessions)), np.diff(features.offsets))
     kinds = pa.array([kind.name for kind in FEATURE_KINDS], pa.string())

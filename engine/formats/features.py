@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.arrays import Texts, offsets_of, take_runs
 
 __all__ = ["FEATURE_GROUPS", "FEATURE_KINDS", "FeatureKind", "FeatureRow", "Features", "kind_code"]
 

@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from engine.errors import shortened
-from engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
-from engine.formats.features import FeatureRow, kind_code
-from engine.formats.sources import Block
+from proteoscope.engine.errors import shortened
+from proteoscope.engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from proteoscope.engine.formats.features import FeatureRow, kind_code
+from proteoscope.engine.formats.sources import Block
 
 __all__ = ["Embl", "GenBank", "Pir"]
 
@@ -46,11 +46,11 @@ class _FlatFile:
     _alone: tuple[bytes, bytes]
 
     def cut(self, text: bytes) -> int:
-        """See `engine.formats.entries.EntryFormat`."""
+        """See `proteoscope.engine.formats.entries.EntryFormat`."""
         return flat_file_cut(text)
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """See `engine.formats.entries.EntryFormat`."""
+        """See `proteoscope.engine.formats.entries.EntryFormat`."""
         text = block.text.removeprefix(b"\xef\xbb\xbf")
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
         line = at = 0
@@ -189,11 +189,11 @@ class Pir:
     has_lines = True
 
     def cut(self, text: bytes) -> int:
-        """See `engine.formats.entries.EntryFormat`."""
+        """See `proteoscope.engine.formats.entries.EntryFormat`."""
         return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """See `engine.formats.entries.EntryFormat`."""
+        """See `proteoscope.engine.formats.entries.EntryFormat`."""
         from Bio.SeqIO.PirIO import PirIterator
 
         del with_chromosomes

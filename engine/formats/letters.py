@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import pieces
-from engine.errors import ProteoscopeError
-from engine.formats.fastq import is_fastq
-from engine.formats.recognition import has_entries
-from engine.formats.sources import ByteSource, blocks
+from proteoscope.engine.arrays import pieces
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.formats.fastq import is_fastq
+from proteoscope.engine.formats.recognition import has_entries
+from proteoscope.engine.formats.sources import ByteSource, blocks
 
 __all__ = [
     "InputContent",

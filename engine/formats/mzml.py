@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, shortened
-from engine.formats.binary_arrays import LINEAR, MAXIMUM_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
-from engine.formats.noise import NOISE_TERMS, noise_numbers, noise_samples
-from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import (
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.binary_arrays import LINEAR, MAXIMUM_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
+from proteoscope.engine.formats.noise import NOISE_TERMS, noise_numbers, noise_samples
+from proteoscope.engine.formats.sources import Block
+from proteoscope.engine.formats.spectrum_blocks import (
     CUT_OFF,
     MAXIMUM_NAME_BYTES,
     NEGATIVE,
@@ -28,7 +28,7 @@ from engine.formats.spectrum_blocks import (
     charge_bits,
     finish,
 )
-from engine.formats.tags import Names, TagKind, TagTable, check_tags, xml_encoding
+from proteoscope.engine.formats.tags import Names, TagKind, TagTable, check_tags, xml_encoding
 
 __all__ = ["MzmlParser", "collect_level", "read_charges"]
 
@@ -77,7 +77,7 @@ class MzmlParser:
     """Parser of mzML files."""
 
     level = 2
-    """MS level of the spectra that are read: 2, 1 for `engine.formats.surveys`, or 3 for reporter ions."""
+    """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.surveys`, or 3 for reporter ions."""
     reads_noise = False
     """Whether blocks tell the noise of their spectra."""
 

@@ -17,12 +17,12 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.formats.native_identifiers import INDEX_FORMAT, NO_FORMAT, SCAN_FORMAT, native_format
-from engine.formats.registry import format_of_name
-from engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
-from engine.formats.xml_text import attribute, attributes
-from engine.spectra.columns import Spectra
-from engine.version import VERSION
+from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, NO_FORMAT, SCAN_FORMAT, native_format
+from proteoscope.engine.formats.registry import format_of_name
+from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
+from proteoscope.engine.formats.xml_text import attribute, attributes
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.version import VERSION
 
 __all__ = ["MzmlWriter"]
 

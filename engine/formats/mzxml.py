@@ -8,12 +8,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
-from engine.formats.mzml import collect_level, read_charges
-from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import CUT_OFF, MAXIMUM_NAME_BYTES, NEGATIVE, Fault, FaultCode, Mode, Origin, ParsedBlock, SpectrumTable
-from engine.formats.tags import Names, TagKind, TagTable
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
+from proteoscope.engine.formats.mzml import collect_level, read_charges
+from proteoscope.engine.formats.sources import Block
+from proteoscope.engine.formats.spectrum_blocks import (
+    CUT_OFF,
+    MAXIMUM_NAME_BYTES,
+    NEGATIVE,
+    Fault,
+    FaultCode,
+    Mode,
+    Origin,
+    ParsedBlock,
+    SpectrumTable,
+)
+from proteoscope.engine.formats.tags import Names, TagKind, TagTable
 
 __all__ = ["MzxmlParser"]
 
@@ -47,7 +57,7 @@ class MzxmlParser:
     """Parser of mzXML files. A spectrum is named ``scan=`` and its number, the PSI's native ID for this format."""
 
     level = 2
-    """MS level of the spectra that are read: 2, 1 for `engine.formats.surveys`, or 3 for reporter ions."""
+    """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.surveys`, or 3 for reporter ions."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self._path, self.takes_negative = path, takes_negative
@@ -140,7 +150,7 @@ def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The numbers between some tags and those that follow, and which are none."""
-    from kernels.cpu import text as kernels
+    from proteoscope.kernels.cpu import text as kernels
 
     following = np.minimum(at + 1, len(tags) - 1)
     stop = np.maximum(tags.begin[following], tags.after[at])

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.formats.binary_arrays import Arrays, decode_arrays
-from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, NoiseSamples
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.formats.binary_arrays import Arrays, decode_arrays
+from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, NoiseSamples
 
 __all__ = ["NOISE_TERMS", "noise_numbers", "noise_samples", "signal_to_noise"]
 

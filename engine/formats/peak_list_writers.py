@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.chemistry.masses import PROTON_MASS
-from engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
-from engine.results.arrow import letters_of
-from engine.spectra.columns import Spectra
-from engine.version import VERSION
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
+from proteoscope.engine.results.arrow import letters_of
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.version import VERSION
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import (
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.sources import Block
+from proteoscope.engine.formats.spectrum_blocks import (
     MAXIMUM_NAME_BYTES,
     MAXIMUM_PEAKS,
     MAXIMUM_SCAN,
@@ -44,7 +44,7 @@ _LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of a block that are no peaks, as columns (see `kernels.cpu.text.scan_peak_lines`), and its peaks."""
+    """The lines of a block that are no peaks, as columns (see `proteoscope.kernels.cpu.text.scan_peak_lines`), and its peaks."""
 
     data: bytes
     text: NDArray[np.uint8]
@@ -82,7 +82,7 @@ class _Lines:
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first places from `at` on that hold no blank, or `stop`."""
-        from kernels.cpu import text as kernels
+        from proteoscope.kernels.cpu import text as kernels
 
         return kernels.after_blanks(self.text, at, stop)
 
@@ -203,7 +203,7 @@ def _scan_of_title(title: str) -> int:
 
 
 def _scan(data: bytes, path: Path, *, is_headed: bool) -> _Lines:
-    from kernels.cpu import text as kernels
+    from proteoscope.kernels.cpu import text as kernels
 
     text = np.frombuffer(data, dtype=np.uint8)
     n_most = min(len(data) // 4, data.count(b"\n") + data.count(b"\r")) + 1
@@ -277,7 +277,7 @@ def _name(
 
 def _read_mgf(lines: _Lines, *, takes_negative: bool) -> _Read:
     """Spectra of an MGF block."""
-    from kernels.cpu import text as kernels
+    from proteoscope.kernels.cpu import text as kernels
 
     firsts, closings = lines.beginning_with(b"BEGIN IONS"), lines.beginning_with(b"END IONS")
     firsts = firsts[lines.stop[firsts] - lines.start[firsts] == len(b"BEGIN IONS")]

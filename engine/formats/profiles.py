@@ -48,9 +48,9 @@ def centroid_profiles(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Replace the samples of some spectra by the peaks that they show.
 
-    A peak stands where the signal rises above the valleys on its sides by a third (`kernels.cpu.peaks.find_summits`). Its place and
-    height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak; a
-    point without two near neighbours stays as it is.
+    A peak stands where the signal rises above the valleys on its sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its place
+    and height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak;
+    a point without two near neighbours stays as it is.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def centroid_profiles(
     -------
     mz, intensity : the peaks, float64; owner : the spectrum of each, int64, ascending.
     """
-    from kernels.cpu import peaks as kernels
+    from proteoscope.kernels.cpu import peaks as kernels
 
     height = np.where((intensity > 0) & (intensity < np.inf), intensity, 0.0)
     lengths = np.diff(offsets)

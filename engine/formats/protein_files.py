@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.formats.fasta import read_fasta
-from engine.formats.letters import are_nucleotides, letter_counts
-from engine.formats.protein_records import TRANSLATE, ProteinRecords, join_records
-from engine.formats.proteins import Proteins
-from engine.formats.recognition import recognise_as
-from engine.formats.registry import FileFormat
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.fasta import read_fasta
+from proteoscope.engine.formats.letters import are_nucleotides, letter_counts
+from proteoscope.engine.formats.protein_records import TRANSLATE, ProteinRecords, join_records
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.formats.recognition import recognise_as
+from proteoscope.engine.formats.registry import FileFormat
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.formats.entries import EntryFormat
+    from proteoscope.engine.formats.entries import EntryFormat
 
 __all__ = ["read_proteins"]
 
@@ -30,7 +30,8 @@ _BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a
 def read_proteins(
     paths: Sequence[str | Path], *, progress: Progress | None = None, every_record: bool = False, with_chromosomes: bool = False
 ) -> Proteins:
-    """Read the proteins of files, in the order given: FASTA, or a format that knows more of them (see `engine.formats.registry`).
+    """Read the proteins of files, in the order given: FASTA, or a format that knows more of them (see
+    `proteoscope.engine.formats.registry`).
 
     Of a record of nucleotides in GenBank or EMBL the proteins are those that its coding sequences spell out. Letters become capitals;
     blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines of FASTA that begin with ``;`` are
@@ -85,7 +86,7 @@ def _read_file(path: Path, progress: Progress, *, every_record: bool, with_chrom
         written_as = _check_kind(source, every_record)
         if written_as.reader:
             # Loaded here, and not on top: Biopython is for those who read such files.
-            from engine.formats.entries import read_entries
+            from proteoscope.engine.formats.entries import read_entries
 
             module, _, name = written_as.reader.partition(":")
             entry_format: EntryFormat = getattr(import_module(module), name)()

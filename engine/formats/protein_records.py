@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, shortened
-from engine.formats.features import Features
-from engine.formats.proteins import Proteins
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.features import Features
+from proteoscope.engine.formats.proteins import Proteins
 
 __all__ = ["MAXIMUM_NUCLEOTIDES", "MAXIMUM_RESIDUES", "TRANSLATE", "ProteinRecords", "join_records"]
 

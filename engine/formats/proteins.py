@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.formats.features import Features
+from proteoscope.engine.formats.features import Features
 
 __all__ = ["Proteins"]
 

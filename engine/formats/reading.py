@@ -16,14 +16,14 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, shortened
-from engine.formats.recognition import recognise_as
-from engine.formats.sources import Block, ByteSource, blocks
-from engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
-from engine.formats.vendor import converted, vendor_format
-from engine.jobs.progress import Progress
-from engine.spectra.columns import Spectra
-from engine.spectra.spooling import GrowingColumn
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.recognition import recognise_as
+from proteoscope.engine.formats.sources import Block, ByteSource, blocks
+from proteoscope.engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
+from proteoscope.engine.formats.vendor import converted, vendor_format
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spooling import GrowingColumn
 
 __all__ = ["FileState", "check_proportions", "mapped_blocks", "n_processors", "parse_blocks", "parser_of", "read_spectra"]
 
@@ -71,9 +71,9 @@ def read_spectra(
 ) -> Spectra:
     """Read the MS2 spectra of files, in the order given, into one set of columns.
 
-    The format (one of `engine.formats.registry`, gzipped or not) is seen from the content. Files and folders of instrument makers are
-    converted where a program for that is installed (`engine.formats.vendor`). Peaks are sorted by m/z; those without a
-    positive finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12``
+    The format (one of `proteoscope.engine.formats.registry`, gzipped or not) is seen from the content. Files and folders of instrument
+    makers are converted where a program for that is installed (`proteoscope.engine.formats.vendor`). Peaks are sorted by m/z; those without
+    a positive finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12``
     or ``.12.12.2``.
 
     Parameters
@@ -83,7 +83,7 @@ def read_spectra(
     skip_broken : leave broken spectra out and count them in `Spectra.n_skipped`, instead of raising at the first.
     threads : how many blocks are parsed at a time; all processors (four at most) by default.
     centroid : what to do with MS2 spectra in profile mode. ``"auto"``: centroid those that the file does not call centroids and whose
-        signal looks sampled (`engine.formats.profiles`); True: also those that the file calls centroids; False: refuse them.
+        signal looks sampled (`proteoscope.engine.formats.profiles`); True: also those that the file calls centroids; False: refuse them.
 
     takes_negative : negative ions are told by bit 0 of `Spectra.charge_mask`; without it a negative charge is a fault.
     spool : a folder; peaks that take more than some hundred megabytes are mapped from a nameless file there, instead of being held in
@@ -230,9 +230,9 @@ def mapped_blocks(
     source: ByteSource, cut: Callable[[bytes], int], begin: Callable[[Block], None], parse: Callable[[Block], T], pool: ThreadPoolExecutor,
     n_threads: int, progress: Progress,
 ) -> Iterator[tuple[T, int]]:  # fmt: skip
-    """What becomes of the blocks of a file (`engine.formats.sources.blocks`), in its order, with the file bytes that each took: `begin`
-    looks at the first, `parse` at each, in the threads of the pool; a few more than there are threads are under way, but only one as long
-    as nobody has seen what the first of a packed file becomes: it may be far more than is measured."""
+    """What becomes of the blocks of a file (`proteoscope.engine.formats.sources.blocks`), in its order, with the file bytes that each took:
+    `begin` looks at the first, `parse` at each, in the threads of the pool; a few more than there are threads are under way, but only one
+    as long as nobody has seen what the first of a packed file becomes: it may be far more than is measured."""
     waiting: deque[tuple[Future[T], int]] = deque()
     for block in blocks(source, cut):
         if block.is_first:

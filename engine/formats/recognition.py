@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from engine.errors import InputError
-from engine.formats import registry
-from engine.formats.registry import Beginning, FileFormat, names_of
-from engine.formats.sources import ByteSource
-from engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import registry
+from proteoscope.engine.formats.registry import Beginning, FileFormat, names_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC
 
 __all__ = ["HEAD_BYTES", "has_entries", "recognise", "recognise_as"]
 
@@ -108,7 +108,7 @@ def recognise_as(source: ByteSource, sort: str) -> FileFormat:
 
 
 def has_entries(source: ByteSource) -> bool:
-    """Whether a file is of a format of proteins that knows more than sequences (see `engine.formats.entries`)."""
+    """Whether a file is of a format of proteins that knows more than sequences (see `proteoscope.engine.formats.entries`)."""
     try:
         found = recognise(source)
     except InputError:

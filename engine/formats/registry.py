@@ -50,13 +50,14 @@ class FileFormat:
     ----------
     name : as its users write it. sort : what such files hold. suffixes : of their names, lower case, the usual one first; a gzipped file
         has ``.gz`` behind.
-    reader : ``module:class`` of the `engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the path and
-        ``takes_negative``, or of the `engine.formats.entries.EntryFormat` of a format of proteins; ``module:function`` that reads results
-        of search engines, called with a `engine.formats.sources.ByteSource` and a progress, or libraries, called with the
-        `engine.formats.libraries.entries.LibraryCollector` between them; FASTA is without, and what reads other sorts knows its formats
-        itself. library_reader : the latter of a format of spectra whose files may name what their spectra are of.
-    writer : ``module:class`` of the `engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written in it; of
-        libraries of the `engine.formats.libraries.writing.LibraryTextWriter`, or ``module:function`` that writes a file that is no text.
+    reader : ``module:class`` of the `proteoscope.engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the
+        path and ``takes_negative``, or of the `proteoscope.engine.formats.entries.EntryFormat` of a format of proteins; ``module:function``
+        that reads results of search engines, called with a `proteoscope.engine.formats.sources.ByteSource` and a progress, or libraries,
+        called with the `proteoscope.engine.formats.libraries.entries.LibraryCollector` between them; FASTA is without, and what reads other
+        sorts knows its formats itself. library_reader : the latter of a format of spectra whose files may name what their spectra are of.
+    writer : ``module:class`` of the `proteoscope.engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written
+        in it; of libraries of the `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or ``module:function`` that writes a
+        file that is no text.
     roots : the elements that XML of this format begins with, or text in angle brackets. is_like : whether text that is no XML is of this
         format; asked in the order of `FORMATS`. magic : what binary files of this format begin with; mark : what then stands in their
         beginning too. Without any of them, a format is told by whoever reads its sort.
@@ -141,8 +142,8 @@ def _is_pkl(beginning: Beginning) -> bool:
     return _n_numbers(beginning) >= 3
 
 
-_TABLES = "engine.imported.table_formats"
-_LIBRARIES = "engine.formats.libraries"
+_TABLES = "proteoscope.engine.imported.table_formats"
+_LIBRARIES = "proteoscope.engine.formats.libraries"
 
 
 def _is_msp(beginning: Beginning) -> bool:
@@ -179,51 +180,51 @@ def _has_columns(*some: tuple[str, ...]) -> Callable[[Beginning], bool]:
 FORMATS: tuple[FileFormat, ...] = (
     FileFormat("FASTA", "proteins", (".fasta", ".fa", ".faa", ".fna", ".fas"), is_like=_is_fasta, term=("MS:1001348", "FASTA format")),
     FileFormat(
-        "Swiss-Prot text", "proteins", (".dat", ".swiss", ".sprot"), "engine.formats.uniprot:SwissProtText", is_like=_is_swiss_prot,
+        "Swiss-Prot text", "proteins", (".dat", ".swiss", ".sprot"), "proteoscope.engine.formats.uniprot:SwissProtText", is_like=_is_swiss_prot,
         term=("MS:1002659", "UniProtKB text sequence format"),
     ),
     FileFormat(
-        "UniProt XML", "proteins", (".xml",), "engine.formats.uniprot:UniprotXml", roots=("uniprot",),
+        "UniProt XML", "proteins", (".xml",), "proteoscope.engine.formats.uniprot:UniprotXml", roots=("uniprot",),
         term=("MS:1002660", "UniProtKB XML sequence format"),
     ),
     FileFormat(
-        "GenBank", "proteins", (".gb", ".gbk", ".gbff", ".gp", ".gpff", ".genbank"), "engine.formats.flat_files:GenBank",
+        "GenBank", "proteins", (".gb", ".gbk", ".gbff", ".gp", ".gpff", ".genbank"), "proteoscope.engine.formats.flat_files:GenBank",
         is_like=_is_genbank,
     ),
-    FileFormat("EMBL", "proteins", (".embl",), "engine.formats.flat_files:Embl", is_like=_is_embl, term=("MS:1001352", "embl em")),
-    FileFormat("PIR", "proteins", (".pir", ".nbrf"), "engine.formats.flat_files:Pir", is_like=_is_pir, term=("MS:1001353", "NBRF PIR")),
+    FileFormat("EMBL", "proteins", (".embl",), "proteoscope.engine.formats.flat_files:Embl", is_like=_is_embl, term=("MS:1001352", "embl em")),
+    FileFormat("PIR", "proteins", (".pir", ".nbrf"), "proteoscope.engine.formats.flat_files:Pir", is_like=_is_pir, term=("MS:1001353", "NBRF PIR")),
     FileFormat("FASTQ", "reads", (".fastq", ".fq")),
     FileFormat(
-        "mzML", "spectra", (".mzml",), "engine.formats.mzml:MzmlParser", "engine.formats.mzml_writer:MzmlWriter",
+        "mzML", "spectra", (".mzml",), "proteoscope.engine.formats.mzml:MzmlParser", "proteoscope.engine.formats.mzml_writer:MzmlWriter",
         roots=("mzML", "indexedmzML"), term=("MS:1000584", "mzML format"), spectra_called_by="native",
     ),
     FileFormat(
-        "mzXML", "spectra", (".mzxml",), "engine.formats.mzxml:MzxmlParser", roots=("mzXML", "msRun"),
+        "mzXML", "spectra", (".mzxml",), "proteoscope.engine.formats.mzxml:MzxmlParser", roots=("mzXML", "msRun"),
         term=("MS:1000566", "ISB mzXML format"), spectra_called_by="scan",
     ),
     FileFormat(
-        "MGF", "spectra", (".mgf",), "engine.formats.peak_lists:MgfParser", "engine.formats.peak_list_writers:MgfWriter",
+        "MGF", "spectra", (".mgf",), "proteoscope.engine.formats.peak_lists:MgfParser", "proteoscope.engine.formats.peak_list_writers:MgfWriter",
         is_like=_is_mgf, term=("MS:1001062", "Mascot MGF format"), has_titles=True, library_reader=f"{_LIBRARIES}.mgf:read_mgf",
     ),
     FileFormat(
-        "MS2", "spectra", (".ms2",), "engine.formats.peak_lists:Ms2Parser", "engine.formats.peak_list_writers:Ms2Writer",
+        "MS2", "spectra", (".ms2",), "proteoscope.engine.formats.peak_lists:Ms2Parser", "proteoscope.engine.formats.peak_list_writers:Ms2Writer",
         is_like=_is_ms2, term=("MS:1001466", "MS2 format"), spectra_called_by="scan",
     ),
-    FileFormat("DTA", "spectra", (".dta",), "engine.formats.peak_lists:DtaParser", is_like=_is_dta, term=("MS:1000613", "DTA format")),
+    FileFormat("DTA", "spectra", (".dta",), "proteoscope.engine.formats.peak_lists:DtaParser", is_like=_is_dta, term=("MS:1000613", "DTA format")),
     FileFormat(
-        "PKL", "spectra", (".pkl",), "engine.formats.peak_lists:PklParser", is_like=_is_pkl, term=("MS:1000565", "Micromass PKL format")
+        "PKL", "spectra", (".pkl",), "proteoscope.engine.formats.peak_lists:PklParser", is_like=_is_pkl, term=("MS:1000565", "Micromass PKL format")
     ),
     FileFormat(
-        "mzIdentML", "identifications", (".mzid", ".mzidentml"), "engine.imported.mzidentml:read_mzidentml", roots=("MzIdentML",),
+        "mzIdentML", "identifications", (".mzid", ".mzidentml"), "proteoscope.engine.imported.mzidentml:read_mzidentml", roots=("MzIdentML",),
         term=("MS:1002073", "mzIdentML format"),
     ),
     FileFormat(
-        "pepXML", "identifications", (".pep.xml", ".pepxml"), "engine.imported.pepxml:read_pepxml", roots=("msms_pipeline_analysis",),
+        "pepXML", "identifications", (".pep.xml", ".pepxml"), "proteoscope.engine.imported.pepxml:read_pepxml", roots=("msms_pipeline_analysis",),
         term=("MS:1001421", "pepXML format"),
     ),
-    FileFormat("X!Tandem XML", "identifications", (".t.xml", ".tandem"), "engine.imported.xtandem:read_xtandem", roots=("bioml",),
+    FileFormat("X!Tandem XML", "identifications", (".t.xml", ".tandem"), "proteoscope.engine.imported.xtandem:read_xtandem", roots=("bioml",),
                term=("MS:1001401", "X!Tandem xml format")),
-    FileFormat("idXML", "identifications", (".idxml",), "engine.imported.idxml:read_idxml", roots=("IdXML",)),
+    FileFormat("idXML", "identifications", (".idxml",), "proteoscope.engine.imported.idxml:read_idxml", roots=("IdXML",)),
     FileFormat("mzTab", "identifications", (".mztab",), f"{_TABLES}:read_mztab", is_like=_is_mztab),
     FileFormat("Comet text", "identifications", (".comet.txt",), f"{_TABLES}:read_comet", is_like=_is_comet),
     FileFormat(

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.errors import InputError
-from engine.formats.noise import signal_to_noise
-from engine.formats.spectrum_blocks import Origin
-from engine.formats.surveys import level_blocks
-from engine.jobs.progress import Progress
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.noise import signal_to_noise
+from proteoscope.engine.formats.spectrum_blocks import Origin
+from proteoscope.engine.formats.surveys import level_blocks
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["ReporterRegions", "read_reporter_regions"]
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.noted_peptides import NotedPeptide
-from engine.errors import InputError, shortened
-from engine.formats.sources import ByteSource, blocks
-from engine.jobs.progress import Progress
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.sources import ByteSource, blocks
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa

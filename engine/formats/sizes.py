@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.errors import InputError
-from engine.formats.fastq import is_fastq
-from engine.formats.recognition import HEAD_BYTES, recognise
-from engine.formats.sources import ByteSource
-from engine.formats.vendor import vendor_format
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.fastq import is_fastq
+from proteoscope.engine.formats.recognition import HEAD_BYTES, recognise
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.formats.vendor import vendor_format
 
 __all__ = ["InputSize", "input_size"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from engine.errors import InputError
+from proteoscope.engine.errors import InputError
 
 __all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks"]
 

@@ -17,10 +17,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ProteoscopeError
-from engine.formats.reading import parser_of
-from engine.formats.sources import ByteSource, blocks
-from engine.formats.spectrum_blocks import ParsedBlock
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.formats.reading import parser_of
+from proteoscope.engine.formats.sources import ByteSource, blocks
+from proteoscope.engine.formats.spectrum_blocks import ParsedBlock
 
 __all__ = ["Exactness", "SpectraContent", "fragment_exactness", "precursor_exactness", "spectra_content"]
 

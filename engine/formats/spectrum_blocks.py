@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import shortened
-from engine.formats.profiles import centroid_profiles, looks_sampled
-from engine.formats.sources import Block
+from proteoscope.engine.errors import shortened
+from proteoscope.engine.formats.profiles import centroid_profiles, looks_sampled
+from proteoscope.engine.formats.sources import Block
 
 __all__ = [
     "CUT_OFF",

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.formats.reading import FileState, check_proportions, parse_blocks, parser_of
-from engine.formats.sources import ByteSource
-from engine.formats.spectrum_blocks import ParsedBlock
-from engine.jobs.progress import Progress
-from engine.spectra.spooling import GrowingColumn
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.reading import FileState, check_proportions, parse_blocks, parser_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.formats.spectrum_blocks import ParsedBlock
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.spectra.spooling import GrowingColumn
 
 __all__ = ["Surveys", "level_blocks", "read_surveys"]
 

@@ -12,7 +12,7 @@ from xml.sax.saxutils import unescape
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
+from proteoscope.engine.errors import InputError
 
 __all__ = ["MAXIMUM_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
 
@@ -37,7 +37,7 @@ def xml_encoding(head: bytes) -> str:
 
 
 class TagKind(IntEnum):
-    """Kinds of tags, as `kernels.cpu.text.scan_tags` tells them."""
+    """Kinds of tags, as `proteoscope.kernels.cpu.text.scan_tags` tells them."""
 
     START = 0
     END = 1
@@ -60,7 +60,7 @@ def _packed(names: tuple[str, ...]) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 @dataclass(frozen=True)
 class TagTable:
-    """The known tags of a text; `rows` as `kernels.cpu.text.scan_tags` makes them."""
+    """The known tags of a text; `rows` as `proteoscope.kernels.cpu.text.scan_tags` makes them."""
 
     data: bytes
     text: NDArray[np.uint8]
@@ -75,7 +75,7 @@ class TagTable:
         ------
         InputError : there are more than `MAXIMUM_TAGS`.
         """
-        from kernels.cpu import text as kernels
+        from proteoscope.kernels.cpu import text as kernels
 
         text = np.frombuffer(data, dtype=np.uint8)
         state = np.zeros(kernels.N_STATES, dtype=np.int64)
@@ -142,7 +142,7 @@ class TagTable:
 
     def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Values of an attribute at some tags as numbers (NaN where absent), and which are there but are no number."""
-        from kernels.cpu import text as kernels
+        from proteoscope.kernels.cpu import text as kernels
 
         start, stop = (column[at] for column in self.span(attribute))
         ends = np.empty(len(at), dtype=np.int64)

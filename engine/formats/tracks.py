@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from engine.errors import InputError, shortened
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Track", "TrackFeature", "read_track"]
 

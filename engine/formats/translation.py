@@ -18,11 +18,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of
-from engine.errors import InputError, ParameterError
-from engine.formats import Proteins, read_proteins
-from engine.formats.letters import letter_counts
-from engine.jobs.progress import Progress
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.formats import Proteins, read_proteins
+from proteoscope.engine.formats.letters import letter_counts
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Direction", "FramePlace", "Translation", "place_of_frame"]
 
@@ -95,7 +95,7 @@ class Translation:
 
     def translated(self, nucleotides: Proteins) -> Proteins:
         """The reading frames of sequences of nucleotides as proteins, named ``sequence:first-last(strand)``, from 1."""
-        from kernels.cpu.translation import frames
+        from proteoscope.kernels.cpu.translation import frames
 
         strands = np.array(_STRANDS[self.direction])
         rules = (nucleotides.residues, nucleotides.offsets, _codons(self.genetic_code), self.minimum_length, strands)
@@ -125,14 +125,14 @@ def _first_of_proteins(paths: Sequence[Path], progress: Progress) -> Path:
 
 @cache
 def _codons(genetic_code: int) -> NDArray[np.uint8]:
-    """(4096,) uint8: the residue of each three sets of bases, as `kernels.cpu.translation` numbers them; X where they are no codon, or one
-    of several residues.
+    """(4096,) uint8: the residue of each three sets of bases, as `proteoscope.kernels.cpu.translation` numbers them; X where they are no
+    codon, or one of several residues.
 
     A codon that may be a stop and a residue (codes 27, 28 and 31) is read as the residue, as Biopython does.
     """
     from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id
 
-    from kernels.cpu.translation import BASES
+    from proteoscope.kernels.cpu.translation import BASES
 
     if genetic_code not in ambiguous_dna_by_id:
         known = ", ".join(str(number) for number in sorted(ambiguous_dna_by_id))

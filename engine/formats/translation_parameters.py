@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from engine.parameters import parameter
+from proteoscope.engine.parameters import parameter
 
 if TYPE_CHECKING:
-    from engine.formats.translation import Translation
+    from proteoscope.engine.formats.translation import Translation
 
 __all__ = ["GENETIC_CODE", "MINIMUM_FRAME", "TRANSLATION", "TranslationSettings", "translation_of"]
 
@@ -44,6 +44,6 @@ def translation_of(settings: TranslationSettings) -> Translation | None:
     """
     if settings.translation == "none":
         return None
-    from engine.formats.translation import Translation
+    from proteoscope.engine.formats.translation import Translation
 
     return Translation(settings.translation, settings.genetic_code, settings.minimum_frame)

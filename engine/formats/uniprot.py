@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from engine.errors import shortened
-from engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
-from engine.formats.features import FeatureRow, kind_code
-from engine.formats.sources import Block
-from engine.formats.tags import xml_encoding
+from proteoscope.engine.errors import shortened
+from proteoscope.engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from proteoscope.engine.formats.features import FeatureRow, kind_code
+from proteoscope.engine.formats.sources import Block
+from proteoscope.engine.formats.tags import xml_encoding
 
 __all__ = ["SwissProtText", "UniprotXml"]
 
@@ -50,11 +50,11 @@ class SwissProtText:
     has_lines = True
 
     def cut(self, text: bytes) -> int:
-        """See `engine.formats.entries.EntryFormat`."""
+        """See `proteoscope.engine.formats.entries.EntryFormat`."""
         return flat_file_cut(text)
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """See `engine.formats.entries.EntryFormat`."""
+        """See `proteoscope.engine.formats.entries.EntryFormat`."""
         from Bio import SwissProt
 
         del with_chromosomes
@@ -171,11 +171,11 @@ class UniprotXml:
         self._encoding = "utf-8"
 
     def cut(self, text: bytes) -> int:
-        """See `engine.formats.entries.EntryFormat`."""
+        """See `proteoscope.engine.formats.entries.EntryFormat`."""
         return text.rfind(b"</entry>") + len(b"</entry>") if b"</entry>" in text else 0
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """See `engine.formats.entries.EntryFormat`."""
+        """See `proteoscope.engine.formats.entries.EntryFormat`."""
         from xml.etree.ElementTree import ParseError
 
         from Bio.SeqIO.UniprotIO import UniprotIterator

@@ -21,8 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from engine.errors import InputError, shortened
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["COMPOUND_MAGIC", "THERMO_MAGIC", "VendorFormat", "converted", "converter_of", "unreadable", "vendor_format"]
 
@@ -129,8 +129,8 @@ def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[P
         out = Path(folder, "converted.mzML")
         if converter == OPENTIMSPY:
             # Loaded for such runs alone.
-            from engine.formats.bruker_tdf import read_tdf
-            from engine.formats.writing import write_spectrum_file
+            from proteoscope.engine.formats.bruker_tdf import read_tdf
+            from proteoscope.engine.formats.writing import write_spectrum_file
 
             spectra = read_tdf(path, progress)
             progress.message(

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ParameterError
-from engine.formats.registry import FileFormat, formats_of
-from engine.jobs.progress import Progress
-from engine.results.separated import write_lines
-from engine.spectra.columns import Spectra
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.registry import FileFormat, formats_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.separated import write_lines
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["SpectrumWriter", "spectrum_format", "write_spectrum_file", "written_formats"]
 

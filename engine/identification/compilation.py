@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["FRAGMENT_INDEX", "KNOWN_FORMS", "SCORING"]
 
@@ -25,36 +25,36 @@ SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
 
 
 def _last_of_scoring() -> Callable[..., Any]:
-    from kernels.cpu.fragment_intensities import compare_intensities
+    from proteoscope.kernels.cpu.fragment_intensities import compare_intensities
 
     return compare_intensities
 
 
 def _last_of_index() -> Callable[..., Any]:
-    from kernels.cpu.candidates import score_candidates
+    from proteoscope.kernels.cpu.candidates import score_candidates
 
     return score_candidates
 
 
 def _use(*, with_index: bool) -> None:
-    from engine.identification.parameters import IdentificationParameters
-    from engine.matches.compilation import use_scoring
+    from proteoscope.engine.identification.parameters import IdentificationParameters
+    from proteoscope.engine.matches.compilation import use_scoring
 
     use_scoring(IdentificationParameters(), with_index=with_index)
 
 
 def _last_of_forms() -> Callable[..., Any]:
-    from kernels.cpu.known_forms import list_known_forms
+    from proteoscope.kernels.cpu.known_forms import list_known_forms
 
     return list_known_forms
 
 
 def _use_forms() -> None:
     """Index a protein with its known modifications."""
-    from engine.execution.resources import Resources
-    from engine.identification.parameters import IdentificationParameters
-    from engine.peptides.indexes import Databases, build_indexes
-    from engine.peptides.known_forms import SearchedForms
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.identification.parameters import IdentificationParameters
+    from proteoscope.engine.peptides.indexes import Databases, build_indexes
+    from proteoscope.engine.peptides.known_forms import SearchedForms
 
     parameters = IdentificationParameters().changed(known_modifications=True)
     forms = SearchedForms((), parameters.maximum_modifications, parameters.maximum_forms)

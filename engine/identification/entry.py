@@ -5,25 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.identification.search import IdentificationSummary
-    from engine.project import Project
+    from proteoscope.engine.identification.search import IdentificationSummary
+    from proteoscope.engine.project import Project
 
 __all__ = ["IDENTIFICATION"]
 
 
 def _run(request: SearchRequest, progress: Progress) -> IdentificationSummary:
-    from engine.identification.search import identify
+    from proteoscope.engine.identification.search import identify
 
     return identify(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.matches.run_exporting import export_run
+    from proteoscope.engine.matches.run_exporting import export_run
 
     return export_run(project, request, progress)
 
@@ -37,7 +37,7 @@ IDENTIFICATION = Search(
     description="Identify peptides and proteins. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
     job="Identify {spectra}",
     icon="spectrum",
-    parameters="engine.identification.parameters:IdentificationParameters",
+    parameters="proteoscope.engine.identification.parameters:IdentificationParameters",
     preset="high-resolution",
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
@@ -56,14 +56,14 @@ IDENTIFICATION = Search(
     writes="project",
     run=_run,
     kernels=(
-        "engine.identification.compilation:SCORING", "engine.identification.compilation:FRAGMENT_INDEX",
-        "engine.identification.compilation:KNOWN_FORMS", "engine.formats.compilation:TRANSLATION",
+        "proteoscope.engine.identification.compilation:SCORING", "proteoscope.engine.identification.compilation:FRAGMENT_INDEX",
+        "proteoscope.engine.identification.compilation:KNOWN_FORMS", "proteoscope.engine.formats.compilation:TRANSLATION",
     ),
-    modules=("engine.identification.search", "engine.matches.tables", "engine.matches.scoring", "engine.matches.exporting"),
-    tables="engine.identification.tables:TABLES",
-    stored="engine.identification.tables:STORED",
-    advising="engine.matches.preset_advice:advise",
-    methods="engine.matches.methods_paragraph:spectrum_search_methods",
+    modules=("proteoscope.engine.identification.search", "proteoscope.engine.matches.tables", "proteoscope.engine.matches.scoring", "proteoscope.engine.matches.exporting"),
+    tables="proteoscope.engine.identification.tables:TABLES",
+    stored="proteoscope.engine.identification.tables:STORED",
+    advising="proteoscope.engine.matches.preset_advice:advise",
+    methods="proteoscope.engine.matches.methods_paragraph:spectrum_search_methods",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -75,10 +75,10 @@ IDENTIFICATION = Search(
     ),
     export=_export,
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
-    expecting="engine.identification.expecting",
+    expecting="proteoscope.engine.identification.expecting",
     work=(
-        ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
-        ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
+        ("spectra", "proteoscope.engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
+        ("fragment-index", "proteoscope.engine.matches.fragment_scoring:SpectraAgainstFragments"),
     ),
     keeps=(KeptKind("peptides", "peptide indexes"),),
     identifies=True,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation
-from engine.formats.sizes import InputSize, input_size
-from engine.identification.parameters import IdentificationParameters
-from engine.matches.expecting import peptides_of, scoring_of
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation
+from proteoscope.engine.formats.sizes import InputSize, input_size
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.expecting import peptides_of, scoring_of
 
 __all__ = ["expectation", "expected"]
 
@@ -19,7 +19,7 @@ _PEPTIDE_BYTES, _SPECTRUM_BYTES = 60.0, 1500.0  # what is mapped and was looked 
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`."""
+    """See `proteoscope.engine.estimates`."""
     parameters = request.parameters_as(IdentificationParameters)
     spectra = input_size(request.files("spectra"))
     database = input_size([*request.files("database"), *(Path(one) for one in parameters.contaminants)])

@@ -1,4 +1,4 @@
-"""A run of which few spectra were identified: reasons besides its errors, which `engine.identification.few_matches` looks for.
+"""A run of which few spectra were identified: reasons besides its errors, which `proteoscope.engine.identification.few_matches` looks for.
 
 Charges and masses of the precursors are counted. Then some of the spectra are searched for the peptides that other enzymes make of the same
 proteins: only where one of them explains far more than the enzyme that was asked for, it is named. It only says what it saw.
@@ -13,18 +13,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.masses import ISOTOPE_SPACING
-from engine.execution.resources import Resources
-from engine.files import storage_errors
-from engine.identification.few_matches import is_few
-from engine.identification.parameters import IdentificationParameters
-from engine.identification.passes import Pass, near_isotopes
-from engine.matches.psms import search_score
-from engine.peptides.digestion import Digestion
-from engine.peptides.indexes import Indexes
-from engine.peptides.peptide_index import build_peptide_index
-from engine.spectra.spectrum_index import SpectrumIndex
-from engine.statistics.target_decoy import q_values
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.files import storage_errors
+from proteoscope.engine.identification.few_matches import is_few
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.passes import Pass, near_isotopes
+from proteoscope.engine.matches.psms import search_score
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.indexes import Indexes
+from proteoscope.engine.peptides.peptide_index import build_peptide_index
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["other_enzyme", "precursors_outside", "tell_other_reasons"]
 

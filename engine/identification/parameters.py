@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.chemistry.tolerance import Tolerance
-from engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
-from engine.matches import parameters as shared
-from engine.matches.parameters import (
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
+from proteoscope.engine.matches import parameters as shared
+from proteoscope.engine.matches.parameters import (
     DATABASE,
     MODIFICATIONS,
     PRECURSOR,
@@ -17,7 +17,7 @@ from engine.matches.parameters import (
     ScoreName,
     SpectrumSearchParameters,
 )
-from engine.parameters import parameter
+from proteoscope.engine.parameters import parameter
 
 __all__ = ["IdentificationParameters"]
 

@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.chemistry.enzymes import Specificity
-from engine.chemistry.modifications import SearchModification, parse_modification
-from engine.execution.resources import Resources
-from engine.files import storage_errors
-from engine.identification.compilation import FRAGMENT_INDEX
-from engine.identification.parameters import IdentificationParameters
-from engine.matches.fragment_intensities import why_not_predicted
-from engine.matches.psms import Psms, collect_psms
-from engine.matches.scoring import ScoringPass, modification_arrays
-from engine.matches.search_passes import SearchPass
-from engine.matches.tables import Scored, identified_proteins
-from engine.peptides.digestion import Digestion
-from engine.peptides.indexes import Indexes
-from engine.peptides.known_forms import SearchedForms
-from engine.peptides.peptide_index import build_peptide_index
-from engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.engine.chemistry.enzymes import Specificity
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.files import storage_errors
+from proteoscope.engine.identification.compilation import FRAGMENT_INDEX
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.fragment_intensities import why_not_predicted
+from proteoscope.engine.matches.psms import Psms, collect_psms
+from proteoscope.engine.matches.scoring import ScoringPass, modification_arrays
+from proteoscope.engine.matches.search_passes import SearchPass
+from proteoscope.engine.matches.tables import Scored, identified_proteins
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.indexes import Indexes
+from proteoscope.engine.peptides.known_forms import SearchedForms
+from proteoscope.engine.peptides.peptide_index import build_peptide_index
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 
 __all__ = ["Pass", "SecondPass", "near_isotopes", "second_pass"]
 

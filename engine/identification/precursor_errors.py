@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.identification.parameters import IdentificationParameters
-from engine.identification.passes import Pass, near_isotopes
-from engine.matches.psms import search_score
-from engine.peptides.indexes import Indexes
-from engine.spectra.columns import Spectra
-from engine.spectra.spectrum_index import SpectrumIndex
-from engine.statistics.target_decoy import q_values
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.passes import Pass, near_isotopes
+from proteoscope.engine.matches.psms import search_score
+from proteoscope.engine.peptides.indexes import Indexes
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["PrecursorErrors", "errors_of_matches", "measured_errors"]
 

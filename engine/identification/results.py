@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.identification.parameters import IdentificationParameters
-from engine.identification.passes import second_pass
-from engine.identification.summary import IdentificationSummary
-from engine.jobs.progress import Progress
-from engine.matches.protein_knowledge import write_protein_knowledge
-from engine.matches.psms import Psms
-from engine.matches.run_tables import RunTables
-from engine.matches.search_passes import SearchPass
-from engine.matches.tables import Counted, Scored, score_statistics, with_second_pass, write_tables
-from engine.peptides.indexes import Indexes
-from engine.peptides.protein_index import ProteinIndex
-from engine.project.run import Run
-from engine.search_run import SearchRun
-from engine.spectra.columns import Spectra
-from engine.spectra.spectrum_index import SpectrumIndex
-from engine.spectra.tables import write_spectra
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.passes import second_pass
+from proteoscope.engine.identification.summary import IdentificationSummary
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
+from proteoscope.engine.matches.psms import Psms
+from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.search_passes import SearchPass
+from proteoscope.engine.matches.tables import Counted, Scored, score_statistics, with_second_pass, write_tables
+from proteoscope.engine.peptides.indexes import Indexes
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.search_run import SearchRun
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.engine.spectra.tables import write_spectra
 
 __all__ = ["Results"]
 

@@ -6,19 +6,19 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from engine.chemistry.modifications import parse_modification
-from engine.entry import SearchRequest
-from engine.execution.resources import Resources
-from engine.formats import Spectra, read_spectra
-from engine.formats.translation_parameters import translation_of
-from engine.identification.compilation import KNOWN_FORMS, SCORING
-from engine.identification.parameters import IdentificationParameters
-from engine.identification.summary import IdentificationSummary
-from engine.jobs.progress import Progress
-from engine.matches.preset_advice import advise_for_files
-from engine.peptides.indexes import Databases, Indexes, open_indexes
-from engine.peptides.known_forms import SearchedForms
-from engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats.translation_parameters import translation_of
+from proteoscope.engine.identification.compilation import KNOWN_FORMS, SCORING
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.summary import IdentificationSummary
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.preset_advice import advise_for_files
+from proteoscope.engine.peptides.indexes import Databases, Indexes, open_indexes
+from proteoscope.engine.peptides.known_forms import SearchedForms
+from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 
 __all__ = ["IdentificationSummary", "identify"]
 
@@ -57,16 +57,16 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         with tempfile.TemporaryDirectory(prefix="index-", dir=run.run.folder, ignore_cleanup_errors=True) as spare:
             # Reading spectra and making the index need nothing of each other.
             indexing = run.begin(lambda progress: _index(run, Path(spare), parameters, progress))
-            from engine.identification.few_matches import tell_few_matches
-            from engine.identification.other_reasons import tell_other_reasons
-            from engine.identification.passes import Pass
-            from engine.identification.precursor_errors import measured_errors
-            from engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
+            from proteoscope.engine.identification.few_matches import tell_few_matches
+            from proteoscope.engine.identification.other_reasons import tell_other_reasons
+            from proteoscope.engine.identification.passes import Pass
+            from proteoscope.engine.identification.precursor_errors import measured_errors
+            from proteoscope.engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
 
             found = run.read()
             with run.step("index"):  # what it takes longer than reading
                 resources, indexes = indexing()
-            run.load("engine.identification.results", "engine.matches.run_tables")
+            run.load("proteoscope.engine.identification.results", "proteoscope.engine.matches.run_tables")
             with run.step("plan"):
                 spectra = build_spectrum_index(found, parameters, resources)
             if not spectra.n_searched:
@@ -79,8 +79,8 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             searched.plan()
             first = searched.done("first", parameters.specificity, n_proteins=indexes.proteins.n_targets)
             matches = searched.score()
-            from engine.identification.results import Results
-            from engine.matches.run_tables import EXPORTED
+            from proteoscope.engine.identification.results import Results
+            from proteoscope.engine.matches.run_tables import EXPORTED
 
             # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
             results = Results(run.run, found, indexes.proteins, parameters, resources)

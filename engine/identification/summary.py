@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engine.matches.summary import MatchSummary
-from engine.results.counts import counted
+from proteoscope.engine.matches.summary import MatchSummary
+from proteoscope.engine.results.counts import counted
 
 __all__ = ["IdentificationSummary"]
 

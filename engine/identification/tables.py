@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.formats.feature_tables import FEATURES
-from engine.matches.columns import PEPTIDES, PROTEINS, PSMS, READING_FRAMES
-from engine.spectra.tables import SPECTRA
+from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS, READING_FRAMES
+from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = ["STORED", "TABLES"]
 

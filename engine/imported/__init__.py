@@ -1,3 +1,3 @@
 """Results of other search engines as runs. Its entry comes first, which makes the kind known."""
 
-from engine.imported.entry import IMPORT as IMPORT
+from proteoscope.engine.imported.entry import IMPORT as IMPORT

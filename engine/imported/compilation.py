@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["READING"]
 
@@ -16,14 +16,14 @@ _PROTEIN = ">P1 one\nMKPEPTIDEK\n"
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.text import scan_fasta
+    from proteoscope.kernels.cpu.text import scan_fasta
 
     return scan_fasta
 
 
 def _use() -> None:
     """Read next to nothing."""
-    from engine.formats import read_proteins, read_spectra
+    from proteoscope.engine.formats import read_proteins, read_spectra
 
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         spectra, proteins = Path(folder) / "spectra.mgf", Path(folder) / "proteins.fasta"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.imported.summary import ImportSummary
-    from engine.project import Project
+    from proteoscope.engine.imported.summary import ImportSummary
+    from proteoscope.engine.project import Project
 
 __all__ = ["IMPORT"]
 
@@ -27,13 +27,13 @@ Several files of one format are one run.
 
 
 def _run(request: SearchRequest, progress: Progress) -> ImportSummary:
-    from engine.imported.search import import_results
+    from proteoscope.engine.imported.search import import_results
 
     return import_results(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.matches.run_exporting import export_run
+    from proteoscope.engine.matches.run_exporting import export_run
 
     return export_run(project, request, progress)
 
@@ -48,7 +48,7 @@ IMPORT = Search(
     epilog=_EPILOG,
     job="Import {results}",
     icon="results",
-    parameters="engine.imported.parameters:ImportParameters",
+    parameters="proteoscope.engine.imported.parameters:ImportParameters",
     preset="high-resolution",
     inputs=(
         Input("results", "Results", "identifications", "RESULTS", one="file of results", wanted="results of a search engine"),
@@ -69,8 +69,8 @@ IMPORT = Search(
     ),
     writes="project",
     run=_run,
-    kernels=("engine.imported.compilation:READING",),
-    modules=("engine.imported.search", "engine.imported.results", "engine.matches.listed.tables", "engine.matches.exporting"),
+    kernels=("proteoscope.engine.imported.compilation:READING",),
+    modules=("proteoscope.engine.imported.search", "proteoscope.engine.imported.results", "proteoscope.engine.matches.listed.tables", "proteoscope.engine.matches.exporting"),
     demo=Demo(
         {
             "results": "BSA1_comet.pep.xml.gz", "spectra": "BSA1.mzML.gz",
@@ -78,10 +78,10 @@ IMPORT = Search(
         },
         "low-resolution",
     ),
-    expecting="engine.imported.expecting",
-    tables="engine.imported.tables:TABLES",
-    stored="engine.imported.tables:STORED",
-    methods="engine.imported.methods_paragraph:methods",
+    expecting="proteoscope.engine.imported.expecting",
+    tables="proteoscope.engine.imported.tables:TABLES",
+    stored="proteoscope.engine.imported.tables:STORED",
+    methods="proteoscope.engine.imported.methods_paragraph:methods",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),

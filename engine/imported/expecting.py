@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation
-from engine.formats.sizes import input_size
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation
+from proteoscope.engine.formats.sizes import input_size
 
 __all__ = ["expected"]
 
@@ -14,7 +14,7 @@ _REPORT = 9e-5  # seconds of a match
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`; the processor does it all."""
+    """See `proteoscope.engine.estimates`; the processor does it all."""
     results, spectra, proteins = (input_size(request.files(name)) for name in ("results", "spectra", "database"))
     matches = results.unpacked / _BYTES_OF_MATCH
     host = {

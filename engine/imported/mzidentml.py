@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote
 
-from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
-from engine.errors import InputError, shortened
-from engine.formats.sources import ByteSource
-from engine.imported.xml_events import elements, number_of, whole_number_of
-from engine.jobs.progress import Progress
-from engine.matches.engine_scores import score_called, score_column_of
-from engine.matches.listed.identifications import Identifications, MatchCollector
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.imported.xml_events import elements, number_of, whole_number_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
 
 __all__ = ["read_mzidentml"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import field_validator
 
-from engine.chemistry.tolerance import Tolerance
-from engine.matches import parameters as shared
-from engine.matches.engine_scores import ENGINE_SCORES, score_column_of
-from engine.matches.parameters import DATABASE, MODIFICATIONS, STATISTICS, SpectrumSearchParameters
-from engine.parameters import parameter
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.matches import parameters as shared
+from proteoscope.engine.matches.engine_scores import ENGINE_SCORES, score_column_of
+from proteoscope.engine.matches.parameters import DATABASE, MODIFICATIONS, STATISTICS, SpectrumSearchParameters
+from proteoscope.engine.parameters import parameter
 
 __all__ = ["ImportParameters"]
 

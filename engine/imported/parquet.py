@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.formats.separated_cells import Cells
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
-from engine.results.columns import Table
-from engine.results.reader import TableFile
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.separated_cells import Cells
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.reader import TableFile
 
 __all__ = ["read_parquet"]
 

@@ -14,14 +14,14 @@ from lxml import etree
 from pyteomics.auxiliary import PyteomicsError
 from pyteomics.pepxml import PepXML
 
-from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
-from engine.errors import InputError, shortened
-from engine.formats.recognition import HEAD_BYTES
-from engine.formats.sources import ByteSource
-from engine.imported.xml_events import CHECKED_EVERY, SourceBytes, broken_xml, elements, number_of, whole_number_of
-from engine.jobs.progress import Progress
-from engine.matches.engine_scores import score_column_of
-from engine.matches.listed.identifications import Identifications, MatchCollector
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.recognition import HEAD_BYTES
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.imported.xml_events import CHECKED_EVERY, SourceBytes, broken_xml, elements, number_of, whole_number_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.engine_scores import score_column_of
+from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
 
 __all__ = ["read_pepxml"]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.formats.recognition import recognise_as
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
-from engine.matches.listed.identifications import Identifications, joined
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.recognition import recognise_as
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.listed.identifications import Identifications, joined
 
 __all__ = ["read_identifications"]
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.imported.parameters import ImportParameters
-from engine.imported.tables import LEFT_OUT
-from engine.jobs.progress import Progress
-from engine.matches.listed.identifications import Identifications
-from engine.matches.listed.judging import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
-from engine.matches.listed.matches import ListedMatches
-from engine.matches.listed.tables import JudgedMatches, counted_ions
-from engine.spectra.columns import Spectra
+from proteoscope.engine.imported.parameters import ImportParameters
+from proteoscope.engine.imported.tables import LEFT_OUT
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.listed.judging import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
+from proteoscope.engine.matches.listed.matches import ListedMatches
+from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions
+from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.chemistry.enzymes import enzyme
-from engine.entry import SearchRequest
-from engine.errors import InputError
-from engine.formats import Proteins, Spectra, read_proteins, read_spectra
-from engine.imported.compilation import READING
-from engine.imported.parameters import ImportParameters
-from engine.imported.reading import read_identifications
-from engine.imported.summary import ImportSummary
-from engine.jobs.progress import Progress
-from engine.matches.listed.identifications import Identifications
-from engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from proteoscope.engine.imported.compilation import READING
+from proteoscope.engine.imported.parameters import ImportParameters
+from proteoscope.engine.imported.reading import read_identifications
+from proteoscope.engine.imported.summary import ImportSummary
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 
 if TYPE_CHECKING:
-    from engine.matches.listed.matches import ListedMatches
+    from proteoscope.engine.matches.listed.matches import ListedMatches
 
 __all__ = ["ImportSummary", "import_results"]
 
@@ -39,9 +39,10 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
     Parameters
     ----------
-    request : inputs ``results``, files of one of the formats of `engine.formats.registry` whose sort is identifications; ``spectra``, those
-        that were searched; ``database``, FASTA files, if one likes; `ImportParameters`. Its `project` is made where it does not exist; a
-        run is added to a project that does. With the option ``skip_broken`` spectra that cannot be read are left out, and counted.
+    request : inputs ``results``, files of one of the formats of `proteoscope.engine.formats.registry` whose sort is identifications;
+        ``spectra``, those that were searched; ``database``, FASTA files, if one likes; `ImportParameters`. Its `project` is made where it
+        does not exist; a run is added to a project that does. With the option ``skip_broken`` spectra that cannot be read are left out, and
+        counted.
 
     Raises
     ------
@@ -60,16 +61,16 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         assert run.run is not None
         found, spectra, database = run.read()
         run.load("duckdb")
-        from engine.imported.results import judge, left_out_table
-        from engine.imported.tables import LEFT_OUT
-        from engine.matches.listed.matches import collect_matches
-        from engine.matches.listed.places import cut_off_proteins
-        from engine.matches.listed.references import find_spectra
-        from engine.matches.listed.tables import listed_tables
-        from engine.matches.run_tables import EXPORTED, RunTables
-        from engine.project.paths import EXPORTS
-        from engine.results.separated import ROUNDED, write_separated
-        from engine.spectra.tables import write_spectra
+        from proteoscope.engine.imported.results import judge, left_out_table
+        from proteoscope.engine.imported.tables import LEFT_OUT
+        from proteoscope.engine.matches.listed.matches import collect_matches
+        from proteoscope.engine.matches.listed.places import cut_off_proteins
+        from proteoscope.engine.matches.listed.references import find_spectra
+        from proteoscope.engine.matches.listed.tables import listed_tables
+        from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
+        from proteoscope.engine.project.paths import EXPORTS
+        from proteoscope.engine.results.separated import ROUNDED, write_separated
+        from proteoscope.engine.spectra.tables import write_spectra
 
         owner = run.run
         with run.step("index"):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.results.counts import Count, counted
-from engine.summary import Summary
+from proteoscope.engine.results.counts import Count, counted
+from proteoscope.engine.summary import Summary
 
 __all__ = ["ImportSummary"]
 
@@ -19,7 +19,7 @@ class ImportSummary(Summary):
     `format`, `program` : of the results. `n_matches` : in the files; `n_imported` : those that stand in the tables, of all ranks, decoys
     too. `left_out` : the others by the reason. `found_by` : matches by what their spectrum was found by. `source_of` : whose the
     q-values and error probabilities of PSMs, peptides and proteins are: ``file``, ``decoys`` (computed here), ``best match`` or ``none``.
-    `certainty` : see `engine.matches.summary.MatchSummary`; empty without decoys.
+    `certainty` : see `proteoscope.engine.matches.summary.MatchSummary`; empty without decoys.
     """
 
     format: str

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.chemistry.masses import neutral_mass
-from engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
-from engine.errors import InputError, shortened
-from engine.formats.registry import has_suffix_of
-from engine.formats.separated_cells import Cells, read_cells
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
-from engine.matches.engine_scores import score_called, score_column_of
-from engine.matches.listed.identifications import Identifications
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.masses import neutral_mass
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.registry import has_suffix_of
+from proteoscope.engine.formats.separated_cells import Cells, read_cells
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.listed.identifications import Identifications
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -265,8 +265,8 @@ def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identifications:
     """The same as DIA-NN 2 writes it, ``report.parquet``."""
-    from engine.imported.parquet import read_parquet
-    from engine.results.columns import Column, Table
+    from proteoscope.engine.imported.parquet import read_parquet
+    from proteoscope.engine.results.columns import Column, Table
 
     described = (
         Column("Modified.Sequence", is_nullable=True), Column("Precursor.Charge", type="int64", kind="integer", is_nullable=True),
@@ -514,7 +514,7 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
 
 def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.float64]:
     """m/z of neutral masses; NaN where the charge is not known."""
-    from engine.chemistry.masses import mz
+    from proteoscope.engine.chemistry.masses import mz
 
     return np.where(charge > 0, mz(mass, np.maximum(charge, 1)), np.nan)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.matches.columns import IMPORTED_PSMS, PEPTIDES, PROTEINS
-from engine.results.columns import Column, Table
-from engine.spectra.tables import SPECTRA
+from proteoscope.engine.matches.columns import IMPORTED_PSMS, PEPTIDES, PROTEINS
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = ["LEFT_OUT", "STORED", "TABLES"]
 

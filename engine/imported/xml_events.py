@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from engine.errors import InputError, shortened
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["CHECKED_EVERY", "SourceBytes", "broken_xml", "elements", "number_of", "whole_number_of"]
 
@@ -18,11 +18,11 @@ CHECKED_EVERY = 2000
 
 class SourceBytes:
     """The bytes of a source as lxml and Pyteomics read them, with the progress told. What was recognised declares no document type: its
-    root stands in the part that `engine.formats.recognition` looked through for one.
+    root stands in the part that `proteoscope.engine.formats.recognition` looked through for one.
 
-    Pyteomics' own readers serve pepXML alone (`engine.imported.pepxml`). That of X!Tandem stops at real files (``KeyError: 'Xdata'``).
-    That of mzIdentML had not followed the references of 2,000 matches in 100 s. That of idXML finds proteins in an unpacked file alone, and
-    leads back neither to the run of a match nor to the files that were merged in it, of which its spectrum is.
+    Pyteomics' own readers serve pepXML alone (`proteoscope.engine.imported.pepxml`). That of X!Tandem stops at real files (``KeyError:
+    'Xdata'``). That of mzIdentML had not followed the references of 2,000 matches in 100 s. That of idXML finds proteins in an unpacked
+    file alone, and leads back neither to the run of a match nor to the files that were merged in it, of which its spectrum is.
     """
 
     def __init__(self, source: ByteSource, progress: Progress) -> None:

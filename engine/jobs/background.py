@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Self, TypeVar
 
-from engine.jobs.progress import Progress
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Background"]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.errors import ProteoscopeError
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 
 __all__ = ["Job", "JobEvent", "JobQueue", "JobState", "Lane"]
 

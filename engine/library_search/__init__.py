@@ -1,3 +1,3 @@
 """Search spectral libraries. Its entry comes first, which makes its kinds of work known."""
 
-from engine.library_search.entry import LIBRARY_SEARCH as LIBRARY_SEARCH
+from proteoscope.engine.library_search.entry import LIBRARY_SEARCH as LIBRARY_SEARCH

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from engine.entry import Command
-from engine.errors import ParameterError
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import Command
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["COMMANDS"]
 
-_PARAMETERS = "engine.library_search.prediction_parameters:PredictionParameters"
+_PARAMETERS = "proteoscope.engine.library_search.prediction_parameters:PredictionParameters"
 _FORMATS = ("msp", "mzspeclib", "blib")
 
 
@@ -33,8 +33,8 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _predict(options: argparse.Namespace, progress: Progress) -> None:
-    from engine.library_search.predicting import predict_library
-    from engine.library_search.prediction_parameters import PredictionParameters
+    from proteoscope.engine.library_search.predicting import predict_library
+    from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["LIBRARY", "PREDICTION"]
 
@@ -17,20 +17,20 @@ _ENTRY = "Name: GASPVK/2\nPrecursorMZ: 272.66\nNum peaks: 4\n147.11 1\n246.18 1\
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.library_search import _search
+    from proteoscope.kernels.cpu.library_search import _search
 
     return _search
 
 
 def _use() -> None:
     """Search next to nothing."""
-    from engine.execution.resources import Resources
-    from engine.formats import read_spectra
-    from engine.formats.libraries.reading import read_libraries
-    from engine.jobs.progress import Progress
-    from engine.library_search.parameters import LibrarySearchParameters
-    from engine.library_search.queries import Queries
-    from engine.library_search.references import load_references, save_references
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.formats import read_spectra
+    from proteoscope.engine.formats.libraries.reading import read_libraries
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+    from proteoscope.engine.library_search.queries import Queries
+    from proteoscope.engine.library_search.references import load_references, save_references
 
     resources = Resources(1, progress=Progress())
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
@@ -52,17 +52,17 @@ def _use() -> None:
 
 
 def _last_of_prediction() -> Callable[..., Any]:
-    from kernels.cpu.library_entries import predicted_peaks
+    from proteoscope.kernels.cpu.library_entries import predicted_peaks
 
     return predicted_peaks
 
 
 def _use_prediction() -> None:
     """Predict next to nothing."""
-    from engine.execution.resources import Resources
-    from engine.library_search.prediction import PredictedLibrary
-    from engine.library_search.prediction_parameters import PredictionParameters
-    from engine.peptides.indexes import Databases, build_indexes
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.library_search.prediction import PredictedLibrary
+    from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
+    from proteoscope.engine.peptides.indexes import Databases, build_indexes
 
     parameters, resources = PredictionParameters().changed(variable_modifications="Oxidation (M)"), Resources(1)
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.chemistry.enzymes import enzyme
-from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.matches.identified_spectra import Identified, shuffled_spectra
-from engine.matches.listed.matches import ListedPeptides, listed_peptides
-from engine.spectra.columns import Spectra
-from engine.spectra.spectral_library import SpectralLibrary
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.matches.identified_spectra import Identified, shuffled_spectra
+from proteoscope.engine.matches.listed.matches import ListedPeptides, listed_peptides
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
-from engine.library_search.commands import COMMANDS
+from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.library_search.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from engine.library_search.summary import LibrarySummary
-    from engine.project import Project
+    from proteoscope.engine.library_search.summary import LibrarySummary
+    from proteoscope.engine.project import Project
 
 __all__ = ["LIBRARY_SEARCH"]
 
@@ -27,13 +27,13 @@ library of small molecules without decoys has no error rates, and the summary sa
 
 
 def _run(request: SearchRequest, progress: Progress) -> LibrarySummary:
-    from engine.library_search.search import search_library
+    from proteoscope.engine.library_search.search import search_library
 
     return search_library(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.library_search.exporting import export_library_matches
+    from proteoscope.engine.library_search.exporting import export_library_matches
 
     return export_library_matches(project, request, progress)
 
@@ -48,7 +48,7 @@ LIBRARY_SEARCH = Search(
     epilog=_EPILOG,
     job="Search {spectra} in {library}",
     icon="spectrum",
-    parameters="engine.library_search.parameters:LibrarySearchParameters",
+    parameters="proteoscope.engine.library_search.parameters:LibrarySearchParameters",
     preset="high-resolution",
     demo=Demo(
         {"spectra": "BSA1.mzML.gz", "library": "bsa_library.msp.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"},
@@ -76,12 +76,12 @@ LIBRARY_SEARCH = Search(
     shortcuts=("precursor_tolerance", "similarity"),
     writes="project",
     run=_run,
-    kernels=("engine.library_search.compilation:LIBRARY", "engine.library_search.compilation:PREDICTION"),
-    modules=("engine.library_search.search", "engine.library_search.results", "engine.matches.exporting"),
-    expecting="engine.library_search.expecting",
-    tables="engine.library_search.tables:TABLES",
-    stored="engine.library_search.tables:STORED",
-    methods="engine.library_search.methods_paragraph:methods",
+    kernels=("proteoscope.engine.library_search.compilation:LIBRARY", "proteoscope.engine.library_search.compilation:PREDICTION"),
+    modules=("proteoscope.engine.library_search.search", "proteoscope.engine.library_search.results", "proteoscope.engine.matches.exporting"),
+    expecting="proteoscope.engine.library_search.expecting",
+    tables="proteoscope.engine.library_search.tables:TABLES",
+    stored="proteoscope.engine.library_search.tables:STORED",
+    methods="proteoscope.engine.library_search.methods_paragraph:methods",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -90,7 +90,7 @@ LIBRARY_SEARCH = Search(
     ),
     export=_export,
     commands=COMMANDS,
-    work=(("library-spectra", "engine.library_search.scoring:SpectraAgainstReferences"),),
+    work=(("library-spectra", "proteoscope.engine.library_search.scoring:SpectraAgainstReferences"),),
     keeps=(KeptKind("library", "spectral libraries"),),
     identifies=True,
 )  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation, ExpectedWork
-from engine.execution.cost.parameters import WorkSize
-from engine.execution.work import CardShape
-from engine.formats.sizes import input_size
-from engine.library_search.parameters import LibrarySearchParameters
-from engine.library_search.scoring import KIND
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.formats.sizes import input_size
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.scoring import KIND
 
 __all__ = ["expected"]
 
@@ -18,7 +18,7 @@ _USUAL_MASS, _CROWDED = 1000.0, 8.0  # masses stand together around whole number
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`."""
+    """See `proteoscope.engine.estimates`."""
     parameters = request.parameters_as(LibrarySearchParameters)
     spectra, library = input_size(request.files("spectra")), input_size(request.files("library"))
     n, entries = spectra.records, library.unpacked / _BYTES_OF_ENTRY

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.entry import ExportRequest
-from engine.jobs.progress import Progress
-from engine.library_search.tables import MATCHES
-from engine.matches.run_exporting import export_run
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.results.reader import read_stored
-from engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.library_search.tables import MATCHES
+from proteoscope.engine.matches.run_exporting import export_run
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.results.separated import ROUNDED, write_separated
 
 __all__ = ["export_library_matches"]
 
 
 def export_library_matches(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a run in one of the formats of `engine.matches.exporting`; as tables, all library matches with the others. The paths.
+    """Write a run in one of the formats of `proteoscope.engine.matches.exporting`; as tables, all library matches with the others. The
+    paths.
 
     Raises
     ------

@@ -3,7 +3,8 @@
 A spectrum of no reference resembles a decoy as often as any other reference of its mass, whose decoy stands beside it. References of other
 masses are a thousand times more, so that they are judged apart, and what is accepted of the same mass is not looked for among them (a
 cascade: Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Rates are of spectra and of distinct peptides or compounds, whichever
-is the larger (`engine.matches.group_rates`): replicates of one spectrum find one false reference again and again. Nothing is learnt.
+is the larger (`proteoscope.engine.matches.group_rates`): replicates of one spectrum find one false reference again and again. Nothing is
+learnt.
 
 Of a library of few peptides each has several decoys. A false match falls on any of a target and its k decoys with the same chance, so that
 behind d decoys seen stand d / k false targets on average, and (d + 1) / k where a whole list is to be right (Keich, Tamura & Noble 2019, J
@@ -20,9 +21,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.library_search.queries import Found
-from engine.library_search.references import References
-from engine.matches.group_rates import group_rates
+from proteoscope.engine.library_search.queries import Found
+from proteoscope.engine.library_search.references import References
+from proteoscope.engine.matches.group_rates import group_rates
 
 __all__ = ["JudgedMatches", "judge"]
 

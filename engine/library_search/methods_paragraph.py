@@ -1,9 +1,9 @@
-"""How libraries were searched, as a paragraph for a paper; see `engine.results.methods`."""
+"""How libraries were searched, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
-from engine.matches.methods_paragraph import accepted_sentence
-from engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.matches.methods_paragraph import accepted_sentence
+from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
 
 __all__ = ["methods"]
 

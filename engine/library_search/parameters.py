@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.chemistry.tolerance import Tolerance
-from engine.matches import parameters as shared
-from engine.matches.parameters import PRECURSOR, SPECTRA, STATISTICS, SpectrumSearchParameters
-from engine.parameters import parameter
-from kernels.library_layouts import MOST_PEAKS
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.matches import parameters as shared
+from proteoscope.engine.matches.parameters import PRECURSOR, SPECTRA, STATISTICS, SpectrumSearchParameters
+from proteoscope.engine.parameters import parameter
+from proteoscope.kernels.library_layouts import MOST_PEAKS
 
 __all__ = ["LibrarySearchParameters"]
 

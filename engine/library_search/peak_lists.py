@@ -7,14 +7,14 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from kernels.cpu.library_peaks import PeakRules, copy_peaks, fill_peaks
-from kernels.layouts import PeakArrays
-from kernels.library_layouts import UNITS, PeakLists
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.kernels.cpu.library_peaks import PeakRules, copy_peaks, fill_peaks
+from proteoscope.kernels.layouts import PeakArrays
+from proteoscope.kernels.library_layouts import UNITS, PeakLists
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["HIGHEST_MZ", "PeakSettings", "peak_lists", "peak_rules", "taken", "width_in_units"]
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.errors import InputError
-from engine.execution.resources import Resources
-from engine.execution.threads import available_threads
-from engine.files import nearest_folder, storage_errors
-from engine.formats.libraries.writing import library_format, write_library
-from engine.jobs.progress import Progress
-from engine.library_search.compilation import PREDICTION
-from engine.library_search.prediction import PredictedLibrary
-from engine.library_search.prediction_parameters import PredictionParameters
-from engine.peptides.indexes import Databases, build_indexes
-from engine.project.outputs import check_outputs
-from engine.spectra.library_entries import LibraryEntries
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.files import nearest_folder, storage_errors
+from proteoscope.engine.formats.libraries.writing import library_format, write_library
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.library_search.compilation import PREDICTION
+from proteoscope.engine.library_search.prediction import PredictedLibrary
+from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
+from proteoscope.engine.peptides.indexes import Databases, build_indexes
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.spectra.library_entries import LibraryEntries
 
 __all__ = ["LIMITS", "Prediction", "predict_library"]
 

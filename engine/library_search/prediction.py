@@ -1,9 +1,9 @@
 """Predicted spectra of the peptides of proteins, piece by piece, so that the memory does not grow with the library.
 
 Peptides are those of the peptide index, in order of mass; their forms are listed as a search lists them. The network that ships
-(`engine.matches.fragment_intensities`) predicts the ions b and y, of precursors of three charges and more also of two charges, as beam-type
-collisions (HCD) of tryptic peptides make them. It knows no modification: a modified residue is predicted as the residue, with its mass.
-Neutral losses, other series and retention times are not predicted.
+(`proteoscope.engine.matches.fragment_intensities`) predicts the ions b and y, of precursors of three charges and more also of two charges,
+as beam-type collisions (HCD) of tryptic peptides make them. It knows no modification: a modified residue is predicted as the residue, with
+its mass. Neutral losses, other series and retention times are not predicted.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, ranges, take_runs
-from engine.chemistry.masses import PROTON_MASS
-from engine.chemistry.modifications import SearchModification, parse_modification
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.library_search.prediction_parameters import PredictionParameters
-from engine.matches.fragment_intensities import predicted_bonds
-from engine.matches.scoring import modification_arrays
-from engine.peptides.indexes import Indexes
-from engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
-from kernels.cpu.fragment_intensities import IONS
-from kernels.cpu.library_entries import (
+from proteoscope.engine.arrays import offsets_of, ranges, take_runs
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
+from proteoscope.engine.matches.fragment_intensities import predicted_bonds
+from proteoscope.engine.matches.scoring import modification_arrays
+from proteoscope.engine.peptides.indexes import Indexes
+from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
+from proteoscope.kernels.cpu.fragment_intensities import IONS
+from proteoscope.kernels.cpu.library_entries import (
     NO_MODIFICATION,
     EntryMasses,
     EntryPeaks,
@@ -33,9 +33,9 @@ from kernels.cpu.library_entries import (
     decode_peptidoforms,
     predicted_peaks,
 )
-from kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
-from kernels.layouts import ModificationArrays, PeptideArrays
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
+from proteoscope.kernels.layouts import ModificationArrays, PeptideArrays
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,11 +6,11 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from engine.chemistry.modifications import parse_modification
-from engine.matches import parameters as shared
-from engine.matches.fragment_intensities import why_no_label
-from engine.matches.parameters import DIGESTION, FRAGMENTS, MODIFICATIONS, PRECURSOR, SpectrumSearchParameters
-from engine.parameters import parameter
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.matches import parameters as shared
+from proteoscope.engine.matches.fragment_intensities import why_no_label
+from proteoscope.engine.matches.parameters import DIGESTION, FRAGMENTS, MODIFICATIONS, PRECURSOR, SpectrumSearchParameters
+from proteoscope.engine.parameters import parameter
 
 __all__ = ["PredictionParameters"]
 

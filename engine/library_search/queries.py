@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.formats.spectrum_blocks import NEGATIVE
-from engine.library_search.parameters import LibrarySearchParameters
-from engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, taken, width_in_units
-from engine.library_search.references import HIGHEST_CHARGE, References
-from engine.library_search.scoring import work_of
-from engine.spectra.columns import Spectra
-from kernels.library_layouts import UNITS, Matching, PeakLists, Pools
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, taken, width_in_units
+from proteoscope.engine.library_search.references import HIGHEST_CHARGE, References
+from proteoscope.engine.library_search.scoring import work_of
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.kernels.library_layouts import UNITS, Matching, PeakLists, Pools
 
 __all__ = ["Found", "Queries"]
 

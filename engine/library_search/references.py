@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.chemistry.masses import PROTON_MASS
-from engine.errors import InputError, StorageError
-from engine.execution.resources import Resources
-from engine.library_search.decoys import library_peptides, shuffled_references
-from engine.library_search.parameters import LibrarySearchParameters
-from engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, peak_rules, taken
-from engine.project.cache import index_store
-from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
-from engine.spectra.spectral_library import SpectralLibrary
-from kernels.layouts import PeakArrays
-from kernels.library_layouts import MOST_PEAKS, UNITS, PeakLists
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.errors import InputError, StorageError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.library_search.decoys import library_peptides, shuffled_references
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, peak_rules, taken
+from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.spectra.spectral_library import SpectralLibrary
+from proteoscope.kernels.layouts import PeakArrays
+from proteoscope.kernels.library_layouts import MOST_PEAKS, UNITS, PeakLists
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,7 +129,7 @@ def open_references(
 
 
 def _build(paths: Sequence[Path], folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
-    from engine.formats.libraries.reading import read_libraries
+    from proteoscope.engine.formats.libraries.reading import read_libraries
 
     library = read_libraries(list(paths), resources.progress)
     for reason, n in library.skipped.counts.items():
@@ -204,7 +204,7 @@ def _distinct(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: Peak
 
     Few residues have few orders, and equal ones none but their own: such a decoy says nothing of false matches, but would count for one.
     """
-    # Of each list the sum of its scattered peaks (splitmix64, see `kernels.cpu.shuffled_spectra`), which no order changes.
+    # Of each list the sum of its scattered peaks (splitmix64, see `proteoscope.kernels.cpu.shuffled_spectra`), which no order changes.
     with np.errstate(over="ignore"):
         z = (peaks.mz.astype(np.uint64) << np.uint64(16)) + peaks.weight + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

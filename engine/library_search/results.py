@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.chemistry.enzymes import enzyme
-from engine.chemistry.noted_peptides import NotedPeptide
-from engine.formats.proteins import Proteins
-from engine.jobs.progress import Progress
-from engine.library_search.decoys import LibraryPeptides, library_peptides
-from engine.library_search.judging import JudgedMatches
-from engine.library_search.parameters import LibrarySearchParameters
-from engine.library_search.references import References
-from engine.library_search.shifts import NamedShifts, carrying, name_differences
-from engine.library_search.tables import MATCHES
-from engine.matches.columns import LIBRARY_PSMS, PEPTIDES, PROTEINS
-from engine.matches.listed.identifications import Identifications
-from engine.matches.listed.judging import ErrorRates, JudgingSettings
-from engine.matches.listed.matches import collect_matches
-from engine.matches.listed.places import place_peptides
-from engine.matches.listed.references import FoundSpectra
-from engine.matches.listed.tables import JudgedMatches as JudgedList
-from engine.matches.listed.tables import counted_ions, listed_tables
-from engine.matches.tables import Counted, Tables
-from engine.results.columns import Table
-from engine.spectra.columns import Spectra
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.library_search.decoys import LibraryPeptides, library_peptides
+from proteoscope.engine.library_search.judging import JudgedMatches
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.references import References
+from proteoscope.engine.library_search.shifts import NamedShifts, carrying, name_differences
+from proteoscope.engine.library_search.tables import MATCHES
+from proteoscope.engine.matches.columns import LIBRARY_PSMS, PEPTIDES, PROTEINS
+from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.listed.judging import ErrorRates, JudgingSettings
+from proteoscope.engine.matches.listed.matches import collect_matches
+from proteoscope.engine.matches.listed.places import place_peptides
+from proteoscope.engine.matches.listed.references import FoundSpectra
+from proteoscope.engine.matches.listed.tables import JudgedMatches as JudgedList
+from proteoscope.engine.matches.listed.tables import counted_ions, listed_tables
+from proteoscope.engine.matches.tables import Counted, Tables
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa

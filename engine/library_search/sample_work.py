@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.execution.work import Sample, Work
-from engine.library_search.scoring import KIND
-from kernels.library_layouts import COSINE_LENGTH, UNITS, Matching, PeakLists, Pools
+from proteoscope.engine.execution.work import Sample, Work
+from proteoscope.engine.library_search.scoring import KIND
+from proteoscope.kernels.library_layouts import COSINE_LENGTH, UNITS, Matching, PeakLists, Pools
 
 __all__ = ["sample_spectra"]
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.work import CardShape, Piece, Rows, Work, by_item
-from engine.library_search.references import References
-from kernels.cpu.library_search import search_costs
-from kernels.device import Device, twin
-from kernels.library_layouts import UNITS, Matching, PeakLists, Pools
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine.library_search.references import References
+from proteoscope.kernels.cpu.library_search import search_costs
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.library_layouts import UNITS, Matching, PeakLists, Pools
 
 __all__ = ["KIND", "SpectraAgainstReferences", "work_of"]
 
@@ -37,7 +37,7 @@ class SpectraAgainstReferences:
     """Items are the queries."""
 
     parts_of_worker = 0
-    samples = "engine.library_search.sample_work:sample_spectra"
+    samples = "proteoscope.engine.library_search.sample_work:sample_spectra"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """References that each is compared with."""

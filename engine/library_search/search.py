@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from engine.entry import SearchRequest
-from engine.errors import InputError
-from engine.formats import Proteins, Spectra, read_proteins, read_spectra
-from engine.jobs.progress import Progress
-from engine.library_search.compilation import LIBRARY
-from engine.library_search.parameters import LibrarySearchParameters
-from engine.library_search.summary import LibrarySummary
-from engine.results.counts import counted
-from engine.search_run import RunSpec, search_run
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.library_search.compilation import LIBRARY
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.summary import LibrarySummary
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.search_run import RunSpec, search_run
 
 __all__ = ["search_library"]
 
@@ -49,15 +49,15 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
     with search_run(spec, read, LIBRARY, progress) as run:
         assert run.run is not None and run.project is not None
         run.load("duckdb")
-        from engine.library_search.judging import judge
-        from engine.library_search.queries import Queries
-        from engine.library_search.references import open_references
-        from engine.library_search.results import matched_spectra, report
-        from engine.library_search.tables import MATCHES, REFERENCES
-        from engine.matches.run_tables import EXPORTED, RunTables
-        from engine.project.paths import EXPORTS
-        from engine.results.separated import ROUNDED, write_separated
-        from engine.spectra.tables import write_spectra
+        from proteoscope.engine.library_search.judging import judge
+        from proteoscope.engine.library_search.queries import Queries
+        from proteoscope.engine.library_search.references import open_references
+        from proteoscope.engine.library_search.results import matched_spectra, report
+        from proteoscope.engine.library_search.tables import MATCHES, REFERENCES
+        from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
+        from proteoscope.engine.project.paths import EXPORTS
+        from proteoscope.engine.results.separated import ROUNDED, write_separated
+        from proteoscope.engine.spectra.tables import write_spectra
 
         owner, libraries = run.run, run.paths("library")
         spectra, database = run.read()

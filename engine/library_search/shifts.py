@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.enzymes import enzyme
-from engine.chemistry.modifications import write_mass
-from engine.chemistry.noted_peptides import NotedModification, NotedPeptide
-from engine.chemistry.tolerance import Tolerance
-from engine.jobs.progress import Progress
-from engine.matches.listed.ions import count_ions
-from engine.matches.listed.judging import ListParameters
-from engine.matches.listed.matches import ListedPeptides
-from engine.matches.shift_names import ShiftPlaces, name_shifts
-from engine.spectra.columns import Spectra
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.chemistry.modifications import write_mass
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.listed.ions import count_ions
+from proteoscope.engine.matches.listed.judging import ListParameters
+from proteoscope.engine.matches.listed.matches import ListedPeptides
+from proteoscope.engine.matches.shift_names import ShiftPlaces, name_shifts
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["NamedShifts", "carrying", "name_differences"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.results.counts import Certainty, Count, counted
-from engine.summary import Summary
+from proteoscope.engine.results.counts import Certainty, Count, counted
+from proteoscope.engine.summary import Summary
 
 __all__ = ["LibrarySummary"]
 
@@ -17,7 +17,7 @@ class LibrarySummary(Summary):
 
     `n_entries`: of the libraries that were searched; `n_decoys` beside them, made as `decoys` says. `unknown`: why no error rate is told,
     empty where it is. `n_unrated`: matches of entries that have no decoys where others have. `certainty`: of
-    matches, as `engine.matches.tables.Counted.certainty`.
+    matches, as `proteoscope.engine.matches.tables.Counted.certainty`.
     """
 
     n_spectra: int

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.matches.columns import LIBRARY_COLUMNS, LIBRARY_PSMS, PEPTIDES, PROTEINS
-from engine.results.columns import Column, Table
-from engine.spectra.tables import SPECTRA
+from proteoscope.engine.matches.columns import LIBRARY_COLUMNS, LIBRARY_PSMS, PEPTIDES, PROTEINS
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = ["MATCHES", "REFERENCES", "STORED", "TABLES"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
-from engine.results.columns import Column, Rule, Table
-from kernels.score_kinds import score_kind
+from proteoscope.engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
+from proteoscope.engine.results.columns import Column, Rule, Table
+from proteoscope.kernels.score_kinds import score_kind
 
 __all__ = [
     "EXPORTED_PSMS",

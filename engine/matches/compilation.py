@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import resources
+from proteoscope import resources
 
 __all__ = ["PROTEIN", "spectrum_of", "use_scoring"]
 
@@ -20,8 +20,8 @@ _PEPTIDE = "DLGEEHFK"
 
 def spectrum_of(shift: float = 0.0) -> str:
     """The fragments of a peptide of `PROTEIN` as MGF, so that there is a match to measure; its precursor is heavier by `shift` dalton."""
-    from engine.chemistry.fragments import fragment_ions
-    from engine.chemistry.masses import mz, sequence_mass
+    from proteoscope.engine.chemistry.fragments import fragment_ions
+    from proteoscope.engine.chemistry.masses import mz, sequence_mass
 
     peaks = "".join(f"{one:.5f} 1.5\n" for one in sorted(fragment_ions(_PEPTIDE, maximum_charge=1).mz.tolist()))
     return f"BEGIN IONS\nTITLE=one\nPEPMASS={mz(sequence_mass(_PEPTIDE) + shift, 2):.5f}\nCHARGE=2+\n{peaks}END IONS\n"
@@ -32,16 +32,16 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
 
     `parameters` : any that have what decides the index, the preprocessing and the scoring. `with_index` : by an index of fragments.
     """
-    from engine.execution.resources import Resources
-    from engine.formats import read_proteins, read_spectra
-    from engine.matches.fragment_index import FragmentIndexSearch
-    from engine.matches.fragment_intensities import MatchColumns, learn_intensities
-    from engine.matches.psms import collect_psms
-    from engine.matches.scoring import ScoringPass, modification_arrays, scoring_settings
-    from engine.peptides.digestion import Digestion
-    from engine.peptides.peptide_index import build_peptide_index
-    from engine.peptides.protein_index import build_protein_index
-    from engine.spectra.spectrum_index import build_spectrum_index
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.formats import read_proteins, read_spectra
+    from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
+    from proteoscope.engine.matches.fragment_intensities import MatchColumns, learn_intensities
+    from proteoscope.engine.matches.psms import collect_psms
+    from proteoscope.engine.matches.scoring import ScoringPass, modification_arrays, scoring_settings
+    from proteoscope.engine.peptides.digestion import Digestion
+    from proteoscope.engine.peptides.peptide_index import build_peptide_index
+    from proteoscope.engine.peptides.protein_index import build_protein_index
+    from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
 
     alone = Resources(threads=1)
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:

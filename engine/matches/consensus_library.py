@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.matches.columns import EXPORTED_PSMS
-from engine.matches.identified_spectra import Identified
-from engine.results.reader import TableFile
-from engine.spectra.columns import Spectra
-from engine.spectra.library_entries import EntryModifications, LibraryEntries, Origin, PeakIons, rounded_peaks
-from engine.spectra.spectrum_index import absolute_and_relative
-from kernels.cpu.consensus import count_mean_peaks, mean_peaks
-from kernels.cpu.library_entries import EntryMasses, annotate_peaks
-from kernels.layouts import PeakArrays
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.matches.columns import EXPORTED_PSMS
+from proteoscope.engine.matches.identified_spectra import Identified
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, Origin, PeakIons, rounded_peaks
+from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
+from proteoscope.kernels.cpu.consensus import count_mean_peaks, mean_peaks
+from proteoscope.kernels.cpu.library_entries import EntryMasses, annotate_peaks
+from proteoscope.kernels.layouts import PeakArrays
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 if TYPE_CHECKING:
     import pyarrow as pa

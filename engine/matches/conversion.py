@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, ParameterError
-from engine.execution.threads import available_threads
-from engine.formats.reading import read_spectra
-from engine.formats.writing import spectrum_format, write_spectrum_file
-from engine.jobs.progress import Progress
-from engine.matches.source_run import identified_places
-from engine.project.digests import file_digest
-from engine.project.outputs import check_distinct, check_outputs
-from engine.spectra.selection import SpectrumSelection
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.formats.reading import read_spectra
+from proteoscope.engine.formats.writing import spectrum_format, write_spectrum_file
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.source_run import identified_places
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.project.outputs import check_distinct, check_outputs
+from proteoscope.engine.spectra.selection import SpectrumSelection
 
 if TYPE_CHECKING:
-    from engine.spectra.columns import Spectra
+    from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["Conversion", "ConversionRequest", "IdentifiedIn", "check_conversion", "convert_spectra"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from engine.results.columns import Column
+from proteoscope.engine.results.columns import Column
 
 __all__ = ["ENGINE_SCORES", "OTHER_SCORE", "SCORE_COLUMNS", "EngineScore", "score_called", "score_column_of"]
 

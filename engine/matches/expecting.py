@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.chemistry.tolerance import Tolerance
-from engine.estimates import ExpectedWork
-from engine.execution.cost.parameters import WorkSize
-from engine.execution.work import CardShape
-from engine.formats.sizes import InputSize
-from engine.matches import fragment_scoring, spectrum_scoring
-from kernels import counts
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.estimates import ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.formats.sizes import InputSize
+from proteoscope.engine.matches import fragment_scoring, spectrum_scoring
+from proteoscope.kernels import counts
 
 __all__ = ["DigestSettings", "peptides_of", "scoring_of"]
 

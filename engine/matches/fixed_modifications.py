@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.modifications import Position, parse_modification, unimod, write_mass
-from engine.errors import ParameterError
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.modifications import Position, parse_modification, unimod, write_mass
+from proteoscope.engine.errors import ParameterError
 
 __all__ = ["C_END", "NONE_FIXED", "N_END", "FixedModifications", "fixed_of_parameters", "on_all_residues"]
 

@@ -18,18 +18,18 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.jobs.progress import Progress
-from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MAXIMUM_FORMS, work_of
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels import counts
-from kernels.cpu.candidates import score_candidates
-from kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
-from kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
-from kernels.layouts import BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MAXIMUM_FORMS, work_of
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels import counts
+from proteoscope.kernels.cpu.candidates import score_candidates
+from proteoscope.kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
+from proteoscope.kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
+from proteoscope.kernels.layouts import BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentIndexSearch"]
 

@@ -25,16 +25,16 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-import resources
-from engine.arrays import offsets_of, take_runs
-from engine.chemistry.modifications import SearchModification
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError, StorageError, shortened
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.matches.rescoring import folds_by_peptide
-from kernels.cpu.fragment_intensities import FLOOR, IONS, MEASURES, Network, compare_intensities, network_shapes, predict_bonds
-from kernels.partitions import Partition, equal_partitions
+from proteoscope import resources
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.chemistry.modifications import SearchModification
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError, StorageError, shortened
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.matches.rescoring import folds_by_peptide
+from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, MEASURES, Network, compare_intensities, network_shapes, predict_bonds
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = [
     "FEATURES",

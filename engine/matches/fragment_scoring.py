@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.work import CardShape, Piece, Rows, Work, by_item
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.counts import fragment_index_building
-from kernels.cpu.processor import Processor
-from kernels.cpu.segments import make_segments, precursor_windows, score_tables
-from kernels.device import Device, StopFlag, twin
-from kernels.layouts import (
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.counts import fragment_index_building
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.segments import make_segments, precursor_windows, score_tables
+from proteoscope.kernels.device import Device, StopFlag, twin
+from proteoscope.kernels.layouts import (
     PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
     ModificationArrays,
@@ -26,7 +26,7 @@ from kernels.layouts import (
     SegmentArrays,
     SpectrumArrays,
 )
-from kernels.partitions import Partition
+from proteoscope.kernels.partitions import Partition
 
 __all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MAXIMUM_FORMS", "SpectraAgainstFragments", "work_of"]
 
@@ -80,7 +80,7 @@ class SpectraAgainstFragments:
     """Items are the queries; what the round adds to their rows depends on the forms."""
 
     parts_of_worker = 2  # each makes an index of the forms that its queries reach
-    samples = "engine.matches.sample_work:sample_fragments"
+    samples = "proteoscope.engine.matches.sample_work:sample_fragments"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """What the state says."""

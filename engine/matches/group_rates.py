@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.statistics.posterior_error import posterior_error_probabilities
-from engine.statistics.target_decoy import DecoyTail, ScoreScale, best_by_group, q_values
+from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
+from proteoscope.engine.statistics.target_decoy import DecoyTail, ScoreScale, best_by_group, q_values
 
 __all__ = ["group_leads", "group_rates"]
 

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.matches.columns import EXPORTED_PSMS
-from engine.results.reader import TableFile
-from engine.spectra.columns import Spectra
-from engine.spectra.spectrum_index import absolute_and_relative
-from kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks, shuffle_residues
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.matches.columns import EXPORTED_PSMS
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
+from proteoscope.kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks, shuffle_residues
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["Identified", "read_identified", "shuffled_spectra", "spectra_of"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, ranges
-from engine.chemistry.modifications import SearchModification
-from engine.matches.psms import Psms
-from engine.peptides.known_modifications import KnownModifications
-from engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.arrays import offsets_of, ranges
+from proteoscope.engine.chemistry.modifications import SearchModification
+from proteoscope.engine.matches.psms import Psms
+from proteoscope.engine.peptides.known_modifications import KnownModifications
+from proteoscope.engine.peptides.protein_index import ProteinIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa

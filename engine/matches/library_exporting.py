@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.entry import ExportRequest
-from engine.errors import InputError
-from engine.execution.resources import Resources
-from engine.execution.threads import available_threads
-from engine.formats.libraries.writing import write_library
-from engine.jobs.progress import Progress
-from engine.matches.consensus_library import Members, consensus_entries, read_members
-from engine.matches.identified_spectra import read_identified
-from engine.matches.source_run import SourceRun, identified_run
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.spectra.columns import Spectra
-from engine.spectra.tables import read_spectra_table
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.formats.libraries.writing import write_library
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.consensus_library import Members, consensus_entries, read_members
+from proteoscope.engine.matches.identified_spectra import read_identified
+from proteoscope.engine.matches.source_run import SourceRun, identified_run
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import read_spectra_table
 
 __all__ = ["export_library", "members_of_run", "write_members"]
 

@@ -1,13 +1,13 @@
-"""How spectra were searched for peptides, as a paragraph for a paper; see `engine.results.methods`."""
+"""How spectra were searched for peptides, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from engine.errors import ParameterError
-from engine.matches.search_passes import SearchPass, passes_of_record
-from engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.matches.search_passes import SearchPass, passes_of_record
+from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
 
 __all__ = ["accepted_sentence", "error_rates", "pass_sentences", "spectrum_search_methods"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import ranges
-from engine.chemistry.masses import PROTON_MASS
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.layouts import ScoringSettings
+from proteoscope.engine.arrays import ranges
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.layouts import ScoringSettings
 
 __all__ = ["LOSS_OF_PHOSPHATE", "LOSS_OF_SULFATE", "NO_LOSS", "PHOSPHATE_OR_SULFATE", "precursor_losses"]
 

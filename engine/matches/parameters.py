@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from engine.chemistry.enzymes import enzyme
-from engine.chemistry.modifications import parse_modification
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
-from engine.parameters import SearchParameters, parameter
-from kernels.score_kinds import SCORE_KINDS
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.parameters import SearchParameters, parameter
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "CLIP_METHIONINE",
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     ScoreName: TypeAlias = str
 else:
     ScoreName = Literal[tuple(one.name for one in SCORE_KINDS)]
-"""The name of a score of `kernels.score_kinds`."""
+"""The name of a score of `proteoscope.kernels.score_kinds`."""
 
 DIGESTION, MODIFICATIONS, PRECURSOR, FRAGMENTS = "Digestion", "Modifications", "Precursor", "Fragments"
 SPECTRA, SCORING, DATABASE, SECOND_PASS, STATISTICS, RESOURCES = "Spectra", "Scoring", "Database", "Second pass", "Statistics", "Resources"

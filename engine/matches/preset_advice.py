@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.chemistry.tolerance import Tolerance
-from engine.formats.spectra_content import SpectraContent, spectra_content
-from engine.parameters import PresetAdvice, preset_names
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.formats.spectra_content import SpectraContent, spectra_content
+from proteoscope.engine.parameters import PresetAdvice, preset_names
 
 __all__ = ["advise", "advise_for_files"]
 

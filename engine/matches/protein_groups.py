@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.statistics.target_decoy import q_values
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["ProteinGroups", "coverage", "infer_protein_groups"]
 

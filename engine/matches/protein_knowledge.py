@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.arrays import Texts
-from engine.formats.feature_tables import FEATURES, features_table
-from engine.formats.translation import place_of_frame
-from engine.matches.columns import READING_FRAMES
-from engine.peptides.protein_index import ProteinIndex
-from engine.project.run import Run
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.formats.feature_tables import FEATURES, features_table
+from proteoscope.engine.formats.translation import place_of_frame
+from proteoscope.engine.matches.columns import READING_FRAMES
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.project.run import Run
 
 __all__ = ["write_protein_knowledge"]
 

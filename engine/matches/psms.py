@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, ranges
-from engine.chemistry.enzymes import Enzyme
-from engine.chemistry.masses import ISOTOPE_SPACING
-from engine.chemistry.modifications import SearchModification
-from engine.matches.fragment_intensities import MatchedBonds
-from engine.matches.scoring import Matches
-from engine.peptides.peptide_index import PeptideIndex
-from engine.peptides.protein_index import ProteinIndex
-from engine.statistics.target_decoy import ScoreScale
-from kernels.cpu.peptides import MISSED_CLEAVAGE_SHIFT
+from proteoscope.engine.arrays import offsets_of, ranges
+from proteoscope.engine.chemistry.enzymes import Enzyme
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
+from proteoscope.engine.chemistry.modifications import SearchModification
+from proteoscope.engine.matches.fragment_intensities import MatchedBonds
+from proteoscope.engine.matches.scoring import Matches
+from proteoscope.engine.peptides.peptide_index import PeptideIndex
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.statistics.target_decoy import ScoreScale
+from proteoscope.kernels.cpu.peptides import MISSED_CLEAVAGE_SHIFT
 
 __all__ = [
     "SEARCH_SCORE_SCALE",
@@ -48,12 +48,12 @@ class Psms:
     modification_offsets : (n + 1,) int64; modification_site (0 N-terminus, 1..L, L + 1), modification : (m,) int64, ascending by site;
         `modification` is a row of `modifications`: variable ones, those that the proteins know at their residues, and fixed ones.
     observed_mass, calculated_mass : (n,) float64, dalton; observed as measured, without correction for the isotope error.
-    score, delta_score, expectation, n_candidates, features : see `engine.matches.scoring.Matches`.
+    score, delta_score, expectation, n_candidates, features : see `proteoscope.engine.matches.scoring.Matches`.
     is_decoy : (n,) bool.
     peptide_family : (n,) int64, the same for all forms of a peptide (I = L) and for its decoy partner: what rescoring keeps together.
     modifications : what `modification` refers to.
     bonds : the peaks of each bond, where the search asked for them; of the n matches.
-    decoy_ratio : see `engine.peptides.peptide_index.PeptideIndex`.
+    decoy_ratio : see `proteoscope.engine.peptides.peptide_index.PeptideIndex`.
     """
 
     spectrum: NDArray[np.int64]
@@ -211,7 +211,7 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
 
     Examples
     --------
-    >>> from engine.chemistry.enzymes import enzyme
+    >>> from proteoscope.engine.chemistry.enzymes import enzyme
     >>> letters = np.frombuffer(b"PEPTLDEKEDITPEPRPEPSLDEK", np.uint8)
     >>> first, decoy, other = peptide_families(letters, np.array([0, 8, 16, 24]), enzyme("Trypsin")).tolist()
     >>> first == decoy, first == other

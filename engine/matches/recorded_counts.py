@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 
-from engine.errors import InputError, ParameterError, StorageError
-from engine.estimates import counts_of
-from engine.matches.source_run import explained_run, identified_run
-from engine.project import Project
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.estimates import counts_of
+from proteoscope.engine.matches.source_run import explained_run, identified_run
+from proteoscope.engine.project import Project
 
 __all__ = ["recorded_counts"]
 

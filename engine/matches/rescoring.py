@@ -32,9 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.statistics.target_decoy import q_values
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["LearntScore", "Rescoring", "folds_by_peptide", "rescore"]
 
@@ -126,7 +126,7 @@ class RescoringSettings(NamedTuple):
     minimum_decoys : nor with fewer peptides among the decoys, two for each fold: what tells a handful from the targets is mostly luck.
     ridge : penalty on the squared weights of standardised features, against a sum of log-likelihoods.
     seed : of the hash.
-    decoy_ratio : decoy candidates for each target candidate (see `engine.statistics.target_decoy`).
+    decoy_ratio : decoy candidates for each target candidate (see `proteoscope.engine.statistics.target_decoy`).
     """
 
     folds: int = 5

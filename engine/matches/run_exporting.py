@@ -6,18 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from engine.entry import ExportRequest
-from engine.errors import ParameterError
-from engine.formats.libraries.writing import LIBRARY_FORMATS
-from engine.jobs.progress import Progress
-from engine.matches.columns import READING_FRAMES
-from engine.matches.exporting import ExportFormat, export
-from engine.matches.library_exporting import export_library
-from engine.matches.search_passes import engine_of_run, passes_of_run
-from engine.matches.writers.tables import IdentificationTables
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.version import VERSION
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.libraries.writing import LIBRARY_FORMATS
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.columns import READING_FRAMES
+from proteoscope.engine.matches.exporting import ExportFormat, export
+from proteoscope.engine.matches.library_exporting import export_library
+from proteoscope.engine.matches.search_passes import engine_of_run, passes_of_run
+from proteoscope.engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.version import VERSION
 
 __all__ = ["export_run"]
 
@@ -25,7 +25,7 @@ _TABLES = ("psms", "peptides", "proteins")
 
 
 def export_run(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a run in one of the formats of `engine.matches.exporting`; the paths of what was written.
+    """Write a run in one of the formats of `proteoscope.engine.matches.exporting`; the paths of what was written.
 
     Raises
     ------

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from engine.jobs.progress import Progress
-from engine.matches.exporting import export
-from engine.matches.tables import Tables
-from engine.matches.writers.tables import IdentificationTables
-from engine.matches.writers.tsv import TABLES
-from engine.project.paths import EXPORTS
-from engine.project.run import Run
-from engine.results.counts import counted
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.exporting import export
+from proteoscope.engine.matches.tables import Tables
+from proteoscope.engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.matches.writers.tsv import TABLES
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ class RunTables:
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
-        """See `engine.matches.tables.Counted.certainty`, of ``psms``, ``peptides`` and ``proteins``."""
+        """See `proteoscope.engine.matches.tables.Counted.certainty`, of ``psms``, ``peptides`` and ``proteins``."""
         return {name: count.certainty() for name, count in self._tables.counted.items()}
 
     @property

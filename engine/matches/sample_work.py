@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.arrays import read_only
-from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, WATER_MASS
-from engine.execution.work import Sample
-from engine.matches import fragment_scoring, spectrum_scoring
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels import counts
-from kernels.layouts import ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
-from kernels.score_kinds import HYPERSCORE
+from proteoscope.engine.arrays import read_only
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, WATER_MASS
+from proteoscope.engine.execution.work import Sample
+from proteoscope.engine.matches import fragment_scoring, spectrum_scoring
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels import counts
+from proteoscope.kernels.layouts import ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+from proteoscope.kernels.score_kinds import HYPERSCORE
 
 __all__ = ["MadeSearch", "made_search", "sample_fragments", "sample_spectra"]
 
@@ -114,8 +114,8 @@ def sample_spectra(size: float, seed: int) -> Sample:
 
 def sample_fragments(size: float, seed: int) -> Sample:
     """Queries with windows of a hundred dalton in an index of fragments."""
-    from kernels.cpu.peptidoforms import list_peptidoforms
-    from kernels.cpu.segments import empty_best, precursor_windows
+    from proteoscope.kernels.cpu.peptidoforms import list_peptidoforms
+    from proteoscope.kernels.cpu.segments import empty_best, precursor_windows
 
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
     made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)

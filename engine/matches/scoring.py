@@ -12,29 +12,29 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.fragments import SERIES_MASS
-from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
-from engine.chemistry.modifications import SearchModification
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
-from engine.execution.executor import Executor, Session
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.jobs.progress import Progress
-from engine.matches.fragment_index import FragmentIndexSearch
-from engine.matches.parameters import ScoreName
-from engine.matches.spectrum_scoring import hits_of, work_of
-from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
-from kernels.counts import scoring_costs
-from kernels.cpu.fragment_intensities import IONS, match_bonds
-from kernels.cpu.matches import feature_names, measure_matches
-from kernels.cuda.scoring import MAXIMUM_PEAKS
-from kernels.device import StopFlag, stop_flag
-from kernels.digestion_layouts import KnownSites
-from kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
-from kernels.partitions import Partition, equal_partitions
-from kernels.score_kinds import score_kind
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.fragments import SERIES_MASS
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
+from proteoscope.engine.chemistry.modifications import SearchModification
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
+from proteoscope.engine.matches.parameters import ScoreName
+from proteoscope.engine.matches.spectrum_scoring import hits_of, work_of
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
+from proteoscope.kernels.counts import scoring_costs
+from proteoscope.kernels.cpu.fragment_intensities import IONS, match_bonds
+from proteoscope.kernels.cpu.matches import feature_names, measure_matches
+from proteoscope.kernels.cuda.scoring import MAXIMUM_PEAKS
+from proteoscope.kernels.device import StopFlag, stop_flag
+from proteoscope.kernels.digestion_layouts import KnownSites
+from proteoscope.kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
+from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.score_kinds import score_kind
 
 __all__ = ["IonSettings", "MatchSettings", "Matches", "ScoringPass", "ion_settings", "modification_arrays", "scoring_settings"]
 
@@ -80,12 +80,12 @@ class Matches:
     ----------
     spectrum, charge, rank : (n,) int64; rank counts from 1. query_mass : (n,) float64, dalton.
     peptide : (n,) int64, row of the peptide dictionary. isotope_error : (n,) int64.
-    site, modification : (n, s) uint8, variable modifications as in `kernels.layouts.HitArrays`.
+    site, modification : (n, s) uint8, variable modifications as in `proteoscope.kernels.layouts.HitArrays`.
     score, delta_score : (n,) float64; delta to the best candidate of the same spectrum with another sequence.
     n_candidates : (n,) int64. expectation : (n,) float64, log10 of the number of candidates expected to score as well by chance.
-    features : name -> (n,) float64, the columns of `kernels.cpu.matches.measure_matches`.
-    bond_weights : (r, 4) float32, of a row for each residue of each match: see `kernels.cpu.fragment_intensities.match_bonds`; None where
-        the search did not ask for them.
+    features : name -> (n,) float64, the columns of `proteoscope.kernels.cpu.matches.measure_matches`.
+    bond_weights : (r, 4) float32, of a row for each residue of each match: see `proteoscope.kernels.cpu.fragment_intensities.match_bonds`;
+        None where the search did not ask for them.
     """
 
     spectrum: NDArray[np.int64]

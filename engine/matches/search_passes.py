@@ -12,14 +12,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
-from engine.chemistry.enzymes import SPECIFICITIES, Specificity, enzyme
-from engine.chemistry.modifications import parse_modification
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError, StorageError
-from engine.results.counts import counted
+from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, Specificity, enzyme
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
-    from engine.project import Project
+    from proteoscope.engine.project import Project
 
 __all__ = [
     "PassSettings",

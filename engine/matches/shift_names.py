@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import ranges
-from engine.chemistry.enzymes import Enzyme
-from engine.chemistry.masses import RESIDUE_MASS
-from engine.chemistry.modifications import Position, SearchModification, unimod
-from engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE
+from proteoscope.engine.arrays import ranges
+from proteoscope.engine.chemistry.enzymes import Enzyme
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS
+from proteoscope.engine.chemistry.modifications import Position, SearchModification, unimod
+from proteoscope.engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE
 
 __all__ = ["END_TIER", "TIERS", "USUAL_TIER", "Named", "ShiftPlaces", "name_shifts", "tiers_of_shifts", "usual_shifts"]
 
@@ -237,7 +237,8 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
 
     Parameters
     ----------
-    loss : (n,) int64, what the precursor has lost in the spectrum (`engine.matches.neutral_losses`); nothing is known when None.
+    loss : (n,) int64, what the precursor has lost in the spectrum (`proteoscope.engine.matches.neutral_losses`); nothing is known when
+        None.
     """
     n = len(shifts.shift)
     best = shifts.score.max(axis=1, initial=-np.inf)

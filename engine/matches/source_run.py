@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.tolerance import Tolerance
-from engine.entry import identifying_kinds, table_of_kind
-from engine.errors import InputError, ParameterError
-from engine.files import storage_errors
-from engine.matches.columns import EXPORTED_PSMS, PROTEINS
-from engine.project import Project
-from engine.results.arrow import in_one
-from engine.results.reader import TableFile
-from engine.spectra.tables import SPECTRA
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.entry import identifying_kinds, table_of_kind
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.files import storage_errors
+from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.tables import SPECTRA
 
 if TYPE_CHECKING:
     import pyarrow as pa

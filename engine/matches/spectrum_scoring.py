@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.work import CardShape, Piece, Rows, Work, by_item
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.device import Device, twin
-from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 
 if TYPE_CHECKING:
-    from kernels.cpu.scoring import SpectrumSearch
+    from proteoscope.kernels.cpu.scoring import SpectrumSearch
 
 __all__ = ["KIND", "SpectraAgainstPeptides", "hits_of", "work_of"]
 
@@ -61,7 +61,7 @@ class SpectraAgainstPeptides:
     """Items are the queries."""
 
     parts_of_worker = 0
-    samples = "engine.matches.sample_work:sample_spectra"
+    samples = "proteoscope.engine.matches.sample_work:sample_spectra"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Of counting, the same for each; of scoring, what the state says."""

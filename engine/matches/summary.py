@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine.matches.search_passes import SearchPass
-from engine.results.counts import WITHOUT_DECOYS, Count, counted
-from engine.summary import Summary
+from proteoscope.engine.matches.search_passes import SearchPass
+from proteoscope.engine.results.counts import WITHOUT_DECOYS, Count, counted
+from proteoscope.engine.summary import Summary
 
 __all__ = ["MatchSummary"]
 
@@ -19,7 +19,7 @@ class MatchSummary(Summary):
     `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide table), `n_sequences` the different sequences among
     them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides`` and ``proteins`` the targets and decoys accepted and
     the 95 % interval of the share of false ones among the targets (``targets``, ``decoys``, ``false_share_low``, ``false_share_high``;
-    `engine.statistics.target_decoy.false_share_interval`). `passes` were done so, whatever was asked for.
+    `proteoscope.engine.statistics.target_decoy.false_share_interval`). `passes` were done so, whatever was asked for.
     """
 
     n_spectra: int

@@ -9,20 +9,26 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.peptidoforms import write_many
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.matches.columns import KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS
-from engine.matches.fragment_intensities import IntensityModel, IntensitySettings, MatchColumns, learn_intensities, why_not_predicted
-from engine.matches.group_rates import group_rates
-from engine.matches.known_places import known_places
-from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
-from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, joined_psms, rescoring_features, search_score
-from engine.matches.rescoring import LearntScore, RescoringSettings, rescore
-from engine.peptides.protein_index import ProteinIndex
-from engine.spectra.columns import Spectra
-from engine.statistics.posterior_error import posterior_error_probabilities
-from engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
+from proteoscope.engine.chemistry.peptidoforms import write_many
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.matches.columns import KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS
+from proteoscope.engine.matches.fragment_intensities import (
+    IntensityModel,
+    IntensitySettings,
+    MatchColumns,
+    learn_intensities,
+    why_not_predicted,
+)
+from proteoscope.engine.matches.group_rates import group_rates
+from proteoscope.engine.matches.known_places import known_places
+from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
+from proteoscope.engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, joined_psms, rescoring_features, search_score
+from proteoscope.engine.matches.rescoring import LearntScore, RescoringSettings, rescore
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
+from proteoscope.engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,8 +73,8 @@ class Scored:
     `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
     of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
     rescoring used, `learnt` what was learnt from them, None without decoys. `group` (n,) int64: matches that are judged apart from the
-    others, whose scores lead by `leads` (`engine.matches.group_rates`); None where all are judged together. `is_second` (n,) bool: rows of
-    a second pass; None where there was none. `scale` is what is known of the score beforehand, None where it was learnt.
+    others, whose scores lead by `leads` (`proteoscope.engine.matches.group_rates`); None where all are judged together. `is_second` (n,)
+    bool: rows of a second pass; None where there was none. `scale` is what is known of the score beforehand, None where it was learnt.
     """
 
     psms: Psms
@@ -239,8 +245,9 @@ def error_rates(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """q-values and posterior error probabilities of rows that compete, all in one list.
 
-    Where more decoys are to be expected than were seen they count (`engine.statistics.target_decoy`); `scale` is what is known of the score
-    beforehand, `peptide` (n,) the peptide of each row: where a peptide of the decoys has several rows, one draw of chance is as many.
+    Where more decoys are to be expected than were seen they count (`proteoscope.engine.statistics.target_decoy`); `scale` is what is known
+    of the score beforehand, `peptide` (n,) the peptide of each row: where a peptide of the decoys has several rows, one draw of chance is
+    as many.
     """
     expected, n_decoys = expected_decoys(score, is_decoy, score, scale), int(is_decoy.sum())
     at_once = 1.0 if peptide is None or n_decoys == 0 else n_decoys / len(np.unique(peptide[is_decoy]))

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.masses import WATER_MASS
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.execution.work import CardShape, Piece, Rows, Work, by_item
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
-from kernels.device import Device, twin
-from kernels.layouts import PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
-from kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.masses import WATER_MASS
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+from proteoscope.kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["KIND", "Candidates", "ListSettings", "SpectraAgainstMassLists", "find_candidates", "peptide_lists", "query_lists"]
 
@@ -142,7 +142,7 @@ class SpectraAgainstMassLists:
     """Items are the queries."""
 
     parts_of_worker = 0
-    samples = "engine.modified_search.sample_work:sample_lists"
+    samples = "proteoscope.engine.modified_search.sample_work:sample_lists"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Candidates in the window of each query."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["MODIFIED"]
 
@@ -18,7 +18,7 @@ _SHIFT = 15.994915
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.shift_placement import score_places
+    from proteoscope.kernels.cpu.shift_placement import score_places
 
     return score_places
 
@@ -27,17 +27,17 @@ def _use() -> None:
     """Search next to nothing, through the same functions and so with the same types as a real search."""
     import numpy as np
 
-    from engine.execution.resources import Resources
-    from engine.formats import read_spectra
-    from engine.matches.compilation import PROTEIN, spectrum_of, use_scoring
-    from engine.modified_search.candidate_search import Candidates, peptide_lists, query_lists
-    from engine.modified_search.parameters import ModifiedSearchParameters
-    from engine.modified_search.ranking import place_candidates, rank_candidates
-    from engine.modified_search.settings import list_settings, scoring_of, shift_settings
-    from engine.peptides.indexes import Databases, build_indexes
-    from engine.spectra.spectrum_index import build_spectrum_index
-    from kernels.cpu.match_scores import MatchScores
-    from kernels.cpu.processor import Processor
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.formats import read_spectra
+    from proteoscope.engine.matches.compilation import PROTEIN, spectrum_of, use_scoring
+    from proteoscope.engine.modified_search.candidate_search import Candidates, peptide_lists, query_lists
+    from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+    from proteoscope.engine.modified_search.ranking import place_candidates, rank_candidates
+    from proteoscope.engine.modified_search.settings import list_settings, scoring_of, shift_settings
+    from proteoscope.engine.peptides.indexes import Databases, build_indexes
+    from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
+    from proteoscope.kernels.cpu.match_scores import MatchScores
+    from proteoscope.kernels.cpu.processor import Processor
 
     parameters, alone = ModifiedSearchParameters(), Resources(threads=1)
     use_scoring(SimpleNamespace(**{**dict(parameters), **_IDENTIFICATION}))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.modified_search.search import ModifiedSearchSummary
-    from engine.project import Project
+    from proteoscope.engine.modified_search.search import ModifiedSearchSummary
+    from proteoscope.engine.project import Project
 
 __all__ = ["MODIFIED_SEARCH"]
 
@@ -27,13 +27,13 @@ judged apart.
 
 
 def _run(request: SearchRequest, progress: Progress) -> ModifiedSearchSummary:
-    from engine.modified_search.search import find_modified
+    from proteoscope.engine.modified_search.search import find_modified
 
     return find_modified(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.modified_search.exporting import export_modified
+    from proteoscope.engine.modified_search.exporting import export_modified
 
     return export_modified(project, request, progress)
 
@@ -48,7 +48,7 @@ MODIFIED_SEARCH = Search(
     epilog=_EPILOG,
     job="Find modified peptides in {spectra}",
     icon="spectrum",
-    parameters="engine.modified_search.parameters:ModifiedSearchParameters",
+    parameters="proteoscope.engine.modified_search.parameters:ModifiedSearchParameters",
     preset="standard",
     inputs=(
         Input(
@@ -77,12 +77,12 @@ MODIFIED_SEARCH = Search(
     former_shortcuts={"top": "hits_per_spectrum"},
     writes="project",
     run=_run,
-    kernels=("engine.modified_search.compilation:MODIFIED", "engine.formats.compilation:TRANSLATION"),
-    modules=("engine.modified_search.search", "engine.modified_search.judging", "engine.matches.exporting"),
-    tables="engine.modified_search.tables:TABLES",
-    stored="engine.modified_search.tables:STORED",
-    advising="engine.matches.preset_advice:advise",
-    methods="engine.modified_search.methods_paragraph:methods",
+    kernels=("proteoscope.engine.modified_search.compilation:MODIFIED", "proteoscope.engine.formats.compilation:TRANSLATION"),
+    modules=("proteoscope.engine.modified_search.search", "proteoscope.engine.modified_search.judging", "proteoscope.engine.matches.exporting"),
+    tables="proteoscope.engine.modified_search.tables:TABLES",
+    stored="proteoscope.engine.modified_search.tables:STORED",
+    advising="proteoscope.engine.matches.preset_advice:advise",
+    methods="proteoscope.engine.modified_search.methods_paragraph:methods",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -94,11 +94,11 @@ MODIFIED_SEARCH = Search(
     ),
     export=_export,
     demo=Demo({}, "low-resolution", after="identify"),
-    expecting="engine.modified_search.expecting",
+    expecting="proteoscope.engine.modified_search.expecting",
     work=(
-        ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
-        ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
-        ("mass-lists", "engine.modified_search.candidate_search:SpectraAgainstMassLists"),
+        ("spectra", "proteoscope.engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
+        ("fragment-index", "proteoscope.engine.matches.fragment_scoring:SpectraAgainstFragments"),
+        ("mass-lists", "proteoscope.engine.modified_search.candidate_search:SpectraAgainstMassLists"),
     ),
     keeps=(KeptKind("peptides", "peptide indexes"),),
 )  # fmt: skip

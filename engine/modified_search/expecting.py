@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation, ExpectedWork
-from engine.execution.cost.parameters import WorkSize
-from engine.execution.work import CardShape
-from engine.formats.sizes import InputSize, input_size
-from engine.matches.expecting import peptides_of
-from engine.modified_search.candidate_search import KIND
-from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.formats.sizes import InputSize, input_size
+from proteoscope.engine.matches.expecting import peptides_of
+from proteoscope.engine.modified_search.candidate_search import KIND
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 
 __all__ = ["expected"]
 
@@ -22,7 +22,7 @@ _USUAL_SPECTRA = 10_000.0
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`."""
+    """See `proteoscope.engine.estimates`."""
     parameters = request.parameters_as(ModifiedSearchParameters)
     files = request.files("spectra")
     spectra = input_size(files) if files else InputSize(records=_USUAL_SPECTRA)

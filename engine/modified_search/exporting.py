@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.entry import ExportRequest
-from engine.jobs.progress import Progress
-from engine.matches.run_exporting import export_run
-from engine.modified_search.results import MODIFICATIONS_FILE, write_modification_file
-from engine.modified_search.tables import MODIFICATIONS
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.results.reader import read_stored
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.run_exporting import export_run
+from proteoscope.engine.modified_search.results import MODIFICATIONS_FILE, write_modification_file
+from proteoscope.engine.modified_search.tables import MODIFICATIONS
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.results.reader import read_stored
 
 __all__ = ["export_modified"]
 
 
 def export_modified(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a run in one of the formats of `engine.matches.exporting`; as tables, that of modifications with the others. The paths.
+    """Write a run in one of the formats of `proteoscope.engine.matches.exporting`; as tables, that of modifications with the others. The
+    paths.
 
     Raises
     ------

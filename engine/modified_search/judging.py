@@ -3,13 +3,13 @@
 The best few forms of each spectrum are looked at again with what their shifts may be. A usual modification at its residue has one of a
 hundred shifts by chance, another end of the peptide as many again, some name of Unimod or an exchange one of five. So E is multiplied by
 the share of the candidates that are as likely beforehand, by how near they are or by what their shift may be
-(`engine.matches.shift_names`), and the choice between a spectrum's candidates is made with that.
+(`proteoscope.engine.matches.shift_names`), and the choice between a spectrum's candidates is made with that.
 
 Matches are judged in groups by their own decoys, since they are not equally often false: those without a shift, those whose shift is usual
 (named), those whose shift is another end of the peptide, and all others, of which some have a rare name. A decoy's shift gets a name by the
 same rules as a target's, so that a false match falls on a target or a decoy of a group with the same chance. Groups are never judged as
-one: the clean one would pay for the other's matches (`engine.matches.group_rates`). What is usual among chance matches is counted
-by distinct peptides too.
+one: the clean one would pay for the other's matches (`proteoscope.engine.matches.group_rates`). What is usual among chance matches is
+counted by distinct peptides too.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.modifications import SearchModification, write_mass
-from engine.execution.resources import Resources
-from engine.matches.group_rates import group_leads, group_rates
-from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, collect_psms, rescoring_features, search_score
-from engine.matches.rescoring import RescoringSettings, rescore
-from engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, Named, ShiftPlaces, name_shifts, tiers_of_shifts
-from engine.matches.tables import Scored
-from engine.modified_search.parameters import ModifiedSearchParameters
-from engine.modified_search.ranking import ShiftedMatches, worth_of_share
-from engine.peptides.indexes import Indexes
-from engine.statistics.target_decoy import q_values
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.modifications import SearchModification, write_mass
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.matches.group_rates import group_leads, group_rates
+from proteoscope.engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, collect_psms, rescoring_features, search_score
+from proteoscope.engine.matches.rescoring import RescoringSettings, rescore
+from proteoscope.engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, Named, ShiftPlaces, name_shifts, tiers_of_shifts
+from proteoscope.engine.matches.tables import Scored
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.modified_search.ranking import ShiftedMatches, worth_of_share
+from proteoscope.engine.peptides.indexes import Indexes
+from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "Judged", "MassShifts", "judge"]
 

@@ -1,9 +1,9 @@
-"""How modified peptides were searched, as a paragraph for a paper; see `engine.results.methods`."""
+"""How modified peptides were searched, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
-from engine.matches.methods_paragraph import error_rates, pass_sentences
-from engine.results.methods import Methods, RunFacts
+from proteoscope.engine.matches.methods_paragraph import error_rates, pass_sentences
+from proteoscope.engine.results.methods import Methods, RunFacts
 
 __all__ = ["methods"]
 

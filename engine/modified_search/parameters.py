@@ -6,12 +6,12 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
-from engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
-from engine.matches import parameters as shared
-from engine.matches.parameters import PRECURSOR, SCORING, SpectrumSearchParameters
-from engine.parameters import parameter
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
+from proteoscope.engine.matches import parameters as shared
+from proteoscope.engine.matches.parameters import PRECURSOR, SCORING, SpectrumSearchParameters
+from proteoscope.engine.parameters import parameter
 
 __all__ = ["ModifiedSearchParameters", "shift_range"]
 

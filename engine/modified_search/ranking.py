@@ -26,17 +26,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.matches.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
-from engine.matches.scoring import Matches
-from engine.modified_search.candidate_search import Candidates
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.cpu.matches import feature_names, measure_matches
-from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
-from kernels.device import stop_flag
-from kernels.layouts import MatchArrays, PeptideArrays, ScoringSettings
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.matches.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
+from proteoscope.engine.matches.scoring import Matches
+from proteoscope.engine.modified_search.candidate_search import Candidates
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.cpu.matches import feature_names, measure_matches
+from proteoscope.kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
+from proteoscope.kernels.device import stop_flag
+from proteoscope.kernels.layouts import MatchArrays, PeptideArrays, ScoringSettings
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FORMS_JUDGED", "ShiftedMatches", "place_candidates", "rank_candidates"]
 
@@ -65,8 +65,8 @@ class ShiftedMatches:
     key : (n,) float64, what ranks them. theta : (n,) float64, see above. nearness : (n,) float64, log10 of the share of the candidates that
         are no farther, which `expectation` and `key` hold.
     shift : (n,) float64, dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
-    is_shifted : (n,) bool. loss : (n,) int64, what the precursor has lost (`engine.matches.neutral_losses`), of shifts that may be
-        phosphate or sulfate.
+    is_shifted : (n,) bool. loss : (n,) int64, what the precursor has lost (`proteoscope.engine.matches.neutral_losses`), of shifts that may
+        be phosphate or sulfate.
     place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
     """
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.modifications import write_mass
-from engine.jobs.progress import Progress
-from engine.matches.columns import SHIFT_COLUMNS
-from engine.matches.tables import Tables, write_tables
-from engine.modified_search.judging import KINDS, PLAIN, UNNAMED, Judged, MassShifts
-from engine.modified_search.parameters import ModifiedSearchParameters
-from engine.modified_search.tables import MODIFICATIONS
-from engine.peptides.protein_index import ProteinIndex
-from engine.project.paths import EXPORTS
-from engine.project.run import Run
-from engine.results.separated import ROUNDED, write_separated
-from engine.spectra.columns import Spectra
+from proteoscope.engine.chemistry.modifications import write_mass
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.columns import SHIFT_COLUMNS
+from proteoscope.engine.matches.tables import Tables, write_tables
+from proteoscope.engine.modified_search.judging import KINDS, PLAIN, UNNAMED, Judged, MassShifts
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.modified_search.tables import MODIFICATIONS
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.execution.resources import Resources
-from engine.execution.work import Sample, Work
-from engine.matches.sample_work import made_search
-from engine.modified_search.candidate_search import KIND, ListSettings, peptide_lists
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.work import Sample, Work
+from proteoscope.engine.matches.sample_work import made_search
+from proteoscope.engine.modified_search.candidate_search import KIND, ListSettings, peptide_lists
 
 __all__ = ["sample_lists"]
 

@@ -9,25 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.entry import SearchRequest
-from engine.errors import InputError, ParameterError
-from engine.execution.resources import Resources
-from engine.formats import Spectra, read_spectra
-from engine.formats.translation_parameters import translation_of
-from engine.jobs.progress import Progress
-from engine.matches.preset_advice import advise_for_files
-from engine.matches.search_passes import SearchPass
-from engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
-from engine.modified_search.candidate_search import find_candidates
-from engine.modified_search.compilation import MODIFIED
-from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
-from engine.modified_search.ranking import FORMS_JUDGED, place_candidates, rank_candidates
-from engine.modified_search.settings import list_settings, scoring_of, shift_settings
-from engine.modified_search.summary import ModifiedSearchSummary
-from engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
-from engine.search_run import RunSpec, SearchRun, search_run
-from engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
-from engine.spectra.tables import read_spectra_table, write_spectra
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats.translation_parameters import translation_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.preset_advice import advise_for_files
+from proteoscope.engine.matches.search_passes import SearchPass
+from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
+from proteoscope.engine.modified_search.candidate_search import find_candidates
+from proteoscope.engine.modified_search.compilation import MODIFIED
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
+from proteoscope.engine.modified_search.ranking import FORMS_JUDGED, place_candidates, rank_candidates
+from proteoscope.engine.modified_search.settings import list_settings, scoring_of, shift_settings
+from proteoscope.engine.modified_search.summary import ModifiedSearchSummary
+from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
+from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
+from proteoscope.engine.spectra.tables import read_spectra_table, write_spectra
 
 __all__ = ["ModifiedSearchSummary", "find_modified"]
 
@@ -91,7 +91,11 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
             every, searched = searching.read()
             with searching.step("index"):  # what it takes longer than reading
                 resources, indexes = indexing()
-            searching.load("engine.matches.run_tables", "engine.modified_search.judging", "engine.modified_search.results")
+            searching.load(
+                "proteoscope.engine.matches.run_tables",
+                "proteoscope.engine.modified_search.judging",
+                "proteoscope.engine.modified_search.results",
+            )
             with searching.step("plan"):
                 index, peptides = build_spectrum_index(searched, parameters, resources), indexes.peptides.arrays(indexes.proteins)
                 if not index.n_searched:
@@ -108,10 +112,10 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 )  # fmt: skip
             searching.device = resources.used
             spectra_written = searching.begin(lambda progress: write_spectra(_run_of(searching), every, progress))
-            from engine.matches.protein_knowledge import write_protein_knowledge
-            from engine.matches.run_tables import EXPORTED, RunTables
-            from engine.modified_search.judging import judge
-            from engine.modified_search.results import (
+            from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
+            from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
+            from proteoscope.engine.modified_search.judging import judge
+            from proteoscope.engine.modified_search.results import (
                 MODIFICATIONS_FILE,
                 judged_groups,
                 modification_table,

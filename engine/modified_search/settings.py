@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from engine.chemistry.masses import ISOTOPE_SPACING
-from engine.chemistry.modifications import parse_modification
-from engine.matches.scoring import ion_settings
-from engine.matches.shift_names import usual_shifts
-from engine.modified_search.candidate_search import ListSettings
-from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
-from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
-from kernels.cpu.shift_placement import ShiftSettings
-from kernels.layouts import PeptideArrays, ScoringSettings
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.matches.scoring import ion_settings
+from proteoscope.engine.matches.shift_names import usual_shifts
+from proteoscope.engine.modified_search.candidate_search import ListSettings
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
+from proteoscope.kernels.cpu.shift_placement import ShiftSettings
+from proteoscope.kernels.layouts import PeptideArrays, ScoringSettings
 
 __all__ = ["list_settings", "scoring_of", "shift_settings"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.formats.feature_tables import FEATURES
-from engine.matches.columns import PEPTIDES, PROTEINS_OF_SHIFTED, READING_FRAMES, SHIFTED_PSMS
-from engine.results.columns import Column, Table
-from engine.spectra.tables import SPECTRA
+from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS_OF_SHIFTED, READING_FRAMES, SHIFTED_PSMS
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = ["MODIFICATIONS", "STORED", "TABLES"]
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.enzymes import Enzyme, enzyme
-from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.chemistry.enzymes import Enzyme, enzyme
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
 
 __all__ = ["Digestion", "DigestionSettings"]
 

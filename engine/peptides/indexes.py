@@ -9,22 +9,22 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.errors import InputError, ParameterError, StorageError
-from engine.execution.resources import Resources
-from engine.files import storage_errors
-from engine.formats import Proteins, read_proteins
-from engine.formats.features import Features
-from engine.formats.translation import Translation
-from engine.jobs.progress import Progress
-from engine.peptides.decoys import DECOY_SEED
-from engine.peptides.digestion import Digestion, DigestionSettings
-from engine.peptides.known_forms import SearchedForms
-from engine.peptides.known_modifications import known_modifications_of
-from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
-from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
-from engine.peptides.variants import with_variants
-from engine.project.cache import index_store
-from engine.results.counts import counted
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.files import storage_errors
+from proteoscope.engine.formats import Proteins, read_proteins
+from proteoscope.engine.formats.features import Features
+from proteoscope.engine.formats.translation import Translation
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.peptides.decoys import DECOY_SEED
+from proteoscope.engine.peptides.digestion import Digestion, DigestionSettings
+from proteoscope.engine.peptides.known_forms import SearchedForms
+from proteoscope.engine.peptides.known_modifications import known_modifications_of
+from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
+from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
+from proteoscope.engine.peptides.variants import with_variants
+from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.results.counts import counted
 
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
 
@@ -32,7 +32,7 @@ _FORMAT = 5
 _FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
 _COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
 _VARIANT_RULES = 3
-"""Of `engine.peptides.variants`, for keys: another number where other entries come of the same database."""
+"""Of `proteoscope.engine.peptides.variants`, for keys: another number where other entries come of the same database."""
 _MB = 1_000_000
 
 

@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.chemistry.annotated_modifications import names_digest
-from engine.chemistry.modifications import SearchModification
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.peptides.array_files import ArrayFile
-from engine.peptides.digestion import Digestion
-from engine.peptides.protein_index import ProteinIndex
-from engine.project.columns import open_column, read_numbers, require
-from kernels.cpu.known_forms import list_known_forms
-from kernels.digestion_layouts import DICTIONARY_TYPES, FormSources, KnownFormRules, KnownForms, PeptideDictionary
-from kernels.partitions import equal_partitions
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.annotated_modifications import names_digest
+from proteoscope.engine.chemistry.modifications import SearchModification
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.peptides.array_files import ArrayFile
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.project.columns import open_column, read_numbers, require
+from proteoscope.kernels.cpu.known_forms import list_known_forms
+from proteoscope.kernels.digestion_layouts import DICTIONARY_TYPES, FormSources, KnownFormRules, KnownForms, PeptideDictionary
+from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
 
@@ -70,8 +70,9 @@ class SearchedForms:
 
 
 class FormColumns(NamedTuple):
-    """Which entries of a dictionary are forms with known modifications, and which those are; as of `kernels.layouts.PeptideArrays`, but
-    that modifications are numbered among the known ones. All without elements where there are none."""
+    """Which entries of a dictionary are forms with known modifications, and which those are; as of
+    `proteoscope.kernels.layouts.PeptideArrays`, but that modifications are numbered among the known ones. All without elements where there
+    are none."""
 
     known: NDArray[np.uint32]
     site: NDArray[np.uint8]

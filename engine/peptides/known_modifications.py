@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.chemistry.annotated_modifications import annotated_modification
-from engine.chemistry.modifications import SearchModification, parse_modification
-from engine.errors import ParameterError
-from engine.formats.features import Features, kind_code
-from engine.peptides.decoys import decoys_of
-from engine.peptides.digestion import Digestion
-from engine.project.columns import open_column, read_numbers, require
-from kernels.digestion_layouts import KnownSites
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.annotated_modifications import annotated_modification
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.features import Features, kind_code
+from proteoscope.engine.peptides.decoys import decoys_of
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.project.columns import open_column, read_numbers, require
+from proteoscope.kernels.digestion_layouts import KnownSites
 
 __all__ = ["MODIFICATION_KINDS", "KnownModifications", "annotated_sites", "known_modifications_of", "open_known_modifications"]
 

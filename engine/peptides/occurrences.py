@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jobs.progress import Progress
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Occurrences", "occurrences_of"]
 

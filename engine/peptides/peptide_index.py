@@ -17,21 +17,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.masses import WATER_MASS
-from engine.execution.resources import Resources
-from engine.execution.scheduler import one_line
-from engine.execution.threads import available_threads, run_on_threads
-from engine.peptides.array_files import ArrayFile
-from engine.peptides.digestion import Digestion
-from engine.peptides.known_forms import FormColumns, SearchedForms, merge_known_forms, open_form_columns
-from engine.peptides.protein_index import ProteinIndex
-from engine.project.columns import open_column, require
-from kernels.cpu.peptide_validation import peptides_are_valid
-from kernels.cpu.peptides import SIGNATURE_TAIL, digest_proteins, merge_peptides
-from kernels.cpu.processor import Processor
-from kernels.device import Device, DeviceError, DeviceMemoryError, twin
-from kernels.digestion_layouts import DICTIONARY_TYPES, DigestionRules, PeptideDictionary, PeptideEntries
-from kernels.layouts import PeptideArrays
+from proteoscope.engine.chemistry.masses import WATER_MASS
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.scheduler import one_line
+from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.peptides.array_files import ArrayFile
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.known_forms import FormColumns, SearchedForms, merge_known_forms, open_form_columns
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.project.columns import open_column, require
+from proteoscope.kernels.cpu.peptide_validation import peptides_are_valid
+from proteoscope.kernels.cpu.peptides import SIGNATURE_TAIL, digest_proteins, merge_peptides
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, twin
+from proteoscope.kernels.digestion_layouts import DICTIONARY_TYPES, DigestionRules, PeptideDictionary, PeptideEntries
+from proteoscope.kernels.layouts import PeptideArrays
 
 __all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]
 
@@ -54,7 +54,7 @@ class PeptideIndex:
     ----------
     mass : (n,) float64, dalton, neutral, with fixed modifications.
     position : (n,) uint32, place of the first residue of the first occurrence in the protein index.
-    length : (n,) uint8. flags : (n,) uint8, see `kernels.cpu.peptides`. letters : (n,) uint32, bit k: letter k occurs.
+    length : (n,) uint8. flags : (n,) uint8, see `proteoscope.kernels.cpu.peptides`. letters : (n,) uint32, bit k: letter k occurs.
     pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`,
         ascending,
         so that a peptide is a target when its first position is.

@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.errors import InputError, ParameterError
-from engine.execution.threads import available_threads
-from engine.formats.feature_files import open_features, write_features
-from engine.formats.features import Features
-from engine.formats.proteins import Proteins
-from engine.peptides.decoys import decoys_of
-from engine.peptides.known_modifications import KnownModifications, open_known_modifications
-from engine.peptides.variants import VariantEntries
-from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.formats.feature_files import open_features, write_features
+from proteoscope.engine.formats.features import Features
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.peptides.decoys import decoys_of
+from proteoscope.engine.peptides.known_modifications import KnownModifications, open_known_modifications
+from proteoscope.engine.peptides.variants import VariantEntries
+from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 
 __all__ = ["ProteinIndex", "build_protein_index", "open_protein_index"]
 
@@ -53,8 +53,8 @@ class ProteinIndex:
     decoy_prefix : what the accessions of decoys begin with.
     n_contaminants : targets that came from contaminant databases; they stand just before `n_targets`.
     features : what the databases know of the targets; None where they say nothing.
-    kept : (proteins, 2) uint32, where variants are entries (`engine.peptides.variants`): of each the peptides count that begin before the
-        second residue, from 0, and end behind the first; None where there are no variants.
+    kept : (proteins, 2) uint32, where variants are entries (`proteoscope.engine.peptides.variants`): of each the peptides count that begin
+        before the second residue, from 0, and end behind the first; None where there are no variants.
     replaced : (proteins, 3) uint32, where variants are entries: the number of a protein and the residues of it, from 0, the last not
         included, in the place of which the entry's stand; None where there are no variants.
     known : modifications that the databases know and that are searched; None where there are none.
@@ -143,8 +143,8 @@ def build_protein_index(
     Parameters
     ----------
     database : what to call the database in messages.
-    decoys : one of `engine.peptides.decoys.DECOY_METHODS`; "existing" takes the proteins whose accession begins with `decoy_prefix` as the
-        decoys.
+    decoys : one of `proteoscope.engine.peptides.decoys.DECOY_METHODS`; "existing" takes the proteins whose accession begins with
+        `decoy_prefix` as the decoys.
     cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
     variants : whose proteins are `proteins`, where some of these are variants.
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of
-from engine.formats.features import FeatureRow, Features, kind_code
-from engine.formats.proteins import Proteins
-from engine.peptides.known_modifications import MODIFICATION_KINDS
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.formats.features import FeatureRow, Features, kind_code
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.peptides.known_modifications import MODIFICATION_KINDS
 
 __all__ = ["VariantEntries", "with_variants"]
 

@@ -13,9 +13,9 @@ import contextlib
 import os
 from pathlib import Path
 
-from engine.errors import StorageError
-from engine.files import atomic_file, is_temporary
-from engine.project.index_store import IndexStore
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import atomic_file, is_temporary
+from proteoscope.engine.project.index_store import IndexStore
 
 __all__ = ["VARIABLE", "cache_folder", "index_store", "remember"]
 

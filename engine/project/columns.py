@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from engine.arrays import read_only
-from engine.errors import StorageError
+from proteoscope.engine.arrays import read_only
+from proteoscope.engine.errors import StorageError
 
 __all__ = ["UnsoundIndexError", "checked_offsets", "checked_texts", "open_column", "read_numbers", "require"]
 

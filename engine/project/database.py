@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from engine.errors import InputError, StorageError
-from engine.files import storage_error, storage_errors, sync_file, sync_folder, temporary_sibling
-from engine.project import schema
+from proteoscope.engine.errors import InputError, StorageError
+from proteoscope.engine.files import storage_error, storage_errors, sync_file, sync_folder, temporary_sibling
+from proteoscope.engine.project import schema
 
 __all__ = ["Database", "gone_error", "is_network_file_system"]
 

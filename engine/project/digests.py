@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InputError
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["canonical_json", "content_bytes", "file_digest", "parts_digest"]
 

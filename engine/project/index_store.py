@@ -27,12 +27,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine.errors import StorageError
-from engine.files import storage_errors, sync_file, sync_folder, temporary_sibling
-from engine.jobs.progress import Progress
-from engine.project.columns import UnsoundIndexError
-from engine.project.digests import parts_digest
-from engine.project.locks import FileLock
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import storage_errors, sync_file, sync_folder, temporary_sibling
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.columns import UnsoundIndexError
+from proteoscope.engine.project.digests import parts_digest
+from proteoscope.engine.project.locks import FileLock
 
 __all__ = ["DEFAULT_BYTE_LIMIT", "IndexStore", "KeptIndex"]
 

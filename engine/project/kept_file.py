@@ -5,7 +5,7 @@
     results/RUN/partitions.kept     what was asked, then each finished partition
     results/RUN/state-NAME.kept     where an iteration stands: the last alone
 
-Both are files of sealed records (`engine.project.kept_records`). They go when the run ends well or is deleted.
+Both are files of sealed records (`proteoscope.engine.project.kept_records`). They go when the run ends well or is deleted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, Self
 
 from numpy.typing import NDArray
 
-from engine.files import temporary_sibling
-from engine.project.kept_records import (
+from proteoscope.engine.files import temporary_sibling
+from proteoscope.engine.project.kept_records import (
     MAXIMUM_BYTES,
     MAXIMUM_RECORDS,
     SALT_BYTES,
@@ -34,8 +34,8 @@ from engine.project.kept_records import (
     start,
     write_record,
 )
-from engine.project.paths import entries
-from engine.project.sealing import sealing_key
+from proteoscope.engine.project.paths import entries
+from proteoscope.engine.project.sealing import sealing_key
 
 __all__ = ["PARTITIONS", "KeptFile", "is_kept_name", "kept_request", "remove_all_but_kept", "remove_kept"]
 

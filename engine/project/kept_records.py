@@ -5,8 +5,8 @@
     magic (8 bytes)  salt (16 bytes)  record  record ...
     record:  bytes of header (uint32)  bytes of payload (uint64)  header (JSON)  payload (the arrays)  seal (32 bytes)
 
-Numbers are little-endian. The seal is the HMAC-SHA-256, with the user's key (`engine.project.sealing`), of the salt and all of the record
-before it. A record that is cut off, damaged, a stranger's, or of another file is none.
+Numbers are little-endian. The seal is the HMAC-SHA-256, with the user's key (`proteoscope.engine.project.sealing`), of the salt and all of
+the record before it. A record that is cut off, damaged, a stranger's, or of another file is none.
 """
 
 from __future__ import annotations

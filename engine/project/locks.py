@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from engine.errors import StorageError
-from engine.files import storage_error
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import storage_error
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["FileLock", "ProcessIdentity"]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from engine.errors import InputError, ParameterError
+from proteoscope.engine.errors import InputError, ParameterError
 
 __all__ = ["check_distinct", "check_folder_of_outputs", "check_outputs"]
 

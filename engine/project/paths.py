@@ -11,8 +11,8 @@ import re
 import stat
 from pathlib import Path
 
-from engine.errors import InputError, StorageError
-from engine.files import storage_error
+from proteoscope.engine.errors import InputError, StorageError
+from proteoscope.engine.files import storage_error
 
 __all__ = [
     "DATABASE",

@@ -5,14 +5,14 @@
     PROJECT/project.sqlite           runs, parameters, inputs with digests, log, register of results
     PROJECT/project.lock             held by the process that is writing a run
     PROJECT/results/RUN/NAME.parquet immutable tables
-    PROJECT/results/RUN/NAME.kept    what a run that is not finished has computed (`engine.project.kept_file`)
+    PROJECT/results/RUN/NAME.kept    what a run that is not finished has computed (`proteoscope.engine.project.kept_file`)
     PROJECT/exports/NAME.tsv         tables of the last run that has such, for people; PROJECT/run.json is its record
 
 A run's files are written and flushed first and registered last, in the one transaction that also marks the run as done. So a kill at any
 moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written, but for what
 the run keeps so that it can be resumed.
 
-A project may be a stranger's: see `engine.project.paths` for what keeps it from touching anything outside its folder.
+A project may be a stranger's: see `proteoscope.engine.project.paths` for what keeps it from touching anything outside its folder.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from engine.errors import InputError, ParameterError, StorageError
-from engine.files import is_temporary, storage_errors, sync_folder
-from engine.jobs.progress import Cancelled, Progress
-from engine.project.database import Database, gone_error
-from engine.project.digests import canonical_json, content_bytes, file_digest
-from engine.project.kept_file import PARTITIONS, is_kept_name, kept_request, remove_all_but_kept, remove_kept
-from engine.project.kept_records import looks_kept
-from engine.project.locks import FileLock, ProcessIdentity
-from engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
-from engine.project.publishing import has_unpublished, publish, unpublish
-from engine.project.records import (
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.files import is_temporary, storage_errors, sync_folder
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project.database import Database, gone_error
+from proteoscope.engine.project.digests import canonical_json, content_bytes, file_digest
+from proteoscope.engine.project.kept_file import PARTITIONS, is_kept_name, kept_request, remove_all_but_kept, remove_kept
+from proteoscope.engine.project.kept_records import looks_kept
+from proteoscope.engine.project.locks import FileLock, ProcessIdentity
+from proteoscope.engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
+from proteoscope.engine.project.publishing import has_unpublished, publish, unpublish
+from proteoscope.engine.project.records import (
     DamagedRowError,
     InputRecord,
     LogEntry,
@@ -51,10 +51,10 @@ from engine.project.records import (
     result_record,
     run_record,
 )
-from engine.project.row_corrections import row_corrections, set_row_correction
-from engine.project.row_marks import RowMark, row_marks, set_row_mark
-from engine.project.run import Run
-from engine.project.run_notes import LISTED, RunNote, can_keep_notes, deleted_for_good, forget_run, run_note, set_note
+from proteoscope.engine.project.row_corrections import row_corrections, set_row_correction
+from proteoscope.engine.project.row_marks import RowMark, row_marks, set_row_mark
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.project.run_notes import LISTED, RunNote, can_keep_notes, deleted_for_good, forget_run, run_note, set_note
 
 __all__ = ["Project", "is_project"]
 

@@ -13,8 +13,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from engine.files import atomic_file, storage_errors, sync_folder
-from engine.project.paths import EXPORTS, RESULTS, RUN_JSON, entries, inside
+from proteoscope.engine.files import atomic_file, storage_errors, sync_folder
+from proteoscope.engine.project.paths import EXPORTS, RESULTS, RUN_JSON, entries, inside
 
 __all__ = ["has_unpublished", "publish", "unpublish"]
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from engine.project.paths import is_result_path, is_run_id
+from proteoscope.engine.project.paths import is_result_path, is_run_id
 
 __all__ = [
     "DamagedRowError",

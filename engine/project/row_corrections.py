@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Mapping
 
-from engine.errors import ParameterError, StorageError
+from proteoscope.engine.errors import ParameterError, StorageError
 
 __all__ = ["MAXIMUM_CORRECTIONS", "row_corrections", "set_row_correction"]
 

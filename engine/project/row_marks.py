@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from engine.errors import ParameterError, StorageError
+from proteoscope.engine.errors import ParameterError, StorageError
 
 __all__ = ["MAXIMUM_COMMENT", "MAXIMUM_MARKS", "RowMark", "one_line", "row_marks", "set_row_mark"]
 

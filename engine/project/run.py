@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import ParameterError, StorageError
-from engine.files import atomic_file, atomic_path, storage_errors
-from engine.project.digests import file_digest
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.files import atomic_file, atomic_path, storage_errors
+from proteoscope.engine.project.digests import file_digest
 
 if TYPE_CHECKING:
     import pyarrow as pa

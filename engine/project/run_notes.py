@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from engine.errors import ParameterError, StorageError
-from engine.project.locks import ProcessIdentity
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.project.locks import ProcessIdentity
 
 __all__ = ["LISTED", "MAXIMUM_NOTE", "MAXIMUM_TITLE", "RunNote", "can_keep_notes", "deleted_for_good", "forget_run", "run_note", "set_note"]
 

@@ -12,8 +12,8 @@ import secrets
 import stat
 from pathlib import Path
 
-from engine.files import temporary_sibling
-from engine.project.cache import cache_folder
+from proteoscope.engine.files import temporary_sibling
+from proteoscope.engine.project.cache import cache_folder
 
 __all__ = ["KEY_BYTES", "sealing_key"]
 

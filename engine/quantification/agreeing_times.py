@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.quantification.retention_times import aligned
+from proteoscope.engine.quantification.retention_times import aligned
 
 __all__ = ["at_another_time"]
 

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
 
 __all__ = ["Amounts", "State", "medians", "normalisation_factors", "protein_amounts"]
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.quantification.amounts import Amounts, State
-from engine.quantification.design import Design
-from engine.quantification.identified import Proteins
-from engine.quantification.parameters import QuantificationParameters
-from engine.quantification.tables import CHANGES
+from proteoscope.engine.quantification.amounts import Amounts, State
+from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.identified import Proteins
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.tables import CHANGES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.masses import ISOTOPE_SPACING
-from engine.quantification.ions import Ions
-from engine.quantification.parameters import QuantificationParameters
-from kernels.cpu.elution import APEX, TIME, WIDTH
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
+from proteoscope.engine.quantification.ions import Ions
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.kernels.cpu.elution import APEX, TIME, WIDTH
 
 __all__ = ["traces_of_others"]
 
@@ -32,7 +32,7 @@ def traces_of_others(
     Parameters
     ----------
     ions : these n. sequence : (n,), number of the sequence of each: forms of one share their trace rightly. values : (n, N_VALUES), as
-        `kernels.cpu.elution` measured them. from_spectra : (n,) s, how far the nearest spectrum of each is from its summit.
+        `proteoscope.kernels.cpu.elution` measured them. from_spectra : (n,) s, how far the nearest spectrum of each is from its summit.
     """
     n, n_isotopes = ions.isotopes.shape
     found = np.zeros(n, np.bool_)

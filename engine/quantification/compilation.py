@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["TRACES"]
 
 
 def _use() -> None:
     """Follow an ion through four survey spectra."""
-    from engine.execution.resources import Resources
-    from engine.formats.surveys import Surveys
-    from engine.quantification.ion_traces import TraceQuery, measured_traces
-    from engine.quantification.parameters import QuantificationParameters
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.formats.surveys import Surveys
+    from proteoscope.engine.quantification.ion_traces import TraceQuery, measured_traces
+    from proteoscope.engine.quantification.parameters import QuantificationParameters
 
     surveys = Surveys(np.arange(4.0), np.arange(4), np.arange(5), np.full(4, 500.0), np.array([1, 3, 2, 1], np.float32))
     query = TraceQuery(
@@ -26,7 +26,7 @@ def _use() -> None:
 
 
 def _last() -> Any:
-    from kernels.cpu.elution import measure_elution
+    from proteoscope.kernels.cpu.elution import measure_elution
 
     return measure_elution
 

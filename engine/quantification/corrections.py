@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.project import Project
-from engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
-from engine.quantification.changes import changes_table, protein_changes
-from engine.quantification.design import Design, Sample
-from engine.quantification.identified import Proteins
-from engine.quantification.parameters import QuantificationParameters
-from engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, STORED, TABLES
-from engine.results.reader import read_stored
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
+from proteoscope.engine.quantification.changes import changes_table, protein_changes
+from proteoscope.engine.quantification.design import Design, Sample
+from proteoscope.engine.quantification.identified import Proteins
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, STORED, TABLES
+from proteoscope.engine.results.reader import read_stored
 
 if TYPE_CHECKING:
     import pyarrow as pa

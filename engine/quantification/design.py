@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, ParameterError, shortened
-from engine.quantification.labels import Label
-from engine.quantification.separated_rows import separated_rows
+from proteoscope.engine.errors import InputError, ParameterError, shortened
+from proteoscope.engine.quantification.labels import Label
+from proteoscope.engine.quantification.separated_rows import separated_rows
 
 __all__ = ["Design", "Part", "Sample", "design_of_files", "read_design"]
 

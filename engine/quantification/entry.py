@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.project import Project
-    from engine.quantification.summary import QuantificationSummary
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.quantification.summary import QuantificationSummary
 
 __all__ = ["QUANTIFICATION"]
 
@@ -28,8 +28,8 @@ brings the identification that it goes on from, and adds the spectra that resemb
 
 
 def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
-    from engine.project import Project
-    from engine.quantification.search import quantify
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.quantification.search import quantify
 
     folder = request.folder("report")
     summary = quantify(request, progress)
@@ -43,7 +43,7 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.quantification.exporting import export_quantities
+    from proteoscope.engine.quantification.exporting import export_quantities
 
     return export_quantities(project, request, progress)
 
@@ -58,7 +58,7 @@ QUANTIFICATION = Search(
     epilog=_EPILOG,
     job="Quantify {project}",
     icon="quantify",
-    parameters="engine.quantification.parameters:QuantificationParameters",
+    parameters="proteoscope.engine.quantification.parameters:QuantificationParameters",
     preset="label-free",
     inputs=(
         Input(
@@ -71,16 +71,16 @@ QUANTIFICATION = Search(
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),
-    methods="engine.quantification.methods_paragraph:methods",
-    pages="engine.views.quantity_pages:write_pages",
+    methods="proteoscope.engine.quantification.methods_paragraph:methods",
+    pages="proteoscope.engine.views.quantity_pages:write_pages",
     shortcuts=("run", "method", "label", "match_between_runs", "groups"),
     writes="given project",
     run=_run,
-    kernels=("engine.quantification.compilation:TRACES",),
-    modules=("engine.quantification.search",),
-    expecting="engine.quantification.expecting",
-    tables="engine.quantification.tables:RESULT_TABLES",
-    stored="engine.quantification.tables:STORED",
+    kernels=("proteoscope.engine.quantification.compilation:TRACES",),
+    modules=("proteoscope.engine.quantification.search",),
+    expecting="proteoscope.engine.quantification.expecting",
+    tables="proteoscope.engine.quantification.tables:RESULT_TABLES",
+    stored="proteoscope.engine.quantification.tables:STORED",
     goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
     exports=(
         Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated"),

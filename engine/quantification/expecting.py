@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from engine.entry import SearchRequest
-from engine.errors import InputError, ParameterError
-from engine.estimates import Expectation, counts_of
-from engine.project import Project
-from engine.quantification.identified import sources
-from engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.estimates import Expectation, counts_of
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.identified import sources
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 
 __all__ = ["expected"]
 
@@ -19,7 +19,7 @@ _PSM, _BYTE = 2e-5, 2.5e-8  # seconds
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`.
+    """See `proteoscope.engine.estimates`.
 
     Raises
     ------

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.entry import ExportRequest
-from engine.errors import ParameterError
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.quantification.corrections import read_quantities
-from engine.quantification.msstats import write_msstats
-from engine.quantification.mztab import write_mztab
-from engine.quantification.results import write_wide
-from engine.quantification.tables import TABLES, file_of
-from engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification.msstats import write_msstats
+from proteoscope.engine.quantification.mztab import write_mztab
+from proteoscope.engine.quantification.results import write_wide
+from proteoscope.engine.quantification.tables import TABLES, file_of
+from proteoscope.engine.results.separated import DIGITS, write_separated
 
 __all__ = ["export_quantities"]
 

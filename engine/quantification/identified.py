@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
-from engine.chemistry.modifications import unimod
-from engine.errors import InputError
-from engine.matches.columns import EXPORTED_PSMS, PROTEINS
-from engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
-from engine.project import Project
-from engine.results.arrow import in_one
-from engine.results.reader import TableFile
-from engine.spectra.tables import SPECTRA
+from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
+from proteoscope.engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.tables import SPECTRA
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +71,7 @@ class Forms:
     Attributes
     ----------
     peptide : in ProForma. sequence : row of `Identified.sequences`, (m,) int64. mass : (m,) float64, dalton.
-    elements : (m, elements) float64, atoms of each of `engine.chemistry.isotopes.ELEMENTS`.
+    elements : (m, elements) float64, atoms of each of `proteoscope.engine.chemistry.isotopes.ELEMENTS`.
     """
 
     peptide: list[str]

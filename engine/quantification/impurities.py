@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, shortened
-from engine.quantification.labels import Label
-from engine.quantification.separated_rows import separated_rows
-from engine.statistics.nonnegative import nonnegative_least_squares
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.quantification.labels import Label
+from proteoscope.engine.quantification.separated_rows import separated_rows
+from proteoscope.engine.statistics.nonnegative import nonnegative_least_squares
 
 __all__ = ["corrected", "read_impurities"]
 

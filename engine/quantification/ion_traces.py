@@ -9,19 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.masses import ISOTOPE_SPACING
-from engine.execution.resources import Resources
-from engine.execution.scheduler import one_line
-from engine.execution.threads import run_on_threads
-from engine.formats.surveys import Surveys
-from engine.quantification.parameters import QuantificationParameters
-from engine.spectra.spooling import release_pages
-from kernels.cpu.elution import APEX, N_VALUES, ElutionRules, Traces, measure_elution
-from kernels.cpu.processor import Processor
-from kernels.device import Device, DeviceError, DeviceMemoryError, twin
-from kernels.partitions import Partition, equal_partitions
-from kernels.trace_layouts import SurveyPeaks, TraceWindows
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.scheduler import one_line
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.spectra.spooling import release_pages
+from proteoscope.kernels.cpu.elution import APEX, N_VALUES, ElutionRules, Traces, measure_elution
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, twin
+from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["TraceQuery", "is_low", "measured_traces"]
 
@@ -77,7 +77,7 @@ class TraceQuery:
 
 
 def measured_traces(surveys: Surveys, query: TraceQuery, parameters: QuantificationParameters, resources: Resources) -> NDArray[np.float64]:
-    """What is measured of each ion: the columns of `kernels.cpu.elution`, (n, N_VALUES) float64, 0 where nothing is there.
+    """What is measured of each ion: the columns of `proteoscope.kernels.cpu.elution`, (n, N_VALUES) float64, 0 where nothing is there.
 
     Every ion has an anchor at least. Memory holds the cells of some ions and a block of peaks, however long the run is.
 

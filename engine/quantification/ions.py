@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.isotopes import isotope_patterns
-from engine.chemistry.masses import PROTON_MASS
-from engine.quantification.identified import Identified
+from proteoscope.engine.chemistry.isotopes import isotope_patterns
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.quantification.identified import Identified
 
 __all__ = ["Ions", "ions_of"]
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, ParameterError, shortened
-from engine.execution.resources import Resources
-from engine.formats.reporter_regions import ReporterRegions, read_reporter_regions
-from engine.formats.surveys import read_surveys
-from engine.quantification.amounts import Amounts, State, medians
-from engine.quantification.design import Design
-from engine.quantification.identified import Identified
-from engine.quantification.impurities import corrected
-from engine.quantification.labels import Label
-from engine.quantification.measuring import Measured
-from engine.quantification.parameters import QuantificationParameters
-from engine.quantification.reporter_ions import ReporterPeaks, interference, reporter_peaks
-from engine.quantification.tables import REPORTER_IONS
-from engine.quantification.third_level import of_second_level
+from proteoscope.engine.errors import InputError, ParameterError, shortened
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.reporter_regions import ReporterRegions, read_reporter_regions
+from proteoscope.engine.formats.surveys import read_surveys
+from proteoscope.engine.quantification.amounts import Amounts, State, medians
+from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.identified import Identified
+from proteoscope.engine.quantification.impurities import corrected
+from proteoscope.engine.quantification.labels import Label
+from proteoscope.engine.quantification.measuring import Measured
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.reporter_ions import ReporterPeaks, interference, reporter_peaks
+from proteoscope.engine.quantification.tables import REPORTER_IONS
+from proteoscope.engine.quantification.third_level import of_second_level
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.execution.resources import Resources
-from engine.formats.surveys import Surveys, read_surveys
-from engine.quantification.agreeing_times import at_another_time
-from engine.quantification.amounts import Amounts, State
-from engine.quantification.claims import traces_of_others
-from engine.quantification.design import Design
-from engine.quantification.identified import Identified
-from engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
-from engine.quantification.ions import Ions, ions_of
-from engine.quantification.measuring import Measured
-from engine.quantification.parameters import QuantificationParameters
-from engine.quantification.tables import ION_TRACES
-from engine.quantification.transfers import Transfers, transferred
-from kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.quantification.agreeing_times import at_another_time
+from proteoscope.engine.quantification.amounts import Amounts, State
+from proteoscope.engine.quantification.claims import traces_of_others
+from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.identified import Identified
+from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
+from proteoscope.engine.quantification.ions import Ions, ions_of
+from proteoscope.engine.quantification.measuring import Measured
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.tables import ION_TRACES
+from proteoscope.engine.quantification.transfers import Transfers, transferred
+from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
 
 if TYPE_CHECKING:
     import pyarrow as pa

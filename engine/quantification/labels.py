@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-import resources
+from proteoscope import resources
 
 __all__ = ["Label", "LabelName", "label"]
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.quantification.amounts import Amounts
-from engine.quantification.counting import spectrum_counts
-from engine.quantification.design import Design
-from engine.quantification.identified import Identified
+from proteoscope.engine.quantification.amounts import Amounts
+from proteoscope.engine.quantification.counting import spectrum_counts
+from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.identified import Identified
 
 if TYPE_CHECKING:
     import pyarrow as pa

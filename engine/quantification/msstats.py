@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ParameterError, shortened
-from engine.jobs.progress import Progress
-from engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, REPORTER_IONS, SAMPLES
-from engine.results.arrow import in_one
-from engine.results.columns import Column
-from engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.errors import ParameterError, shortened
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, REPORTER_IONS, SAMPLES
+from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.separated import DIGITS, write_separated
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.modifications import unimod
-from engine.jobs.progress import Progress
-from engine.quantification.labels import label
-from engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES
-from engine.results.arrow import in_one
-from engine.results.columns import Column
-from engine.results.separated import TRIMMED, header_line, separated_lines, write_lines
-from engine.version import VERSION
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES
+from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.separated import TRIMMED, header_line, separated_lines, write_lines
+from proteoscope.engine.version import VERSION
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
+from proteoscope.engine.arrays import offsets_of
 
 __all__ = ["group_medians", "pairwise_amounts"]
 

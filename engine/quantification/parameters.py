@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from engine.chemistry.tolerance import Tolerance
-from engine.parameters import SearchParameters, parameter
-from engine.quantification.labels import LabelName
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.parameters import SearchParameters, parameter
+from proteoscope.engine.quantification.labels import LabelName
 
 __all__ = ["QuantificationParameters"]
 

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.masses import ISOTOPE_SPACING
-from engine.chemistry.tolerance import Tolerance
-from engine.formats.reporter_regions import ReporterRegions
-from engine.formats.surveys import Surveys
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.formats.reporter_regions import ReporterRegions
+from proteoscope.engine.formats.surveys import Surveys
 
 __all__ = ["ReporterPeaks", "interference", "reporter_peaks"]
 

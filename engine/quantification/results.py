@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jobs.progress import Progress
-from engine.quantification.amounts import Amounts, State
-from engine.quantification.design import Design
-from engine.quantification.identified import Identified
-from engine.quantification.tables import BY_SAMPLE, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, wide_file_of
-from engine.results.columns import Column, Table
-from engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.quantification.amounts import Amounts, State
+from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.identified import Identified
+from proteoscope.engine.quantification.tables import BY_SAMPLE, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, wide_file_of
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.separated import DIGITS, write_separated
 
 if TYPE_CHECKING:
     import pyarrow as pa

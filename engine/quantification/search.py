@@ -7,28 +7,28 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.entry import SearchRequest
-from engine.errors import InputError, shortened
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
-from engine.project.paths import EXPORTS
-from engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
-from engine.quantification.changes import Changes, changes_table, protein_changes
-from engine.quantification.compilation import TRACES
-from engine.quantification.counting import abundance_factors
-from engine.quantification.design import Design, design_of_files, read_design
-from engine.quantification.identified import Identified, Sources, identified, sources
-from engine.quantification.impurities import read_impurities
-from engine.quantification.isobaric import check_reference, measured_isobaric, scaled_to_reference
-from engine.quantification.label_free import measured_label_free
-from engine.quantification.labels import label
-from engine.quantification.measuring import Measured, measured_counts, spectra_by_sample
-from engine.quantification.parameters import QuantificationParameters
-from engine.quantification.results import Quantities, quantity_tables, write_wide
-from engine.quantification.summary import QuantificationSummary
-from engine.quantification.tables import CHANGES, TABLES, file_of
-from engine.results.separated import DIGITS, write_separated
-from engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
+from proteoscope.engine.quantification.changes import Changes, changes_table, protein_changes
+from proteoscope.engine.quantification.compilation import TRACES
+from proteoscope.engine.quantification.counting import abundance_factors
+from proteoscope.engine.quantification.design import Design, design_of_files, read_design
+from proteoscope.engine.quantification.identified import Identified, Sources, identified, sources
+from proteoscope.engine.quantification.impurities import read_impurities
+from proteoscope.engine.quantification.isobaric import check_reference, measured_isobaric, scaled_to_reference
+from proteoscope.engine.quantification.label_free import measured_label_free
+from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.quantification.measuring import Measured, measured_counts, spectra_by_sample
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.results import Quantities, quantity_tables, write_wide
+from proteoscope.engine.quantification.summary import QuantificationSummary
+from proteoscope.engine.quantification.tables import CHANGES, TABLES, file_of
+from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 
 __all__ = ["quantify"]
 

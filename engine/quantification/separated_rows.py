@@ -7,8 +7,8 @@ import csv
 import re
 from pathlib import Path
 
-from engine.errors import InputError
-from engine.formats.sources import ByteSource
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.sources import ByteSource
 
 __all__ = ["separated_rows"]
 

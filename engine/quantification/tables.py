@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.results.columns import Column, Table
+from proteoscope.engine.results.columns import Column, Table
 
 __all__ = [
     "BY_SAMPLE",

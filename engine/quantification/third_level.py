@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.formats.reporter_regions import ReporterRegions
+from proteoscope.engine.formats.reporter_regions import ReporterRegions
 
 __all__ = ["of_second_level"]
 

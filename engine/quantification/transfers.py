@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.resources import Resources
-from engine.formats.surveys import Surveys
-from engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
-from engine.quantification.ions import Ions
-from engine.quantification.parameters import QuantificationParameters
-from engine.quantification.retention_times import Alignment, aligned
-from engine.statistics.target_decoy import q_values
-from kernels.cpu.elution import AGREEMENT, AREA, N_VALUES, POINTS, TIME
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
+from proteoscope.engine.quantification.ions import Ions
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.retention_times import Alignment, aligned
+from proteoscope.engine.statistics.target_decoy import q_values
+from proteoscope.kernels.cpu.elution import AGREEMENT, AREA, N_VALUES, POINTS, TIME
 
 __all__ = ["Transfers", "transferred"]
 
@@ -67,8 +67,8 @@ def transferred(
 
     Parameters
     ----------
-    values : (files, ions, N_VALUES), reason : (files, ions), as `engine.quantification.label_free` measured them: 0 where there is an area,
-        -1 where the file did not identify it. surveys_of : reads the survey spectra of a file.
+    values : (files, ions, N_VALUES), reason : (files, ions), as `proteoscope.engine.quantification.label_free` measured them: 0 where there
+        is an area, -1 where the file did not identify it. surveys_of : reads the survey spectra of a file.
     """
     times = np.where(reason == 0, values[:, :, TIME], np.nan).T
     alignments = aligned(times)

@@ -1,3 +1,3 @@
 """Alignment of reads. Its entry comes first, which makes its kinds of work known."""
 
-from engine.read_alignment.entry import READ_ALIGNMENT as READ_ALIGNMENT
+from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT as READ_ALIGNMENT

@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import ParameterError, StorageError
-from engine.files import atomic_path, temporary_sibling
-from engine.jobs.progress import Progress
-from engine.read_alignment.records import Aligned, write_sam
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.files import atomic_path, temporary_sibling
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.records import Aligned, write_sam
 
 if TYPE_CHECKING:
     import pyarrow as pa

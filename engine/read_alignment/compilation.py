@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["READS"]
 
@@ -15,7 +15,7 @@ _LETTERS = 120
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.alignment_lines import write_paf_lines
+    from proteoscope.kernels.cpu.alignment_lines import write_paf_lines
 
     return write_paf_lines
 
@@ -24,18 +24,18 @@ def _use() -> None:
     """Align next to nothing, with numbers of both widths; place a read, and write it."""
     import numpy as np
 
-    from engine.arrays import Texts
-    from engine.execution.resources import Resources
-    from engine.formats.fastq import read_fastq
-    from engine.jobs.progress import Progress
-    from engine.read_alignment.parameters import ReadAlignmentParameters
-    from engine.read_alignment.placing import Placing, index_texts
-    from engine.read_alignment.records import Aligned, lines_of_patterns, paf_lines
-    from engine.read_alignment.results import alignment_rows
-    from engine.read_alignment.sequences import NamedSequences, gap_rules
-    from kernels.cpu.gapsmis import ReadSearch
-    from kernels.cpu.processor import Processor
-    from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
+    from proteoscope.engine.arrays import Texts
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.formats.fastq import read_fastq
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+    from proteoscope.engine.read_alignment.placing import Placing, index_texts
+    from proteoscope.engine.read_alignment.records import Aligned, lines_of_patterns, paf_lines
+    from proteoscope.engine.read_alignment.results import alignment_rows
+    from proteoscope.engine.read_alignment.sequences import NamedSequences, gap_rules
+    from proteoscope.kernels.cpu.gapsmis import ReadSearch
+    from proteoscope.kernels.cpu.processor import Processor
+    from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 
     one, pair = Sequences(np.array([0, 1], np.int8), np.array([0, 2])), np.zeros(1, np.int64)
     for scale in (1, 100_000):

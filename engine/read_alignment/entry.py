@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.project import Project
-    from engine.read_alignment.search import ReadAlignmentSummary
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.read_alignment.search import ReadAlignmentSummary
 
 __all__ = ["READ_ALIGNMENT"]
 
@@ -43,13 +43,13 @@ Positions count from 1; those of the read are on the read as it was given, also 
 
 
 def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
-    from engine.read_alignment.search import align_reads
+    from proteoscope.engine.read_alignment.search import align_reads
 
     return align_reads(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.read_alignment.exporting import export_alignments
+    from proteoscope.engine.read_alignment.exporting import export_alignments
 
     return export_alignments(project, request, progress)
 
@@ -64,7 +64,7 @@ READ_ALIGNMENT = Search(
     epilog=_EPILOG,
     job="Align {patterns} with {texts}",
     icon="reads",
-    parameters="engine.read_alignment.parameters:ReadAlignmentParameters",
+    parameters="proteoscope.engine.read_alignment.parameters:ReadAlignmentParameters",
     preset="standard",
     inputs=(
         Input(
@@ -90,12 +90,12 @@ READ_ALIGNMENT = Search(
     former_shortcuts={"max_gaps": "maximum_gaps"},
     writes="file",
     run=_run,
-    kernels=("engine.read_alignment.compilation:READS",),
-    modules=("engine.read_alignment.search",),
-    fitting="engine.read_alignment.fitting",
-    tables="engine.read_alignment.tables:TABLES",
-    stored="engine.read_alignment.tables:STORED",
-    methods="engine.read_alignment.methods_paragraph:methods",
+    kernels=("proteoscope.engine.read_alignment.compilation:READS",),
+    modules=("proteoscope.engine.read_alignment.search",),
+    fitting="proteoscope.engine.read_alignment.fitting",
+    tables="proteoscope.engine.read_alignment.tables:TABLES",
+    stored="proteoscope.engine.read_alignment.tables:STORED",
+    methods="proteoscope.engine.read_alignment.methods_paragraph:methods",
     exports=(
         Export("tsv", "Table, tab-separated", (".tsv",)),
         Export("sam", "Alignments as SAM", (".sam",)),
@@ -106,6 +106,6 @@ READ_ALIGNMENT = Search(
     ),
     export=_export,
     demo=Demo({"texts": "lambda_phage.fasta.gz", "patterns": "lambda_reads.fastq.gz"}, "map-to-genome"),
-    expecting="engine.read_alignment.expecting",
-    work=(("reads", "engine.read_alignment.scoring:TextsAgainstPatterns"),),
+    expecting="proteoscope.engine.read_alignment.expecting",
+    work=(("reads", "proteoscope.engine.read_alignment.scoring:TextsAgainstPatterns"),),
 )  # fmt: skip

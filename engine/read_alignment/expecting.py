@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation, ExpectedWork
-from engine.execution.cost.parameters import WorkSize
-from engine.execution.work import CardShape
-from engine.formats.sizes import input_size
-from engine.read_alignment.fitting import are_far_longer
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.scoring import KIND, cells, reached
-from engine.read_alignment.sequences import gap_rules
-from kernels.gapsmis_layouts import GapRules
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.formats.sizes import input_size
+from proteoscope.engine.read_alignment.fitting import are_far_longer
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.scoring import KIND, cells, reached
+from proteoscope.engine.read_alignment.sequences import gap_rules
+from proteoscope.kernels.gapsmis_layouts import GapRules
 
 __all__ = ["expected"]
 
@@ -31,7 +31,7 @@ def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> Exp
     def size(card: CardShape | None) -> WorkSize:
         operations = pairs * float(cells(of_text, other, rules, traces=True)[0])
         if card is not None:
-            from kernels.cuda.gapsmis_plan import Properties, predicted_seconds
+            from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
 
             n = int(max(1.0, min(pairs, _PAIRS_OF_PLAN)))
             texts, patterns = (np.repeat(length, n) for length in (of_text, other))
@@ -43,7 +43,7 @@ def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> Exp
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`."""
+    """See `proteoscope.engine.estimates`."""
     parameters = request.parameters_as(ReadAlignmentParameters)
     texts, patterns = input_size(request.files("texts")), input_size(request.files("patterns"))
     is_placed = parameters.places == "seeds" or (

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of
-from engine.entry import ExportRequest
-from engine.errors import ParameterError
-from engine.files import nearest_folder
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.read_alignment.bam import check_bam, write_bam
-from engine.read_alignment.records import Aligned, write_paf, write_sam
-from engine.read_alignment.results import write_alignments
-from engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
-from engine.results.reader import TableFile, stored_table
-from engine.spectra.spooling import GrowingColumn
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.files import nearest_folder
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.read_alignment.bam import check_bam, write_bam
+from proteoscope.engine.read_alignment.records import Aligned, write_paf, write_sam
+from proteoscope.engine.read_alignment.results import write_alignments
+from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
+from proteoscope.engine.results.reader import TableFile, stored_table
+from proteoscope.engine.spectra.spooling import GrowingColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa

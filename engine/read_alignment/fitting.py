@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.formats.letters import InputContent
-    from engine.parameters import SearchParameters
+    from proteoscope.engine.formats.letters import InputContent
+    from proteoscope.engine.parameters import SearchParameters
 
 __all__ = ["are_exchanged", "are_far_longer", "misfit", "suited_preset"]
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.read_alignment.places import BestPlaces, CandidatePlaces, are_elsewhere
-from engine.read_alignment.results import AlignmentRows
-from kernels.gapsmis_layouts import Alignments
+from proteoscope.engine.read_alignment.places import BestPlaces, CandidatePlaces, are_elsewhere
+from proteoscope.engine.read_alignment.results import AlignmentRows
+from proteoscope.kernels.gapsmis_layouts import Alignments
 
 __all__ = ["Inserts", "joint_choice", "learnt_inserts", "proper_pairs", "rescue_windows"]
 
@@ -126,7 +126,8 @@ def joint_choice(
 ) -> BestPlaces:
     """Of each pair the two places that are best together: by the sum of the scores, and more where they lie as of one fragment.
 
-    See `engine.read_alignment.places.best_places`. A read whose mate has no place is chosen for alone. Leads are those of the sums.
+    See `proteoscope.engine.read_alignment.places.best_places`. A read whose mate has no place is chosen for alone. Leads are those of the
+    sums.
     """
     n = len(lengths)
     first = _first_of(places, n)

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.executor import Executor, Session
-from engine.execution.resources import Resources
-from engine.read_alignment.results import AlignmentRows, better_strands
-from engine.read_alignment.scoring import STEP_CELLS, align_pairs, work_of
-from engine.read_alignment.sequences import ALPHABET, NamedSequences, with_other_strands
-from kernels.gapsmis_layouts import Alignments, GapRules
+from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.read_alignment.results import AlignmentRows, better_strands
+from proteoscope.engine.read_alignment.scoring import STEP_CELLS, align_pairs, work_of
+from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, with_other_strands
+from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules
 
 __all__ = ["EveryPair"]
 
@@ -69,7 +69,7 @@ class EveryPair:
         ------
         Cancelled : the user asked to stop. TooLongError : a text and a pattern are too long to be traced.
         """
-        from kernels.cpu.cigars import cigars_of
+        from proteoscope.kernels.cpu.cigars import cigars_of
 
         numbers = np.arange(first, last)
         text_of, pattern_of = (numbers, numbers) if self._pairs else (numbers % len(self._texts), numbers // len(self._texts))

@@ -7,10 +7,10 @@ from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from engine.errors import ParameterError
-from engine.parameters import SearchParameters, parameter
-from engine.sequences.matrices import matrix_name
-from kernels.gapsmis_layouts import MAXIMUM_GAPS
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.parameters import SearchParameters, parameter
+from proteoscope.engine.sequences.matrices import matrix_name
+from proteoscope.kernels.gapsmis_layouts import MAXIMUM_GAPS
 
 __all__ = ["ReadAlignmentParameters"]
 
@@ -117,7 +117,7 @@ class ReadAlignmentParameters(SearchParameters):
         if "mode" in changes:
             brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"
         if str(changes.get("matrix", "")).strip():
-            from engine.sequences.statistics import default_gap_costs
+            from proteoscope.engine.sequences.statistics import default_gap_costs
 
             brought["gap_open"], brought["gap_extend"] = default_gap_costs(matrix_name(str(changes["matrix"])))
         return brought

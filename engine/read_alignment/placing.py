@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.execution.executor import Executor, Session
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.jobs.progress import Progress
-from engine.read_alignment.fitting import are_far_longer
-from engine.read_alignment.mates import Inserts, joint_choice, learnt_inserts, proper_pairs, rescue_windows
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.places import CandidatePlaces, best_places, mapping_qualities
-from engine.read_alignment.results import AlignmentRows
-from engine.read_alignment.scoring import align_pairs, work_of
-from engine.read_alignment.sequences import ALPHABET, NamedSequences, bases, with_other_strands
-from engine.sequences.matrices import LETTERS
-from kernels.device import stop_flag
-from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.fitting import are_far_longer
+from proteoscope.engine.read_alignment.mates import Inserts, joint_choice, learnt_inserts, proper_pairs, rescue_windows
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.places import CandidatePlaces, best_places, mapping_qualities
+from proteoscope.engine.read_alignment.results import AlignmentRows
+from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
+from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, bases, with_other_strands
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.kernels.device import stop_flag
+from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 
 if TYPE_CHECKING:
-    from kernels.cpu.minimisers import MinimiserIndex
+    from proteoscope.kernels.cpu.minimisers import MinimiserIndex
 
 __all__ = ["Placing", "are_looked_for", "index_texts"]
 
@@ -57,7 +57,7 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     ------
     Cancelled : the user asked to stop.
     """
-    from kernels.cpu.minimisers import SPACING, find_minimisers, index_of
+    from proteoscope.kernels.cpu.minimisers import SPACING, find_minimisers, index_of
 
     k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths
@@ -146,7 +146,7 @@ class Placing:
         ------
         Cancelled : the user asked to stop. TooLongError : a read is too long to be traced.
         """
-        from kernels.cpu.cigars import cigars_of
+        from proteoscope.kernels.cpu.cigars import cigars_of
 
         reads = Sequences(self._patterns.sequences.codes, self._patterns.sequences.offsets[first : last + 1])
         strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
@@ -177,7 +177,7 @@ class Placing:
 
     def _candidates(self, reads: Sequences) -> CandidatePlaces:
         """Candidate places of reads, by minimisers."""
-        from kernels.cpu.minimisers import CANDIDATE_FIELDS, MAXIMUM_CANDIDATES, find_candidates
+        from proteoscope.kernels.cpu.minimisers import CANDIDATE_FIELDS, MAXIMUM_CANDIDATES, find_candidates
 
         n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
         found, counts = np.zeros((n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(n, np.int64)
@@ -195,7 +195,7 @@ class Placing:
     @contextmanager
     def _aligning(self, candidates: CandidatePlaces, strands: Sequences) -> Iterator[tuple[Session, Sequences]]:
         """A session for the windows of candidates and both strands of reads, and the windows."""
-        from kernels.cpu.strands import copy_runs
+        from proteoscope.kernels.cpu.strands import copy_runs
 
         offsets = offsets_of(candidates.end - candidates.begin)
         codes = np.empty(offsets[-1], np.int8)
@@ -242,8 +242,8 @@ class Placing:
         Most reads need no gap, and comparing letters often shows that none is better. Without cards, the processor then aligns near the
         diagonals, where that shows the same. What is left goes to the devices.
         """
-        from kernels.cpu.banded import align_where_near
-        from kernels.cpu.ungapped import align_where_sure
+        from proteoscope.kernels.cpu.banded import align_where_near
+        from proteoscope.kernels.cpu.ungapped import align_where_sure
 
         slacks = () if self._resources.has_cards else _SLACKS
         lengths = np.diff(strands.offsets)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, take_runs
-from engine.files import atomic_file, temporary_sibling
-from engine.formats.fastq import looks_like_phred_64
-from engine.jobs.progress import Progress
-from engine.read_alignment.sequences import ALPHABET, NamedSequences, complemented_letters
-from engine.results.cigars import letters_of_cigars
-from engine.results.sam import (
+from proteoscope.engine.arrays import Texts, take_runs
+from proteoscope.engine.files import atomic_file, temporary_sibling
+from proteoscope.engine.formats.fastq import looks_like_phred_64
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, complemented_letters
+from proteoscope.engine.results.cigars import letters_of_cigars
+from proteoscope.engine.results.sam import (
     LONGEST_READ_NAME,
     NO_QUALITY,
     SECONDARY,
@@ -27,9 +27,9 @@ from engine.results.sam import (
     sam_lines,
     text_arrays,
 )
-from engine.results.separated import write_lines
-from engine.spectra.spooling import release_pages
-from kernels.text_layouts import SamSequences
+from proteoscope.engine.results.separated import write_lines
+from proteoscope.engine.spectra.spooling import release_pages
+from proteoscope.kernels.text_layouts import SamSequences
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -294,7 +294,7 @@ def _fill_mates(
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     """Lines of rows that have a place."""
-    from kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_paf_lines
+    from proteoscope.kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_paf_lines
 
     piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
     text = _numbers(piece, "text_row", -1)

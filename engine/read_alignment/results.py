@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts
-from engine.jobs.progress import Progress
-from engine.project.run import ROW_GROUP
-from engine.read_alignment.sequences import ALPHABET, NamedSequences
-from engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
-from engine.results.separated import ROUNDED, write_separated
-from kernels.gapsmis_layouts import NO_ALIGNMENT, Alignments
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.run import ROW_GROUP
+from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences
+from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
+from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, Alignments
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kernels.cpu.cigars import Cigars
+    from proteoscope.kernels.cpu.cigars import Cigars
 
 __all__ = [
     "AlignmentRows", "alignment_rows", "better_strands", "pattern_tables", "text_table", "write_alignments",

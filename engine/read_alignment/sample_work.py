@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.execution.work import Sample
-from engine.read_alignment.scoring import work_of
-from kernels.gapsmis_layouts import GapRules, Sequences
+from proteoscope.engine.execution.work import Sample
+from proteoscope.engine.read_alignment.scoring import work_of
+from proteoscope.kernels.gapsmis_layouts import GapRules, Sequences
 
 __all__ = ["sample_reads"]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.executor import Session
-from engine.execution.work import CardShape, Piece, Rows, Work, by_item
-from kernels.device import Device, twin
-from kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences
 
 if TYPE_CHECKING:
-    from kernels.cpu.gapsmis import ReadSearch
+    from proteoscope.kernels.cpu.gapsmis import ReadSearch
 
 __all__ = ["KIND", "STEP_CELLS", "TextsAgainstPatterns", "align_pairs", "cells", "reached", "work_of"]
 
@@ -71,7 +71,7 @@ class TextsAgainstPatterns:
     """Items are the pairs of a round, which are its state."""
 
     parts_of_worker = 0
-    samples = "engine.read_alignment.sample_work:sample_reads"
+    samples = "proteoscope.engine.read_alignment.sample_work:sample_reads"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells of all layers."""
@@ -86,7 +86,7 @@ class TextsAgainstPatterns:
         texts = reached(texts, patterns, rules)
         if card is None:
             return float(cells(texts, patterns, rules, traces=bool(state["traces"])).sum())
-        from kernels.cuda.gapsmis_plan import Properties, predicted_seconds
+        from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
 
         properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
         return 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=bool(state["traces"]))

@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.entry import SearchRequest
-from engine.errors import InputError, ParameterError
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
-from engine.project.run import Run
-from engine.read_alignment.compilation import READS
-from engine.read_alignment.exporting import check_format, write_as
-from engine.read_alignment.fitting import are_exchanged
-from engine.read_alignment.pairing import EveryPair
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.placing import Placing, are_looked_for, index_texts
-from engine.read_alignment.records import Aligned
-from engine.read_alignment.results import AlignmentRows, alignment_rows, pattern_tables, text_table
-from engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_patterns, read_sequences
-from engine.read_alignment.summary import ReadAlignmentSummary
-from engine.read_alignment.tables import ALIGNMENTS, PATTERNS
-from engine.results.counts import counted
-from engine.search_run import RunSpec, SearchRun, search_run
-from engine.sequences.matrices import matrix_names
-from kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, TooLongError, score_bits
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.read_alignment.compilation import READS
+from proteoscope.engine.read_alignment.exporting import check_format, write_as
+from proteoscope.engine.read_alignment.fitting import are_exchanged
+from proteoscope.engine.read_alignment.pairing import EveryPair
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.placing import Placing, are_looked_for, index_texts
+from proteoscope.engine.read_alignment.records import Aligned
+from proteoscope.engine.read_alignment.results import AlignmentRows, alignment_rows, pattern_tables, text_table
+from proteoscope.engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_patterns, read_sequences
+from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
+from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.sequences.matrices import matrix_names
+from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, TooLongError, score_bits
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kernels.cpu.minimisers import MinimiserIndex
+    from proteoscope.kernels.cpu.minimisers import MinimiserIndex
 
 __all__ = ["CHANCE_IDENTITY", "align_reads"]
 
@@ -153,7 +153,7 @@ def _check(
     ParameterError : scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
     InputError : places of proteins are asked for, or of what is too long for it.
     """
-    from kernels.cpu.minimisers import LONGEST_READ, MAXIMUM_TEXTS
+    from proteoscope.kernels.cpu.minimisers import LONGEST_READ, MAXIMUM_TEXTS
 
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of, take_runs
-from engine.errors import InputError, shortened
-from engine.formats.fastq import is_fastq, read_fastq
-from engine.formats.letters import letter_counts
-from engine.formats.protein_files import read_proteins
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
-from engine.spectra.spooling import GrowingColumn, passed_through, release_pages
-from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
+from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.fastq import is_fastq, read_fastq
+from proteoscope.engine.formats.letters import letter_counts
+from proteoscope.engine.formats.protein_files import read_proteins
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
+from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through, release_pages
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
 __all__ = [
     "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "other_strand",
@@ -41,7 +41,7 @@ _PAIRS_OF_PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class NamedSequences:
-    """Sequences of a file: their names, and codes by `engine.sequences.matrices.LETTERS`, a U of nucleotides as T.
+    """Sequences of a file: their names, and codes by `proteoscope.engine.sequences.matrices.LETTERS`, a U of nucleotides as T.
 
     `qualities`: (letters,) uint8, the characters of the file; None where it has none. `are_mates`: whether sequences 2 i and 2 i + 1 are
     reads of one fragment. Codes, qualities and names may be mapped from files.
@@ -300,7 +300,7 @@ def with_other_strands(sequences: Sequences) -> Sequences:
     >>> "".join(LETTERS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)
     'AACGRTTYCG'
     """
-    from kernels.cpu.strands import write_reverse_complements
+    from proteoscope.kernels.cpu.strands import write_reverse_complements
 
     complement = np.arange(len(LETTERS), dtype=np.int8)
     for one, other in _COMPLEMENT.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.results.columns import Column, Rule, Table
+from proteoscope.engine.results.columns import Column, Rule, Table
 
 __all__ = ["ALIGNMENTS", "PATTERNS", "STORED", "TABLES", "TEXTS"]
 
@@ -34,7 +34,7 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
     """Whether CIGARs are as long as what they align."""
     import pyarrow.compute as pc
 
-    from engine.results.cigars import letters_of_cigars
+    from proteoscope.engine.results.cigars import letters_of_cigars
 
     is_known = pc.is_valid(text_start)
     if not is_known.equals(pc.is_valid(cigar)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts
+from proteoscope.engine.arrays import Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa

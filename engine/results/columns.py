@@ -1,7 +1,8 @@
 """Result tables, described once: what they hold in the file, what the window shows of them, and what is written when they are saved.
 
 A column is one entry. From it are made the Parquet schema, the check of a table that somebody else may have written
-(`engine.results.reader`), the text of its cells in files (`engine.results.separated`), and the window's headers, cells and tips.
+(`proteoscope.engine.results.reader`), the text of its cells in files (`proteoscope.engine.results.separated`), and the window's headers,
+cells and tips.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Count(NamedTuple):
 
     @classmethod
     def judged(cls, number: int, one: str, several: str, known: Mapping[str, float]) -> Count:
-        """A count with its certainty, as `engine.matches.tables.Counted.certainty` tells it."""
+        """A count with its certainty, as `proteoscope.engine.matches.tables.Counted.certainty` tells it."""
         looser = known.get("targets_at_5_percent")
         at_5_percent = int(looser) if looser and number < FEW else None
         certainty = Certainty(int(known["decoys"]), known["false_share_low"], known["false_share_high"], at_5_percent)

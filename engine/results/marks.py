@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.project import RowMark
-from engine.results.columns import MARK_COLUMNS, STAR
+from proteoscope.engine.project import RowMark
+from proteoscope.engine.results.columns import MARK_COLUMNS, STAR
 
 if TYPE_CHECKING:
     import pyarrow as pa

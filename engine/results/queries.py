@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.results import columns as described
-from engine.results.reader import TableFile
+from proteoscope.engine.results import columns as described
+from proteoscope.engine.results.reader import TableFile
 
 if TYPE_CHECKING:
     import duckdb

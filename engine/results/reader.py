@@ -1,8 +1,8 @@
 """Reads a table of a run that anybody may have written: nothing in it is believed before it was looked at.
 
 Names (missing, doubled), types, nested ones too, missing values, bounds, UTF-8, rows that are cut off, and what holds between columns are
-checked by the table's description (`engine.results.columns`), before anybody computes with a value. A type that means the same (a
-narrower whole number, a dictionary of texts) becomes the described one.
+checked by the table's description (`proteoscope.engine.results.columns`), before anybody computes with a value. A type that means the same
+(a narrower whole number, a dictionary of texts) becomes the described one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.errors import InputError, ProteoscopeError, StorageError, shortened
-from engine.project import Project
-from engine.results.arrow import in_one, is_list, is_text, written_out_bytes
-from engine.results.columns import Column, Rule, Table, arrow_type
+from proteoscope.engine.errors import InputError, ProteoscopeError, StorageError, shortened
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.arrow import in_one, is_list, is_text, written_out_bytes
+from proteoscope.engine.results.columns import Column, Rule, Table, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, read_only
-from engine.version import VERSION
-from kernels.text_layouts import SamSequences, TextArrays
+from proteoscope.engine.arrays import Texts, read_only
+from proteoscope.engine.version import VERSION
+from proteoscope.kernels.text_layouts import SamSequences, TextArrays
 
 __all__ = [
     "LONGEST_READ_NAME", "NO_PLACE", "NO_QUALITY", "SECONDARY", "UNPLACED", "SamNames", "SamRecords", "sam_header",
@@ -105,7 +105,7 @@ def text_arrays(texts: Texts) -> TextArrays:
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
     """The lines of records, and where each ends. `references` : names, by the numbers of the records."""
-    from kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_sam_lines
+    from proteoscope.kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_sam_lines
 
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.files import atomic_file
-from engine.jobs.progress import Progress
-from engine.results.arrow import in_one, is_text, letters_of
-from engine.results.columns import Column
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.arrow import in_one, is_text, letters_of
+from proteoscope.engine.results.columns import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,3 +1,3 @@
 """Search of sequences. Its entry comes first, which makes its kinds of work known."""
 
-from engine.sequence_search.entry import SEQUENCE_SEARCH as SEQUENCE_SEARCH
+from proteoscope.engine.sequence_search.entry import SEQUENCE_SEARCH as SEQUENCE_SEARCH

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.execution.compilation import Kernels
-from engine.jobs.progress import Progress
+from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["ALIGNMENT", "load_report_kernels"]
 
@@ -18,7 +18,7 @@ _GREAT_COST = 100_000  # of a gap, which only 32 bits hold
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.traceback import draw_pairs
+    from proteoscope.kernels.cpu.traceback import draw_pairs
 
     return draw_pairs
 
@@ -27,12 +27,12 @@ def _use() -> None:
     """Search with next to nothing: in lanes and by rows, with all widths of numbers, and with an alignment."""
     import numpy as np
 
-    from engine.sequence_search.scoring import score_all
-    from engine.sequences.alignment import Pairs, align_pair, align_pairs
-    from engine.sequences.database import read_sequences
-    from engine.sequences.matrices import read_matrix
-    from engine.sequences.scheme import ScoringScheme
-    from engine.sequences.statistics import tabulated
+    from proteoscope.engine.sequence_search.scoring import score_all
+    from proteoscope.engine.sequences.alignment import Pairs, align_pair, align_pairs
+    from proteoscope.engine.sequences.database import read_sequences
+    from proteoscope.engine.sequences.matrices import read_matrix
+    from proteoscope.engine.sequences.scheme import ScoringScheme
+    from proteoscope.engine.sequences.statistics import tabulated
 
     quiet = Progress()
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
@@ -57,9 +57,9 @@ def load_report_kernels(progress: Progress) -> None:
     """Load what the report needs from where it is kept, while a card scores."""
     import numpy as np
 
-    from engine.sequences.alignment import Pairs, align_pairs
-    from engine.sequences.matrices import read_matrix
-    from engine.sequences.scheme import ScoringScheme
+    from proteoscope.engine.sequences.alignment import Pairs, align_pairs
+    from proteoscope.engine.sequences.matrices import read_matrix
+    from proteoscope.engine.sequences.scheme import ScoringScheme
 
     residues = np.zeros(_SHORT, np.int8)
     residues.flags.writeable = False  # as those of a mapped file

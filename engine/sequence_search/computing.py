@@ -10,19 +10,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.entry import SearchRequest
-from engine.estimates import worthwhile
-from engine.execution.cost.kept import known_parameters
-from engine.execution.device_lookup import DeviceLookup
-from engine.execution.devices import processor
-from engine.execution.executor import PROCESSOR, Executor, Session
-from engine.execution.resources import Resources
-from engine.execution.speeds import Speeds
-from engine.execution.threads import available_threads
-from engine.sequence_search.scoring import KIND, work_of
-from engine.sequence_search.summary import DeviceShare
-from engine.sequences.database import SequenceDatabase
-from engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import worthwhile
+from proteoscope.engine.execution.cost.kept import known_parameters
+from proteoscope.engine.execution.device_lookup import DeviceLookup
+from proteoscope.engine.execution.devices import processor
+from proteoscope.engine.execution.executor import PROCESSOR, Executor, Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.sequence_search.scoring import KIND, work_of
+from proteoscope.engine.sequence_search.summary import DeviceShare
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.scheme import ScoringScheme
 
 __all__ = ["Computing", "shares_of"]
 

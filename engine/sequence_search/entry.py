@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.project import Project
-    from engine.sequence_search.search import SequenceSearchSummary
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.sequence_search.search import SequenceSearchSummary
 
 __all__ = ["SEQUENCE_SEARCH"]
 
@@ -39,13 +39,13 @@ Pairs in places of the whole sequences: maf, psl.
 
 
 def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
-    from engine.sequence_search.search import align
+    from proteoscope.engine.sequence_search.search import align
 
     return align(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.sequence_search.exporting import export_hits
+    from proteoscope.engine.sequence_search.exporting import export_hits
 
     export_hits(
         project, request.run_id, request.format, request.target, progress,
@@ -68,7 +68,7 @@ SEQUENCE_SEARCH = Search(
     epilog=_EPILOG,
     job="Search {queries} in {database}",
     icon="search",
-    parameters="engine.sequence_search.parameters:SequenceSearchParameters",
+    parameters="proteoscope.engine.sequence_search.parameters:SequenceSearchParameters",
     preset="standard",
     inputs=(
         Input(
@@ -87,11 +87,11 @@ SEQUENCE_SEARCH = Search(
     former_shortcuts={"max_e_value": "maximum_e_value", "top": "hits_per_query"},
     writes="file",
     run=_run,
-    kernels=("engine.sequence_search.compilation:ALIGNMENT", "engine.formats.compilation:TRANSLATION"),
-    modules=("engine.sequence_search.search",),
-    tables="engine.sequence_search.tables:TABLES",
-    stored="engine.sequence_search.tables:STORED",
-    methods="engine.sequence_search.methods_paragraph:methods",
+    kernels=("proteoscope.engine.sequence_search.compilation:ALIGNMENT", "proteoscope.engine.formats.compilation:TRANSLATION"),
+    modules=("proteoscope.engine.sequence_search.search",),
+    tables="proteoscope.engine.sequence_search.tables:TABLES",
+    stored="proteoscope.engine.sequence_search.tables:STORED",
+    methods="proteoscope.engine.sequence_search.methods_paragraph:methods",
     exports=(
         _of_queries("tsv", "Table, tab-separated", ".tsv"),
         _of_queries("blast6", "Table as BLAST's format 6, without a header", ".blast6", ".b6", ".m8"),
@@ -108,7 +108,7 @@ SEQUENCE_SEARCH = Search(
     ),
     export=_export,
     demo=Demo({"queries": "protein_queries.fasta", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "standard"),
-    expecting="engine.sequence_search.expecting",
-    work=(("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),),
+    expecting="proteoscope.engine.sequence_search.expecting",
+    work=(("sequences", "proteoscope.engine.sequence_search.scoring:SequencesAgainstSequences"),),
     keeps=(KeptKind("sequences", "packed sequences"),),
 )  # fmt: skip

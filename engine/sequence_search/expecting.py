@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation, ExpectedWork
-from engine.execution.cost.parameters import WorkSize
-from engine.execution.work import CardShape
-from engine.formats.sizes import InputSize, input_size
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import KIND
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.formats.sizes import InputSize, input_size
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequence_search.scoring import KIND
 
 __all__ = ["expectation", "expected", "scoring_of"]
 
@@ -34,7 +34,7 @@ def scoring_of(queries: InputSize, database: InputSize) -> ExpectedWork:
     def size(card: CardShape | None) -> WorkSize:
         operations = queries.letters * database.letters
         if card is not None:
-            from kernels.cuda.alignment_plan import predicted_cycles
+            from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 
             own, others = lengths_of(queries)[:1000], lengths_of(database)
             cycles = predicted_cycles(card.capability, card.multiprocessors, card.shared_bytes, own.tolist(), others)
@@ -45,7 +45,7 @@ def scoring_of(queries: InputSize, database: InputSize) -> ExpectedWork:
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`."""
+    """See `proteoscope.engine.estimates`."""
     parameters = request.parameters_as(SequenceSearchParameters)
     queries, database = input_size(request.files("queries")), input_size(request.files("database"))
     if parameters.translation != "none":

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.arrays import Texts, offsets_of
-from engine.errors import ParameterError
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.results.reader import TableFile, stored_table
-from engine.sequence_search.tables import QUERIES
-from engine.sequences.hit_columns import HITS
-from engine.sequences.hits import FORMATS, Hits, QueryHits, hit_writer
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.results.reader import TableFile, stored_table
+from proteoscope.engine.sequence_search.tables import QUERIES
+from proteoscope.engine.sequences.hit_columns import HITS
+from proteoscope.engine.sequences.hits import FORMATS, Hits, QueryHits, hit_writer
 
 __all__ = ["export_hits"]
 
@@ -32,7 +32,7 @@ def export_hits(
 
     Parameters
     ----------
-    run_id : a run of kind ``align`` that is done. format : one of `engine.sequences.hits.FORMATS`.
+    run_id : a run of kind ``align`` that is done. format : one of `proteoscope.engine.sequences.hits.FORMATS`.
     target : the file; no file that the run read, and none that the project owns.
     progress : told of one stage with the number of hits, and asked whether the user wants to stop.
     spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of
-from engine.execution.executor import Session
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import STEP_CELLS, score_all, score_queries
-from engine.sequences.alignment import Pairs, align_pairs
-from engine.sequences.database import SequenceDatabase
-from engine.sequences.hits import Hits, QueryHits, SequenceEntries
-from engine.sequences.scheme import ScoringScheme
-from engine.sequences.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
-from kernels.partitions import equal_partitions
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequence_search.scoring import STEP_CELLS, score_all, score_queries
+from proteoscope.engine.sequences.alignment import Pairs, align_pairs
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.hits import Hits, QueryHits, SequenceEntries
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.sequences.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
+from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["Batch", "SequenceHitSearch"]
 

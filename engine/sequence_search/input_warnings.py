@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.formats.letters import worth_a_warning
-from engine.jobs.progress import Progress
-from engine.sequences.database import SequenceDatabase
-from engine.sequences.scheme import ScoringScheme
-from engine.sequences.statistics import ungapped_lambda
+from proteoscope.engine.formats.letters import worth_a_warning
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.sequences.statistics import ungapped_lambda
 
 __all__ = ["warn_of_unusual_input"]
 

@@ -1,8 +1,8 @@
-"""How sequences were searched, as a paragraph for a paper; see `engine.results.methods`."""
+"""How sequences were searched, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
-from engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
 
 __all__ = ["methods"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.errors import StorageError
-from engine.formats.translation import Translation
-from engine.search_run import SearchRun
-from engine.sequences.database import SequenceDatabase, cache_store, open_database, read_sequences
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.formats.translation import Translation
+from proteoscope.engine.search_run import SearchRun
+from proteoscope.engine.sequences.database import SequenceDatabase, cache_store, open_database, read_sequences
 
 __all__ = ["packed_database"]
 

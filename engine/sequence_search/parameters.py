@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import field_validator
 
-from engine.errors import ParameterError
-from engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
-from engine.parameters import SearchParameters, parameter
-from engine.sequences.matrices import matrix_name
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
+from proteoscope.engine.parameters import SearchParameters, parameter
+from proteoscope.engine.sequences.matrices import matrix_name
 
 __all__ = ["SequenceSearchParameters"]
 
@@ -73,7 +73,7 @@ class SequenceSearchParameters(SearchParameters):
         """A matrix brings the gap costs that NCBI recommends for it."""
         if "matrix" not in changes:
             return {}
-        from engine.sequences.statistics import default_gap_costs
+        from proteoscope.engine.sequences.statistics import default_gap_costs
 
         gap_open, gap_extend = default_gap_costs(matrix_name(str(changes["matrix"])))
         return {"gap_open": gap_open, "gap_extend": gap_extend}

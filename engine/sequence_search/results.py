@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts
-from engine.files import atomic_file
-from engine.formats.feature_tables import FEATURES, features_table
-from engine.formats.features import Features
-from engine.jobs.progress import Progress
-from engine.sequence_search.hit_search import Batch, SequenceHitSearch
-from engine.sequence_search.tables import EXPECTATIONS, QUERIES, SCORES
-from engine.sequences.database import SequenceDatabase
-from engine.sequences.hits import NothingToStackError, expected_counts, hit_writer, hits_schema, hits_table
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.formats.feature_tables import FEATURES, features_table
+from proteoscope.engine.formats.features import Features
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.hit_search import Batch, SequenceHitSearch
+from proteoscope.engine.sequence_search.tables import EXPECTATIONS, QUERIES, SCORES
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.hits import NothingToStackError, expected_counts, hit_writer, hits_schema, hits_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from engine.project.run import Run
+    from proteoscope.engine.project.run import Run
 
 __all__ = ["sinks"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.arrays import offsets_of
-from engine.execution.work import Sample
-from engine.sequence_search.scoring import work_of
-from engine.sequences.matrices import read_matrix
-from engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.execution.work import Sample
+from proteoscope.engine.sequence_search.scoring import work_of
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
 
 __all__ = ["sample_sequences"]
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.execution.executor import Executor, Session
-from engine.execution.resources import Resources
-from engine.execution.work import CardShape, Piece, Rows, Work
-from engine.jobs.progress import Progress
-from engine.sequences.scheme import ScoringScheme
-from kernels.cpu.processor import Processor
-from kernels.device import Device, twin
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import Device, twin
 
 if TYPE_CHECKING:
-    from kernels.cpu.alignment import AlignmentSearch
+    from proteoscope.kernels.cpu.alignment import AlignmentSearch
 
 __all__ = ["KIND", "STEP_CELLS", "SequencesAgainstSequences", "score_all", "score_queries", "work_of"]
 
@@ -79,7 +79,7 @@ class SequencesAgainstSequences:
     """Items are the subjects of the database; the state of a round are its queries; rows have a column for each item."""
 
     parts_of_worker = 0
-    samples = "engine.sequence_search.sample_work:sample_sequences"
+    samples = "proteoscope.engine.sequence_search.sample_work:sample_sequences"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""
@@ -89,7 +89,7 @@ class SequencesAgainstSequences:
         """See `PredictableKind`: cells on the processor; on a card the cycles of its plan."""
         if card is None:
             return float(self.costs(work, state).sum())
-        from kernels.cuda.alignment_plan import predicted_cycles
+        from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 
         return predicted_cycles(
             card.capability, card.multiprocessors, card.shared_bytes, np.diff(state["offsets"]).tolist(),

@@ -6,23 +6,23 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from engine.entry import SearchRequest
-from engine.errors import ParameterError
-from engine.formats.translation_parameters import translation_of
-from engine.jobs.progress import Progress
-from engine.search_run import RunSpec, search_run
-from engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
-from engine.sequence_search.computing import Computing, shares_of
-from engine.sequence_search.hit_search import SequenceHitSearch
-from engine.sequence_search.input_warnings import warn_of_unusual_input
-from engine.sequence_search.packed import packed_database
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.results import sinks
-from engine.sequence_search.summary import SequenceSearchSummary, hit_counts
-from engine.sequences.database import SequenceDatabase, read_sequences
-from engine.sequences.hits import FORMATS
-from engine.sequences.matrices import matrix_names, read_matrix
-from engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.translation_parameters import translation_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.search_run import RunSpec, search_run
+from proteoscope.engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
+from proteoscope.engine.sequence_search.computing import Computing, shares_of
+from proteoscope.engine.sequence_search.hit_search import SequenceHitSearch
+from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
+from proteoscope.engine.sequence_search.packed import packed_database
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequence_search.results import sinks
+from proteoscope.engine.sequence_search.summary import SequenceSearchSummary, hit_counts
+from proteoscope.engine.sequences.database import SequenceDatabase, read_sequences
+from proteoscope.engine.sequences.hits import FORMATS
+from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
 
 __all__ = ["SequenceSearchSummary", "align", "hit_counts"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.results.counts import Count, counted
-from engine.summary import Summary
+from proteoscope.engine.results.counts import Count, counted
+from proteoscope.engine.summary import Summary
 
 __all__ = ["DeviceShare", "SequenceSearchSummary", "hit_counts"]
 

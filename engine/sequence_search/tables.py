@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.formats.feature_tables import FEATURES
-from engine.results.columns import Column, Table
-from engine.sequences.hit_columns import HITS
+from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.sequences.hit_columns import HITS
 
 __all__ = ["EXPECTATIONS", "QUERIES", "SCORES", "STORED", "TABLES"]
 

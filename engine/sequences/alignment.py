@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of, read_only
-from engine.execution.threads import run_on_threads
-from engine.jobs.progress import Progress
-from engine.sequences.matrices import LETTERS
-from engine.sequences.scheme import ScoringScheme
-from kernels.partitions import equal_partitions
+from proteoscope.engine.arrays import Texts, offsets_of, read_only
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.kernels.partitions import equal_partitions
 
 if TYPE_CHECKING:
-    from kernels.cpu.rows import RowArrays
-    from kernels.cpu.substitution import Substitution
-    from kernels.cpu.traceback import PairedSequences, Traces
+    from proteoscope.kernels.cpu.rows import RowArrays
+    from proteoscope.kernels.cpu.substitution import Substitution
+    from proteoscope.kernels.cpu.traceback import PairedSequences, Traces
 
 __all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
 
@@ -142,7 +142,7 @@ def _traced(
     query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, cells_kept: int
 ) -> tuple[int, int, int, NDArray[np.uint8]]:
     """Score of the alignment that `align_pair` finds, the first residues of query and subject, and its steps, the last first."""
-    from kernels.cpu.rows import score_rows, trace_back
+    from proteoscope.kernels.cpu.rows import score_rows, trace_back
 
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(cells_kept // max(n, 1), int(np.sqrt(m)))))
@@ -185,15 +185,15 @@ def _traced(
 
 
 def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> RowArrays:
-    """What the kernels by rows take of a subject, see `kernels.cpu.rows.row_arrays`."""
-    from kernels.cpu.rows import row_arrays
+    """What the kernels by rows take of a subject, see `proteoscope.kernels.cpu.rows.row_arrays`."""
+    from proteoscope.kernels.cpu.rows import row_arrays
 
     return row_arrays(_substitution(scheme), subject, bits)
 
 
 def _substitution(scheme: ScoringScheme) -> Substitution:
     """A scheme as the processor's kernels take it."""
-    from kernels.cpu.substitution import Substitution
+    from proteoscope.kernels.cpu.substitution import Substitution
 
     return Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend)
 
@@ -321,7 +321,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
     """Pairs of one query that are searched for their ends side by side, with so many bits; the largest first."""
-    from kernels.cpu.lanes import lane_count
+    from proteoscope.kernels.cpu.lanes import lane_count
 
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
@@ -351,15 +351,16 @@ def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) ->
 def _ends(
     pairs: Pairs, bits: int, group: NDArray[np.int64], rows: NDArray[np.int64], places: NDArray[np.int64], scheme: ScoringScheme, step: int
 ) -> NDArray[np.int64]:
-    """Ends of `kernels.cpu.traceback.find_ends` for pairs of one query, one in a lane; of the sequences turned round where `step` is -1.
+    """Ends of `proteoscope.kernels.cpu.traceback.find_ends` for pairs of one query, one in a lane; of the sequences turned round where
+    `step` is -1.
 
     Parameters
     ----------
     rows, places : where the query and the subjects begin and end.
     """
-    from kernels.cpu.lanes import BLOCK_COLUMNS, fill_columns, lane_count
-    from kernels.cpu.traceback import EndRoom, find_ends
-    from kernels.cpu.vectors import aligned
+    from proteoscope.kernels.cpu.lanes import BLOCK_COLUMNS, fill_columns, lane_count
+    from proteoscope.kernels.cpu.traceback import EndRoom, find_ends
+    from proteoscope.kernels.cpu.vectors import aligned
 
     lanes, number, costs = lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
     residues, offsets = _taken(pairs.subjects, places, step)
@@ -382,8 +383,8 @@ def _ends(
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: int) -> tuple[NDArray, ...]:
-    """Alignments of some pairs: `found`, `counts`, `cigars` and `lines` of `kernels.cpu.traceback.draw_pairs`."""
-    from kernels.cpu.traceback import CIGAR_BYTES, N_COUNTS, Traces, draw_pairs
+    """Alignments of some pairs: `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs`."""
+    from proteoscope.kernels.cpu.traceback import CIGAR_BYTES, N_COUNTS, Traces, draw_pairs
 
     query_lengths, subject_lengths = pairs.lengths
     offsets = offsets_of(query_lengths + subject_lengths)
@@ -407,14 +408,14 @@ def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: 
 
 def _sequences(pairs: Pairs) -> PairedSequences:
     """The sequences of pairs as the kernels take them."""
-    from kernels.cpu.traceback import PairedSequences
+    from proteoscope.kernels.cpu.traceback import PairedSequences
 
     return PairedSequences(read_only(pairs.queries), pairs.query_places, read_only(pairs.subjects), pairs.subject_places)
 
 
 def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int, traces: Traces) -> None:
     """Align chosen pairs, with numbers of so many bits; fills their traces."""
-    from kernels.cpu.traceback import trace_pairs
+    from proteoscope.kernels.cpu.traceback import trace_pairs
 
     query_lengths, subject_lengths = (lengths[chosen] for lengths in pairs.lengths)
     longest = int(subject_lengths.argmax())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sequences.matrices import LETTERS
-from engine.sequences.statistics import BACKGROUND
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.statistics import BACKGROUND
 
 __all__ = ["RESIDUES", "conservation", "residue_codes", "residue_counts", "sequence_weights"]
 

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of, take_runs
-from engine.errors import InputError
-from engine.formats import Proteins, read_proteins
-from engine.formats.feature_files import open_features, write_features
-from engine.formats.features import Features
-from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
-from engine.formats.translation import Translation
-from engine.jobs.progress import Progress
-from engine.project.cache import index_store
-from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
-from engine.project.index_store import IndexStore
-from engine.sequences.matrices import LETTERS, encode
+from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import Proteins, read_proteins
+from proteoscope.engine.formats.feature_files import open_features, write_features
+from proteoscope.engine.formats.features import Features
+from proteoscope.engine.formats.letters import looks_like_nucleotides, nucleotide_counts
+from proteoscope.engine.formats.translation import Translation
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.project.index_store import IndexStore
+from proteoscope.engine.sequences.matrices import LETTERS, encode
 
 __all__ = ["SequenceDatabase", "cache_store", "decode", "key_parts", "open_database", "read_sequences"]
 
@@ -51,11 +51,11 @@ class SequenceDatabase:
 
     Attributes
     ----------
-    residues : (total,) int8, codes of `engine.sequences.matrices`. offsets : (n + 1,) int64 into it.
+    residues : (total,) int8, codes of `proteoscope.engine.sequences.matrices`. offsets : (n + 1,) int64 into it.
     file_index : (n,) uint32, place of each sequence in the files, from 0.
     accession_bytes, description_bytes : uint8, UTF-8, with their offsets (n + 1,) int64.
     n_repeated_names : sequences whose accession stood before in the files.
-    n_nucleotides : sequences that look like DNA or RNA, see `engine.formats.letters`.
+    n_nucleotides : sequences that look like DNA or RNA, see `proteoscope.engine.formats.letters`.
     features : what the files say of the sequences, None where they say nothing.
     """
 

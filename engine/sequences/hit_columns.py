@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.results.columns import Column, Rule, Table
+from proteoscope.engine.results.columns import Column, Rule, Table
 
 __all__ = ["HITS"]
 

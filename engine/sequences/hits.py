@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args, get_type_hin
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of
-from engine.errors import ParameterError
-from engine.files import atomic_file
-from engine.jobs.progress import Progress
-from engine.results.sam import (
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.sam import (
     LONGEST_READ_NAME,
     NO_PLACE,
     NO_QUALITY,
@@ -38,13 +38,13 @@ from engine.results.sam import (
     sam_header,
     sam_lines,
 )
-from engine.results.separated import PRINTED, header_line, separated_lines
-from engine.sequences.alignment import AlignedPairs
-from engine.sequences.hit_columns import HITS
-from engine.sequences.stack import AlignedSubjects, Stack
-from engine.sequences.statistics import ScoreStatistics
-from engine.version import VERSION
-from kernels.text_layouts import SamSequences
+from proteoscope.engine.results.separated import PRINTED, header_line, separated_lines
+from proteoscope.engine.sequences.alignment import AlignedPairs
+from proteoscope.engine.sequences.hit_columns import HITS
+from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
+from proteoscope.engine.sequences.statistics import ScoreStatistics
+from proteoscope.engine.version import VERSION
+from proteoscope.kernels.text_layouts import SamSequences
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -642,19 +642,19 @@ def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: in
 
 
 class _Stacked(_Writer):
-    """The hits of each query stacked below it, or their pairs, in a format of `engine.sequences.stack_formats`."""
+    """The hits of each query stacked below it, or their pairs, in a format of `proteoscope.engine.sequences.stack_formats`."""
 
     def __init__(self, format: str, file: BinaryIO, progress: Progress) -> None:
         self._format, self._name, self._n_stacks = format.removesuffix("-stack"), format, 0
         super().__init__(file, progress)
 
     def begin(self) -> None:
-        from engine.sequences.stack_formats import file_header
+        from proteoscope.engine.sequences.stack_formats import file_header
 
         self._file.write(file_header(self._format).encode())
 
     def write(self, found: QueryHits) -> None:
-        from engine.sequences.stack_formats import stack_text
+        from proteoscope.engine.sequences.stack_formats import stack_text
 
         for place in np.flatnonzero(np.diff(found.offsets)).tolist():
             self._progress.check()

@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import resources
-from engine.errors import InputError, ParameterError, shortened
+from proteoscope import resources
+from proteoscope.engine.errors import InputError, ParameterError, shortened
 
 if TYPE_CHECKING:
     import numpy as np

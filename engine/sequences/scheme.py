@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import ParameterError
-from engine.sequences.matrices import Matrix
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.sequences.matrices import Matrix
 
 __all__ = ["ScoringScheme"]
 

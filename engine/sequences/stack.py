@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts
-from engine.errors import ParameterError
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.errors import ParameterError
 
 __all__ = ["MAXIMUM_CELLS", "OUTSIDE", "AlignedSubjects", "Stack"]
 

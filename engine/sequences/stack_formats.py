@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.sequences.conservation import conservation
-from engine.sequences.stack import AlignedSubjects, Stack
-from engine.version import VERSION
+from proteoscope.engine.sequences.conservation import conservation
+from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
+from proteoscope.engine.version import VERSION
 
 if TYPE_CHECKING:
     from Bio.Align import Alignment
@@ -95,7 +95,7 @@ def _stacked_class() -> type[Alignment]:
 
 
 def grades(stack: Stack) -> str:
-    """A digit for each column, 0 to 9: tenths of its conservation (`engine.sequences.conservation`)."""
+    """A digit for each column, 0 to 9: tenths of its conservation (`proteoscope.engine.sequences.conservation`)."""
     digits = np.minimum((conservation(stack.letters) * (_GRADES + 1)).astype(np.int64), _GRADES)
     return "".join(map(str, digits.tolist()))
 

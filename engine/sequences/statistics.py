@@ -21,9 +21,9 @@ from math import exp, inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-import resources
-from engine.sequences.matrices import LETTERS, Matrix, read_matrix
-from engine.sequences.scheme import ScoringScheme
+from proteoscope import resources
+from proteoscope.engine.sequences.matrices import LETTERS, Matrix, read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
 
 __all__ = [
     "BACKGROUND",
@@ -130,7 +130,7 @@ class ScoreStatistics:
 
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
         """``ln(A(y) exp(-lambda y))``. `A` is the expected product of what is left of the two lengths, taken as normally distributed."""
-        from kernels.cpu.tails import normal_tail
+        from proteoscope.kernels.cpu.tails import normal_tail
 
         if self.alpha == 0.0:  # nothing is known of the lengths that alignments take
             return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
@@ -206,7 +206,7 @@ def ungapped_lambda(matrix: Matrix) -> float | None:
 
 
 def random_sequences(lengths: Sequence[int] | NDArray[np.integer], seed: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Sequences of chance: codes and offsets, as `engine.sequence_search.scoring.score_all` takes them."""
+    """Sequences of chance: codes and offsets, as `proteoscope.engine.sequence_search.scoring.score_all` takes them."""
     generator = np.random.default_rng(seed)
     codes = generator.choice(len(LETTERS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
     return codes, np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import read_only
-from kernels.layouts import PeakArrays
+from proteoscope.engine.arrays import read_only
+from proteoscope.kernels.layouts import PeakArrays
 
 __all__ = ["Spectra"]
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.masses import PROTON_MASS
-from engine.chemistry.peptidoforms import write_many
-from engine.spectra.spectral_library import SpectralLibrary
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.chemistry.peptidoforms import write_many
+from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 if TYPE_CHECKING:
     import pyarrow as pa

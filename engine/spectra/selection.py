@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.masses import PROTON_MASS
-from engine.errors import ParameterError
-from engine.spectra.columns import Spectra
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["SpectrumSelection", "charges_of", "number_range"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.spectra.columns import Spectra
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,17 +13,17 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, pieces, ranges, read_only
-from engine.chemistry.masses import PROTON_MASS
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.spectra.columns import Spectra
-from engine.spectra.spooling import GrowingColumn, release_pages
-from kernels.cpu.preprocessing import PreprocessingRules, preprocess_spectra
-from kernels.layouts import PeakArrays, QueryArrays, SpectrumArrays
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.engine.arrays import offsets_of, pieces, ranges, read_only
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spooling import GrowingColumn, release_pages
+from proteoscope.kernels.cpu.preprocessing import PreprocessingRules, preprocess_spectra
+from proteoscope.kernels.layouts import PeakArrays, QueryArrays, SpectrumArrays
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index", "nothing_to_search"]
 

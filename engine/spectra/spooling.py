@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.files import storage_errors
+from proteoscope.engine.files import storage_errors
 
 __all__ = ["GrowingColumn", "passed_through", "release_pages"]
 

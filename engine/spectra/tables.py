@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jobs.progress import Progress
-from engine.project.run import Run
-from engine.results.columns import Column, Table
-from engine.results.reader import TableFile
-from engine.spectra.columns import Spectra
-from engine.spectra.spooling import release_pages
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spooling import release_pages
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,15 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.spectra.columns import Spectra
-from engine.spectra.vector_settings import Merging, Transform, VectorSettings
-from kernels.cpu.spectrum_vectors import VectorRules, copy_vectors, fill_vectors
-from kernels.partitions import Partition, equal_partitions
-from kernels.vector_layouts import VectorArrays
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.vector_settings import Merging, Transform, VectorSettings
+from proteoscope.kernels.cpu.spectrum_vectors import VectorRules, copy_vectors, fill_vectors
+from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["SpectrumVectors", "bin_factors", "spectrum_vectors", "windows"]
 

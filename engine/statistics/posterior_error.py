@@ -31,7 +31,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
     ----------
     score : float64 (n,), finite, higher is better; the best match of each spectrum from a search of targets and decoys together.
     is_decoy : bool (n,).
-    decoy_ratio : decoy candidates for each target candidate, above 0 (see `engine.statistics.target_decoy`).
+    decoy_ratio : decoy candidates for each target candidate, above 0 (see `proteoscope.engine.statistics.target_decoy`).
 
     Returns
     -------

@@ -8,7 +8,7 @@ The probability of the same fold is a logistic function of the product of both T
 by the TM-score alone) and of the shorter chain's length. It needs no database, and no score. By the product, a piece of a chain that fits
 the whole perfectly has not the whole's fold.
 
-All constants are in ``resources/structures/calibration.json``, which `tests/benchmarks/structure_calibration.py` makes.
+All constants are in ``resources/structures/calibration.json``, which `benchmarks/structure_calibration.py` makes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import resources
-from engine.arrays import take_runs
-from engine.structures.chains import HELIX, STRAND, Chains
+from proteoscope import resources
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.structures.chains import HELIX, STRAND, Chains
 
 __all__ = ["REFERENCE_LENGTH", "Calibration", "chance_features", "fold_features", "ordered_shares", "shipped_calibration"]
 

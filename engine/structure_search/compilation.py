@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["STRUCTURES"]
 
@@ -13,7 +13,7 @@ _RESIDUES, _CHAINS = 40, 3
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.structure_alignment import score_group
+    from proteoscope.kernels.cpu.structure_alignment import score_group
 
     return score_group
 
@@ -22,15 +22,15 @@ def _use() -> None:
     """Search with next to nothing, in both modes."""
     import numpy as np
 
-    from engine.execution.executor import Executor
-    from engine.execution.resources import Resources
-    from engine.jobs.progress import Progress
-    from engine.structure_search.hits import StructureHitSearch
-    from engine.structure_search.parameters import StructureSearchParameters
-    from engine.structure_search.scoring import work_of
-    from engine.structure_search.structures import described
-    from engine.structures.chains import Chains
-    from engine.structures.compilation import STRUCTURE_KERNELS
+    from proteoscope.engine.execution.executor import Executor
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.structure_search.hits import StructureHitSearch
+    from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+    from proteoscope.engine.structure_search.scoring import work_of
+    from proteoscope.engine.structure_search.structures import described
+    from proteoscope.engine.structures.chains import Chains
+    from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
 
     STRUCTURE_KERNELS.use()
     n = _RESIDUES * _CHAINS

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.files import atomic_file
-from engine.results.separated import UNQUOTED, header_line, separated_lines
-from engine.structure_search.hits import FEWEST_SUPERPOSED, StructureHitSearch, StructureQueryHits, relatedness
-from engine.structure_search.tables import COMPLEXES
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.results.separated import UNQUOTED, header_line, separated_lines
+from proteoscope.engine.structure_search.hits import FEWEST_SUPERPOSED, StructureHitSearch, StructureQueryHits, relatedness
+from proteoscope.engine.structure_search.tables import COMPLEXES
 
 __all__ = ["COLUMNS", "ComplexHit", "assignment", "complex_file", "complex_hits", "with_complexes"]
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-import resources
-from engine.arrays import read_only
-from engine.errors import StorageError
-from engine.jobs.progress import Progress
-from engine.project.cache import index_store
-from engine.project.columns import open_column, require
-from engine.structures.chains import Chains
-from engine.structures.database import StructureDatabase
-from engine.structures.descriptors import ALPHABETS, LENGTH_UNITS, describe, elements_of
-from kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
+from proteoscope import resources
+from proteoscope.engine.arrays import read_only
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.project.columns import open_column, require
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.database import StructureDatabase
+from proteoscope.engine.structures.descriptors import ALPHABETS, LENGTH_UNITS, describe, elements_of
+from proteoscope.kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
 __all__ = ["descriptor_key", "descriptors_of", "key_parts", "open_descriptors", "write_descriptors"]
 
@@ -59,7 +59,7 @@ def key_parts(identity: str) -> dict[str, Any]:
 
 def descriptor_key() -> dict[str, Any]:
     """What descriptors depend on besides chains: the alphabets that ship, and how words are made of them."""
-    from kernels.cpu.structure_descriptors import RULES
+    from proteoscope.kernels.cpu.structure_descriptors import RULES
 
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
-from engine.structures.commands import COMMANDS
+from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.structures.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from engine.project import Project
-    from engine.structure_search.search import StructureSearchSummary
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.structure_search.search import StructureSearchSummary
 
 __all__ = ["STRUCTURE_SEARCH"]
 
@@ -44,13 +44,13 @@ row, translation) moves the target onto the query. The CIGAR spans both chains.
 
 
 def _run(request: SearchRequest, progress: Progress) -> StructureSearchSummary:
-    from engine.structure_search.search import find_structures
+    from proteoscope.engine.structure_search.search import find_structures
 
     return find_structures(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.structure_search.exporting import export_hits
+    from proteoscope.engine.structure_search.exporting import export_hits
 
     return export_hits(project, request, progress)
 
@@ -65,7 +65,7 @@ STRUCTURE_SEARCH = Search(
     epilog=_EPILOG,
     job="Search {queries} in {database}",
     icon="structure",
-    parameters="engine.structure_search.parameters:StructureSearchParameters",
+    parameters="proteoscope.engine.structure_search.parameters:StructureSearchParameters",
     preset="standard",
     inputs=(
         Input(
@@ -89,18 +89,18 @@ STRUCTURE_SEARCH = Search(
     former_shortcuts={"top": "hits_per_query"},
     writes="file",
     run=_run,
-    kernels=("engine.structures.compilation:STRUCTURE_KERNELS", "engine.structure_search.compilation:STRUCTURES"),
-    modules=("engine.structure_search.search",),
-    tables="engine.structure_search.tables:TABLES",
-    methods="engine.structure_search.methods_paragraph:methods",
+    kernels=("proteoscope.engine.structures.compilation:STRUCTURE_KERNELS", "proteoscope.engine.structure_search.compilation:STRUCTURES"),
+    modules=("proteoscope.engine.structure_search.search",),
+    tables="proteoscope.engine.structure_search.tables:TABLES",
+    methods="proteoscope.engine.structure_search.methods_paragraph:methods",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
     export=_export,
     commands=COMMANDS,
     demo=Demo({"queries": "albumin_domain_3.pdb.gz", "database": "folds.pdb.gz"}, "standard"),
-    expecting="engine.structure_search.expecting",
+    expecting="proteoscope.engine.structure_search.expecting",
     work=(
-        ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
-        ("superpositions", "engine.structure_search.superposing:ChainsOnChains"),
+        ("structures", "proteoscope.engine.structure_search.scoring:StructureAgainstStructures"),
+        ("superpositions", "proteoscope.engine.structure_search.superposing:ChainsOnChains"),
     ),
     keeps=(KeptKind("structures", "chains of files, and descriptors of chains"),),
 )  # fmt: skip

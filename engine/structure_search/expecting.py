@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation, ExpectedWork
-from engine.execution.cost.parameters import WorkSize
-from engine.execution.work import CardShape
-from engine.structure_search import scoring, superposing
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.structures import ChainInput, chain_input, check_sources, sources_of
-from engine.structures.sources import DATABASE_FILE
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.structure_search import scoring, superposing
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.structures import ChainInput, chain_input, check_sources, sources_of
+from proteoscope.engine.structures.sources import DATABASE_FILE
 
 __all__ = ["chains_of", "expected", "works_of"]
 
@@ -21,7 +21,7 @@ _RESIDUE_BYTES = 9.0
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `engine.estimates`.
+    """See `proteoscope.engine.estimates`.
 
     Raises
     ------

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.entry import ExportRequest
-from engine.errors import ParameterError
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.project.outputs import check_outputs
-from engine.results.reader import stored_table
-from engine.results.separated import TRIMMED, write_separated
-from engine.structure_search.tables import HITS
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.outputs import check_outputs
+from proteoscope.engine.results.reader import stored_table
+from proteoscope.engine.results.separated import TRIMMED, write_separated
+from proteoscope.engine.structure_search.tables import HITS
 
 __all__ = ["export_hits"]
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.files import storage_errors
-from engine.structures.chains import Chains
-from engine.structures.database import StructureDatabase, open_database
-from engine.structures.outputs import AlignedChains, PictureChain, chain_atoms, write_picture, write_superposition
-from engine.structures.reading import StructureFile, read_structure, stem
-from engine.structures.scripts import ScriptedChain, Style
-from engine.structures.sources import DATABASE_FILE
-from engine.structures.superposition import Superpositions
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.files import storage_errors
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.database import StructureDatabase, open_database
+from proteoscope.engine.structures.outputs import AlignedChains, PictureChain, chain_atoms, write_picture, write_superposition
+from proteoscope.engine.structures.reading import StructureFile, read_structure, stem
+from proteoscope.engine.structures.scripts import ScriptedChain, Style
+from proteoscope.engine.structures.sources import DATABASE_FILE
+from proteoscope.engine.structures.superposition import Superpositions
 
 if TYPE_CHECKING:
     import gemmi

@@ -10,21 +10,28 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.execution.executor import Session
-from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
-from engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.scoring import Scores, score_query
-from engine.structure_search.significance import z_scores
-from engine.structure_search.structures import DescribedChains
-from engine.structure_search.superposing import superpose_pairs
-from engine.structure_search.tables import HITS
-from engine.structures.outputs import AlignedChains, cigars, identities
-from engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
-from engine.structures.superposition import Superpositions, pairs_with_query, superpose, superposed, superpositions_of, tm_scores
-from kernels.structure_layouts import ChainPairs, Rewards, StructureArrays
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.scoring import Scores, score_query
+from proteoscope.engine.structure_search.significance import z_scores
+from proteoscope.engine.structure_search.structures import DescribedChains
+from proteoscope.engine.structure_search.superposing import superpose_pairs
+from proteoscope.engine.structure_search.tables import HITS
+from proteoscope.engine.structures.outputs import AlignedChains, cigars, identities
+from proteoscope.engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
+from proteoscope.engine.structures.superposition import (
+    Superpositions,
+    pairs_with_query,
+    superpose,
+    superposed,
+    superpositions_of,
+    tm_scores,
+)
+from proteoscope.kernels.structure_layouts import ChainPairs, Rewards, StructureArrays
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +49,8 @@ _E_VALUE_DIGITS = 4
 @dataclass(frozen=True)
 class StructureQueryHits:
     """A query with its hits, best first. `n_aligned`: chains that took part in phase 2. `index`: its place in the order of the files.
-    `hits`: rows of the table ``hits`` (`engine.structure_search.tables.HITS`). `beside`: each hit as it is superposed. `scores`,
-    `z_scores`: (n,) of all chains of the database, in order of length; `scores` are negative where phase 1 forbade the chain.
+    `hits`: rows of the table ``hits`` (`proteoscope.engine.structure_search.tables.HITS`). `beside`: each hit as it is superposed.
+    `scores`, `z_scores`: (n,) of all chains of the database, in order of length; `scores` are negative where phase 1 forbade the chain.
     """
 
     query: str
@@ -108,7 +115,7 @@ class StructureHitSearch:
 
     def scores(self, i: int) -> tuple[Scores, Rewards, float, int]:
         """Both phases of query `i`: scores of all chains, its rewards with their unit, and what its elements score with themselves."""
-        from kernels.cpu.structure_pairs import element_score
+        from proteoscope.kernels.cpu.structure_pairs import element_score
 
         query = self.queries.arrays.chain(i)
         rewards, unit = self.rewards(query)
@@ -178,7 +185,7 @@ class StructureHitSearch:
 
     def _starts(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
         """The alignments by descriptors of queries with their targets, one after the other."""
-        from kernels.cpu.structure_pairs import align_pair
+        from proteoscope.kernels.cpu.structure_pairs import align_pair
 
         resources, chains = self._resources, self.database.arrays
         pairs = [

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import StorageError
-from engine.jobs.progress import Progress
-from engine.project.cache import index_store
-from engine.project.columns import UnsoundIndexError, open_column, require
-from engine.project.digests import parts_digest
-from engine.structure_search.descriptor_index import descriptor_key, open_descriptors, write_descriptors
-from engine.structure_search.structures import ChainFiles, ChainSource, DescribedChains, described, read_chains, read_files
-from engine.structures.database import Collection, SourceFile, open_collection, write_merged
-from engine.structures.reading import stem
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.project.columns import UnsoundIndexError, open_column, require
+from proteoscope.engine.project.digests import parts_digest
+from proteoscope.engine.structure_search.descriptor_index import descriptor_key, open_descriptors, write_descriptors
+from proteoscope.engine.structure_search.structures import ChainFiles, ChainSource, DescribedChains, described, read_chains, read_files
+from proteoscope.engine.structures.database import Collection, SourceFile, open_collection, write_merged
+from proteoscope.engine.structures.reading import stem
 
 __all__ = ["FEWEST_FILES", "kept_chains", "key_parts"]
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import field_validator
 
-from engine.parameters import SearchParameters, parameter
+from proteoscope.engine.parameters import SearchParameters, parameter
 
 __all__ = ["StructureSearchParameters"]
 

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.files import atomic_file, storage_errors
-from engine.results.separated import TRIMMED, header_line, separated_lines
-from engine.structure_search.hits import StructureQueryHits
-from engine.structure_search.tables import HITS, QUERIES
-from engine.structures.outputs import write_superposition
+from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.results.separated import TRIMMED, header_line, separated_lines
+from proteoscope.engine.structure_search.hits import StructureQueryHits
+from proteoscope.engine.structure_search.tables import HITS, QUERIES
+from proteoscope.engine.structures.outputs import write_superposition
 
 if TYPE_CHECKING:
-    from engine.project.run import Run
+    from proteoscope.engine.project.run import Run
 
 __all__ = ["hit_file", "project_tables", "write_superpositions"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.arrays import offsets_of, read_only
-from engine.execution.work import Sample
-from engine.structure_search.scoring import work_of
-from engine.structure_search.superposing import work_of_superposing
-from engine.structures.rewards import GapCosts, Weights, sensitive_rewards, sensitive_tables
-from kernels.structure_layouts import ANGLE_STEPS, ChainPairs, StructureArrays
+from proteoscope.engine.arrays import offsets_of, read_only
+from proteoscope.engine.execution.work import Sample
+from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structures.rewards import GapCosts, Weights, sensitive_rewards, sensitive_tables
+from proteoscope.kernels.structure_layouts import ANGLE_STEPS, ChainPairs, StructureArrays
 
 __all__ = ["sample_pairs", "sample_structures"]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.executor import Session
-from engine.execution.work import CardShape, Piece, Rows, Work, by_item
-from kernels.device import Device, twin
-from kernels.structure_layouts import Rewards, StructureArrays
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 
 if TYPE_CHECKING:
-    from kernels.cpu.structure_alignment import StructureSearch
+    from proteoscope.kernels.cpu.structure_alignment import StructureSearch
 
 __all__ = ["KIND", "STEP_CELLS", "Scores", "StructureAgainstStructures", "score_query", "work_of"]
 
@@ -53,7 +53,7 @@ class StructureAgainstStructures:
     """Items are the chains of the database; the state of a round is the query with its rewards."""
 
     parts_of_worker = 0
-    samples = "engine.structure_search.sample_work:sample_structures"
+    samples = "proteoscope.engine.structure_search.sample_work:sample_structures"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""

@@ -8,19 +8,19 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from engine.entry import SearchRequest
-from engine.execution.executor import Executor
-from engine.jobs.progress import Progress
-from engine.results.counts import counted
-from engine.search_run import RunSpec, search_run
-from engine.structure_search.compilation import STRUCTURES
-from engine.structure_search.complexes import complex_file, with_complexes
-from engine.structure_search.hits import StructureHitSearch, StructureQueryHits
-from engine.structure_search.kept_chains import kept_chains
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.results import hit_file, project_tables, write_superpositions
-from engine.structure_search.scoring import work_of
-from engine.structure_search.structures import (
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.search_run import RunSpec, search_run
+from proteoscope.engine.structure_search.compilation import STRUCTURES
+from proteoscope.engine.structure_search.complexes import complex_file, with_complexes
+from proteoscope.engine.structure_search.hits import StructureHitSearch, StructureQueryHits
+from proteoscope.engine.structure_search.kept_chains import kept_chains
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.results import hit_file, project_tables, write_superpositions
+from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.structures import (
     DescribedChains,
     chain_input,
     open_chains,
@@ -28,8 +28,8 @@ from engine.structure_search.structures import (
     sources_of,
     without_structure,
 )
-from engine.structure_search.summary import Best, StructureSearchSummary
-from engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structure_search.summary import Best, StructureSearchSummary
+from proteoscope.engine.structure_search.superposing import work_of_superposing
 
 __all__ = ["StructureSearchSummary", "find_structures"]
 
@@ -46,7 +46,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         the folder of a structure database, or the same; `StructureSearchParameters`. `out` is a file for the hits, tab-separated; `project`
         one to which a run with its tables is added; None for none. Its options: ``superpose``, a folder for each hit's superposition (Cα):
         coordinates, alignment and scripts; ``complexes``, a file for the table in which the chains of a query's file are searched together
-        (`engine.structure_search.complexes`).
+        (`proteoscope.engine.structure_search.complexes`).
 
     Raises
     ------

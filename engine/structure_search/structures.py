@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.execution.threads import run_on_threads
-from engine.files import is_there
-from engine.jobs.progress import Progress
-from engine.structure_search.descriptor_index import descriptors_of
-from engine.structures.chains import Chains, concatenated
-from engine.structures.database import MadeWhenAsked, StructureDatabase, open_database
-from engine.structures.descriptors import Alphabets, describe
-from engine.structures.reading import StructureFile, read_structure, stem
-from engine.structures.sources import DATABASE_FILE, LISTS, files_in, listed
-from kernels.structure_layouts import StructureArrays
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.files import is_there
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.structure_search.descriptor_index import descriptors_of
+from proteoscope.engine.structures.chains import Chains, concatenated
+from proteoscope.engine.structures.database import MadeWhenAsked, StructureDatabase, open_database
+from proteoscope.engine.structures.descriptors import Alphabets, describe
+from proteoscope.engine.structures.reading import StructureFile, read_structure, stem
+from proteoscope.engine.structures.sources import DATABASE_FILE, LISTS, files_in, listed
+from proteoscope.kernels.structure_layouts import StructureArrays
 
 __all__ = [
     "ChainFiles",
@@ -103,7 +103,7 @@ class DescribedChains:
 def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
     """The files that are meant by files, folders, lists of files (``.txt``), each perhaps with ``:CHAIN`` behind it.
 
-    For folders and lists see `engine.structures.sources`.
+    For folders and lists see `proteoscope.engine.structures.sources`.
 
     Raises
     ------

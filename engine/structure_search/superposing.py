@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.executor import Session
-from engine.execution.work import CardShape, Piece, Rows, Work
-from engine.structures.superposition import Effort
-from kernels.device import Device, twin
-from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work
+from proteoscope.engine.structures.superposition import Effort
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
 
 if TYPE_CHECKING:
-    from kernels.cpu.superposition import ChainSuperposition
+    from proteoscope.kernels.cpu.superposition import ChainSuperposition
 
 __all__ = ["KIND", "ChainsOnChains", "superpose_pairs", "work_of_superposing"]
 
@@ -42,7 +42,7 @@ class ChainsOnChains:
     """Items are pairs of chains, which are the state of a round."""
 
     parts_of_worker = 0
-    samples = "engine.structure_search.sample_work:sample_pairs"
+    samples = "proteoscope.engine.structure_search.sample_work:sample_pairs"
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells of an alignment."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.results.columns import Column, Rule, Table
-from engine.structures.outputs import ROW_COLUMNS
+from proteoscope.engine.results.columns import Column, Rule, Table
+from proteoscope.engine.structures.outputs import ROW_COLUMNS
 
 __all__ = ["COMPLEXES", "HITS", "QUERIES", "TABLES"]
 
@@ -27,7 +27,7 @@ _STATES = "[A-Za-z-]*"
 
 def _spans(cigar: Any, target_length: Any) -> bool:
     """Whether CIGARs span the whole targets."""
-    from engine.results.cigars import letters_of_cigars
+    from proteoscope.engine.results.cigars import letters_of_cigars
 
     return bool((letters_of_cigars(cigar, "MD") == target_length.to_numpy()).all())
 

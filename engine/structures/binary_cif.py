@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, shortened
+from proteoscope.engine.errors import InputError, shortened
 
 if TYPE_CHECKING:
     import gemmi

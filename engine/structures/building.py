@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, ParameterError, StorageError
-from engine.execution.threads import available_threads
-from engine.files import is_there, storage_errors
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
-from engine.project.columns import UnsoundIndexError
-from engine.project.locks import FileLock
-from engine.structures.chains import concatenated
-from engine.structures.database import (
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.files import is_there, storage_errors
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.columns import UnsoundIndexError
+from proteoscope.engine.project.locks import FileLock
+from proteoscope.engine.structures.chains import concatenated
+from proteoscope.engine.structures.database import (
     PARTS,
     Collection,
     SourceFile,
@@ -30,9 +30,9 @@ from engine.structures.database import (
     write_database,
     write_merged,
 )
-from engine.structures.reading import StructureFile, is_structure, stem
-from engine.structures.reading_processes import read_structures
-from engine.structures.sources import DATABASE_FILE, files_in, listed
+from proteoscope.engine.structures.reading import StructureFile, is_structure, stem
+from proteoscope.engine.structures.reading_processes import read_structures
+from proteoscope.engine.structures.sources import DATABASE_FILE, files_in, listed
 
 __all__ = ["add_to_database", "build_database", "remove_from_database", "structure_files"]
 
@@ -44,7 +44,7 @@ _LOCK = "database.lock"
 def structure_files(wishes: Sequence[str | Path]) -> list[Path]:
     """The files that files, folders and lists of files stand for, each once, in the order given.
 
-    For folders and lists see `engine.structures.sources`; what is no structure is taken for a list.
+    For folders and lists see `proteoscope.engine.structures.sources`; what is no structure is taken for a list.
 
     Raises
     ------

@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of, take_runs
-from engine.sequences.matrices import LETTERS
+from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.sequences.matrices import LETTERS
 
 __all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "STATE_LETTERS", "STRAND", "Chains", "concatenated"]
 
@@ -37,7 +37,7 @@ class Chains:
     descriptions : what the file calls the molecule or the entry; may be empty.
     offsets : (n + 1,) int64, where the residues of each chain begin and end.
     position : (r, 3) float32, Cα in Å. Residues without Cα are not there.
-    residue : (r,) int8, codes by `engine.sequences.matrices.LETTERS`, X where the parent residue is unknown (MSE is M).
+    residue : (r,) int8, codes by `proteoscope.engine.sequences.matrices.LETTERS`, X where the parent residue is unknown (MSE is M).
     secondary : (r,) uint8, 0 coil, 1 helix (DSSP's H, G, I), 2 strand (E, B).
     confidence : (r,) float32, pLDDT of predicted structures (0 to 100), NaN of others.
     author_number, insertion : (r,) int32 and uint8, the number that the authors gave a residue, and the ASCII code of its insertion

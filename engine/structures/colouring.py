@@ -15,9 +15,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.counts import counted
-from engine.sequences.matrices import LETTERS, read_matrix
-from engine.structures.chains import COIL, HELIX, STRAND, Chains
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.engine.structures.chains import COIL, HELIX, STRAND, Chains
 
 __all__ = [
     "CHAIN_COLOURS",

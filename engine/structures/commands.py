@@ -6,10 +6,10 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from engine.entry import Command
-from engine.errors import ParameterError
-from engine.formats.registry import names_of
-from engine.jobs.progress import Progress
+from proteoscope.engine.entry import Command
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["COMMANDS"]
 
@@ -30,10 +30,10 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
 def _superpose(options: argparse.Namespace, progress: Progress) -> None:
     import numpy as np
 
-    from engine.structures.compilation import STRUCTURE_KERNELS
-    from engine.structures.outputs import AlignedChains, read_atoms, write_superposition
-    from engine.structures.places import read_chain
-    from engine.structures.superposition import superpose_many
+    from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
+    from proteoscope.engine.structures.outputs import AlignedChains, read_atoms, write_superposition
+    from proteoscope.engine.structures.places import read_chain
+    from proteoscope.engine.structures.superposition import superpose_many
 
     STRUCTURE_KERNELS.compile(progress)
     query, target = read_chain(options.query), read_chain(options.target)
@@ -69,8 +69,8 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def _change_database(options: argparse.Namespace, progress: Progress) -> None:
-    from engine.structures.building import add_to_database, build_database, remove_from_database
-    from engine.structures.compilation import STRUCTURE_KERNELS
+    from proteoscope.engine.structures.building import add_to_database, build_database, remove_from_database
+    from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
 
     if options.minimum_confidence is not None and options.action != "build":
         raise ParameterError("--minimum-confidence is of build; a database that is changed keeps its own")

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.execution.compilation import Kernels
+from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["STRUCTURE_KERNELS"]
 
 
 def _use() -> None:
     """Call them with the types of real structures: six residues of an ideal helix."""
-    from engine.structures.superposition import superpose, superpose_many, tm_scores
-    from kernels.cpu.backbone import gather_backbone
-    from kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
-    from kernels.cpu.solvent_area import solvent_areas
+    from proteoscope.engine.structures.superposition import superpose, superpose_many, tm_scores
+    from proteoscope.kernels.cpu.backbone import gather_backbone
+    from proteoscope.kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
+    from proteoscope.kernels.cpu.solvent_area import solvent_areas
 
     turn = np.radians(100.0) * np.arange(6)
     position = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(6)], axis=1)
@@ -34,7 +34,7 @@ def _use() -> None:
 
 
 def _last() -> Any:
-    from kernels.cpu.pair_superposition import tm_score_of_pairs
+    from proteoscope.kernels.cpu.pair_superposition import tm_score_of_pairs
 
     return tm_score_of_pairs
 

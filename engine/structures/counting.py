@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.structures.chains import Chains
-from engine.structures.database import open_database
-from engine.structures.reading import read_structure
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.database import open_database
+from proteoscope.engine.structures.reading import read_structure
 
 __all__ = ["StructureCount", "count_database", "count_structures"]
 

@@ -28,15 +28,15 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts, offsets_of, ranges
-from engine.errors import InputError
-from engine.execution.threads import available_threads, run_on_threads
-from engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_sibling
-from engine.jobs.progress import Progress
-from engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
-from engine.sequences.matrices import LETTERS
-from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
-from engine.structures.sources import DATABASE_FILE
+from proteoscope.engine.arrays import Texts, offsets_of, ranges
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_sibling
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
+from proteoscope.engine.structures.sources import DATABASE_FILE
 
 __all__ = [
     "Collection",

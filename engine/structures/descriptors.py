@@ -2,7 +2,7 @@
 
 The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
 vector to the next Cα and the angle between that vector and the next one. The other alphabets are this program's own; their centres and
-bounds ship (`resources/structures/descriptors.json`), and how they were made is said in `tests/benchmarks/structure_tables.py`.
+bounds ship (`resources/structures/descriptors.json`), and how they were made is said in `benchmarks/structure_tables.py`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import resources
-from engine.arrays import read_only
-from engine.execution.threads import run_on_threads
-from engine.jobs.progress import Progress
-from engine.structures.chains import Chains
-from kernels.partitions import Partition, equal_partitions
-from kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
+from proteoscope import resources
+from proteoscope.engine.arrays import read_only
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
 __all__ = [
     "ALPHABETS",
@@ -46,7 +46,7 @@ ANGLE_UNITS = (ANGLE_STEPS - 1) / np.pi
 
 @dataclass(frozen=True)
 class Alphabets:
-    """How conformation, neighbour, separation and burial get their codes: see `kernels.cpu.structure_descriptors`."""
+    """How conformation, neighbour, separation and burial get their codes: see `proteoscope.kernels.cpu.structure_descriptors`."""
 
     conformations: NDArray[np.float64]
     neighbours: NDArray[np.float64]
@@ -115,7 +115,7 @@ def describe(
     ------
     Cancelled : the user asked to stop.
     """
-    from kernels.cpu.structure_descriptors import Coding, describe_residues
+    from proteoscope.kernels.cpu.structure_descriptors import Coding, describe_residues
 
     using = using or alphabets()
     coding = Coding(using.conformations, using.neighbours, using.separations, using.burials, LENGTH_UNITS, ANGLE_UNITS)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.errors import InputError
-from engine.sequences.matrices import LETTERS
-from engine.structures.chains import Chains
-from engine.structures.reading import columns_of_atoms, gemmi_structure
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.reading import columns_of_atoms, gemmi_structure
 
 if TYPE_CHECKING:
     import gemmi
@@ -141,7 +141,7 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
     ----------
     n_residues : of each chain.
     """
-    from kernels.cpu.solvent_area import solvent_areas
+    from proteoscope.kernels.cpu.solvent_area import solvent_areas
 
     if not atoms:
         return []

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structures.chains import Chains
-from engine.structures.residue_atoms import Atoms, bonds_between
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.residue_atoms import Atoms, bonds_between
 
 if TYPE_CHECKING:
     import gemmi
@@ -35,7 +35,7 @@ def ligand_atoms(path: Path, chains: Chains) -> Atoms:
     ------
     InputError : the file is gone or damaged.
     """
-    from engine.structures.reading import gemmi_structure
+    from proteoscope.engine.structures.reading import gemmi_structure
 
     structure = gemmi_structure(path)
     structure.setup_entities()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structures.chains import HELIX, STRAND
+from proteoscope.engine.structures.chains import HELIX, STRAND
 
 __all__ = [
     "DETAILS",
@@ -40,7 +40,7 @@ MAXIMUM_TRIANGLES = 300_000
 _MAXIMUM_BOND = 4.5
 """Å between successive Cα; more is a break of the chain (3.8 in a trans, 2.9 in a cis peptide)."""
 _MAXIMUM_PLACE = 99_999.0
-"""Å from the origin, as `engine.structures.reading` reads them."""
+"""Å from the origin, as `proteoscope.engine.structures.reading` reads them."""
 _LEAST = 1e-6
 _ISOLATED = 1.6
 """How much thicker than the tube the ball of a residue without neighbours is."""

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.files import atomic_file
-from engine.jobs.progress import Progress
-from engine.results.columns import Column
-from engine.results.separated import UNQUOTED, write_separated
-from engine.sequences.matrices import LETTERS
-from engine.structures.chains import Chains
-from engine.structures.scripts import Program, ScriptedChain, Style, chimerax_script, pymol_script, residue_ranges
-from engine.structures.superposition import Superpositions
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.separated import UNQUOTED, write_separated
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.scripts import Program, ScriptedChain, Style, chimerax_script, pymol_script, residue_ranges
+from proteoscope.engine.structures.superposition import Superpositions
 
 if TYPE_CHECKING:
     import gemmi
@@ -184,7 +184,7 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
     ------
     InputError : the file has no such chain.
     """
-    from engine.structures.reading import gemmi_structure, printable_names
+    from proteoscope.engine.structures.reading import gemmi_structure, printable_names
 
     structure = gemmi_structure(path)
     model = structure[0]
@@ -206,7 +206,7 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
     ------
     InputError : the file is gone, or holds another chain now.
     """
-    from engine.structures.reading import read_structure
+    from proteoscope.engine.structures.reading import read_structure
 
     file = read_structure(path)
     places = {tuple(place) for place in chains.position.tolist()}

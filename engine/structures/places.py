@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import InputError
-from engine.structures.reading import StructureFile, read_structure
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.reading import StructureFile, read_structure
 
 __all__ = ["ChainPlace", "place_of", "read_chain", "read_chains"]
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.compilation import Kernels
-from engine.structures.meshes import Mesh
+from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.structures.meshes import Mesh
 
 __all__ = ["AMBIENT", "DRAWING_KERNELS", "LIGHT", "MAXIMUM_PIXELS", "Projected", "Projection", "drawn", "projected"]
 
@@ -82,7 +82,7 @@ def drawn(
     ------
     ValueError : a picture without pixels, or of more than `MAXIMUM_PIXELS`.
     """
-    from kernels.cpu.rasterisation import draw_triangles
+    from proteoscope.kernels.cpu.rasterisation import draw_triangles
 
     if min(width, height, finer) < 1 or width * height * finer * finer > MAXIMUM_PIXELS:
         raise ValueError(f"a picture of {width} x {height} pixels, {finer} times finer, cannot be drawn")
@@ -116,13 +116,13 @@ def _shaded(
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.rasterisation import draw_triangles
+    from proteoscope.kernels.cpu.rasterisation import draw_triangles
 
     return draw_triangles
 
 
 def _use() -> None:
-    from engine.structures.meshes import spheres
+    from proteoscope.engine.structures.meshes import spheres
 
     drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Projection(np.eye(3), np.zeros(3), 8.0), 16, 16)
 

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.errors import InputError, shortened
-from engine.formats.registry import names_of, suffixes_of
-from engine.formats.sources import ByteSource
-from engine.results.counts import counted
-from engine.sequences.matrices import LETTERS
-from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.registry import names_of, suffixes_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 
 if TYPE_CHECKING:
     import gemmi
@@ -279,7 +279,7 @@ def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
 
 
 def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
-    from engine.structures.binary_cif import read_binary_cif
+    from proteoscope.engine.structures.binary_cif import read_binary_cif
 
     return _read_block(path, read_binary_cif(path, data))
 
@@ -349,7 +349,7 @@ class _StructureReader:
 
     def read(self) -> StructureFile:
         """The chains of the first model."""
-        from kernels.cpu.backbone import gather_backbone
+        from proteoscope.kernels.cpu.backbone import gather_backbone
 
         names: dict[str, int] = {}
         chain_of_part, n_atoms, label_number = [], [], []
@@ -555,7 +555,7 @@ class _Residues:
 
 def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
     """By hydrogen bonds, of all chains of the file together, where half of a chain's residues have their backbone; else by distances."""
-    from kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
+    from proteoscope.kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
 
     is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
     states = np.zeros(len(is_whole), np.uint8)

@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InputError
-from engine.jobs.progress import Progress
-from engine.structures.reading import StructureFile
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.structures.reading import StructureFile
 
 __all__ = ["read_structures"]
 
@@ -112,7 +112,7 @@ class _Reader:
 
 def _serve(connection: Connection, minimum_confidence: float) -> None:
     """Work of the process: read the files that it is told of, until nobody tells any."""
-    from engine.structures.reading import read_structure
+    from proteoscope.engine.structures.reading import read_structure
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this
     _limit_memory()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.structures.chains import Chains
-from engine.structures.outputs import chain_atoms
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.outputs import chain_atoms
 
 if TYPE_CHECKING:
     import gemmi
@@ -112,7 +112,7 @@ def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
     """Whether all of these residues are glycine, which has nothing but Cα."""
-    from engine.sequences.matrices import LETTERS
+    from proteoscope.engine.sequences.matrices import LETTERS
 
     return bool((chains.residue[owner] == LETTERS.index("G")).all())
 

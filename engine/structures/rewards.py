@@ -17,10 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import resources
-from engine.sequences.matrices import read_matrix
-from engine.structures.descriptors import ANGLE_UNITS, LENGTH_UNITS, shift_of
-from kernels.structure_layouts import ANGLE_STEPS, CODES, ELEMENT_UNITS, FORBIDDEN, LENGTH_STEPS, PADDING, Rewards, StructureArrays
+from proteoscope import resources
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.structures.descriptors import ANGLE_UNITS, LENGTH_UNITS, shift_of
+from proteoscope.kernels.structure_layouts import (
+    ANGLE_STEPS,
+    CODES,
+    ELEMENT_UNITS,
+    FORBIDDEN,
+    LENGTH_STEPS,
+    PADDING,
+    Rewards,
+    StructureArrays,
+)
 
 __all__ = ["GapCosts", "SensitiveTables", "Weights", "element_similarity", "published_rewards", "sensitive_rewards", "sensitive_tables"]
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structures.chains import COIL, STATE_LETTERS, Chains
+from proteoscope.engine.structures.chains import COIL, STATE_LETTERS, Chains
 
 __all__ = ["Program", "ScriptedChain", "Style", "chimerax_script", "pymol_script", "residue_ranges"]
 

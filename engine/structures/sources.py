@@ -6,9 +6,9 @@ import os
 import re
 from pathlib import Path
 
-from engine.errors import InputError
-from engine.formats.registry import bare_name, names_of, suffixes_of
-from engine.formats.sources import ByteSource
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.registry import bare_name, names_of, suffixes_of
+from proteoscope.engine.formats.sources import ByteSource
 
 __all__ = ["DATABASE_FILE", "LISTS", "files_in", "listed", "structures_in"]
 

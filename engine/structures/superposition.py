@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.execution.threads import available_threads
-from engine.jobs.progress import Progress
-from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
 
 __all__ = ["Effort", "Superpositions", "pairs_with_query", "superpose", "superpose_many", "superposed", "superpositions_of", "tm_scores"]
 
@@ -72,7 +72,7 @@ def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tupl
     >>> bool(rmsd < 1e-9)
     True
     """
-    from kernels.cpu.least_squares import least_squares
+    from proteoscope.kernels.cpu.least_squares import least_squares
 
     move, rmsd = least_squares(_columns(mobile), _columns(fixed))
     return move[:9].reshape(3, 3), move[9:].copy(), float(rmsd)
@@ -87,7 +87,7 @@ def tm_scores(
     ----------
     query_position (m, 3), target_position (n, 3) : Cα of the whole chains, Å. pairs : (k, 2) rows of query and target.
     """
-    from kernels.cpu.pair_superposition import tm_score_of_pairs
+    from proteoscope.kernels.cpu.pair_superposition import tm_score_of_pairs
 
     x, y = _columns(target_position[pairs[:, 1]]), _columns(query_position[pairs[:, 0]])
     by_query, _ = tm_score_of_pairs(x, y, len(query_position))
@@ -108,8 +108,8 @@ def superpose_many(
 ) -> Superpositions:
     """Align and superpose each target with the query so that the TM-score is the greatest that is found.
 
-    Begins with the given alignments, and with what Cα alone suggest (`kernels.cpu.superposition`). ``"quick"`` is for alignments
-    that are near the best already, and takes half of the time; ``"thorough"`` finds from nothing what TM-align finds.
+    Begins with the given alignments, and with what Cα alone suggest (`proteoscope.kernels.cpu.superposition`). ``"quick"`` is for
+    alignments that are near the best already, and takes half of the time; ``"thorough"`` finds from nothing what TM-align finds.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def superpose_many(
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
     """Pairs of chains superposed by the processor. See `superpose_many`."""
-    from kernels.cpu.processor import Processor
-    from kernels.cpu.superposition import ChainSuperposition
+    from proteoscope.kernels.cpu.processor import Processor
+    from proteoscope.kernels.cpu.superposition import ChainSuperposition
 
     found, done = FoundSuperpositions.room(pairs), 0
     with closing(ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, found)) as ends:

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structures.meshes import NO_MESH, Mesh, are_places
+from proteoscope.engine.structures.meshes import NO_MESH, Mesh, are_places
 
 __all__ = ["MAXIMUM_CELLS", "molecular_surface"]
 

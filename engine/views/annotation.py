@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.fragments import (
+from proteoscope.engine.chemistry.fragments import (
     IMMONIUM,
     PRECURSOR,
     SERIES,
@@ -21,11 +21,11 @@ from engine.chemistry.fragments import (
     immonium_ions,
     modification_losses,
 )
-from engine.chemistry.peptidoforms import Peptidoform, PlacedModification
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ProteoscopeError
-from engine.views.peaks import Peaks
-from engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
 
 __all__ = [
     "LOSSES", "OF_MODIFICATIONS", "SHOWN_SERIES", "AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform",
@@ -44,7 +44,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Which ions are looked for: the run's own settings, and what the user adds (`engine.views.annotation_choice`).
+    """Which ions are looked for: the run's own settings, and what the user adds (`proteoscope.engine.views.annotation_choice`).
 
     Attributes
     ----------

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from engine.chemistry.tolerance import Tolerance
-from engine.views.annotation import LOSSES, SHOWN_SERIES, IonSettings
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.views.annotation import LOSSES, SHOWN_SERIES, IonSettings
 
 __all__ = ["WIDEST_TOLERANCE", "AnnotationChoice"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.tolerance import Tolerance
-from engine.formats.surveys import Surveys
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.formats.surveys import Surveys
 
 __all__ = ["Chromatogram", "base_peaks", "extracted", "of_spectra", "total_ions"]
 

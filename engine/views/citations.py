@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.version import VERSION
+from proteoscope.engine.version import VERSION
 
 __all__ = ["CITATIONS", "Citation", "bibtex", "citation_text"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.chemistry.tolerance import Tolerance
-from engine.views.conditions import Among, AnyOf, Condition, Contains, Is, Selected, contains_in
-from engine.views.finished_run import FinishedRun
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.tables import TableSource
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.views.conditions import Among, AnyOf, Condition, Contains, Is, Selected, contains_in
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
     "MEMBER_DETAILS", "ClusterFilter", "ClusterSummary", "ComparedMember", "cluster_conditions", "cluster_summary", "compared_member",

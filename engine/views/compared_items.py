@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.jobs.progress import Progress
-from engine.views.compared_files import ComparedFiles
-from engine.views.finished_run import FinishedRun
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.views.compared_files import ComparedFiles
+from proteoscope.engine.views.finished_run import FinishedRun
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ProteoscopeError
-from engine.views.annotation import IonSettings, annotate_match, ions_looked_for, ions_to_show
-from engine.views.finished_run import FinishedRun
-from engine.views.identification import PSM_DETAILS
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.peaks import Peaks
-from engine.views.run_comparison import RunComparison
-from engine.views.tables import TableSource
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.views.annotation import IonSettings, annotate_match, ions_looked_for, ions_to_show
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.identification import PSM_DETAILS
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.run_comparison import RunComparison
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["compared_answers", "differing_runs"]
 

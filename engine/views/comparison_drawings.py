@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.results.counts import counted
-from engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
-from engine.views.mirror import MirroredSpectra
-from engine.views.run_comparison import Level, RunComparison
-from engine.views.shown_peaks import SHARED, UNMATCHED
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.run_comparison import Level, RunComparison
+from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
 
 __all__ = ["draw_curves", "draw_mirror", "draw_overlaps", "draw_scores"]
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.files import atomic_file
-from engine.jobs.progress import Progress
-from engine.results.columns import Column, Table
-from engine.results.separated import DIGITS, write_separated
-from engine.views.compared_spectra import compared_answers
-from engine.views.comparison_drawings import draw_curves, draw_mirror, draw_overlaps, draw_scores
-from engine.views.drawings import Drawing, svg
-from engine.views.run_comparison import LEVELS, RunComparison
-from engine.views.tables import TableSource
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.views.compared_spectra import compared_answers
+from proteoscope.engine.views.comparison_drawings import draw_curves, draw_mirror, draw_overlaps, draw_scores
+from proteoscope.engine.views.drawings import Drawing, svg
+from proteoscope.engine.views.run_comparison import LEVELS, RunComparison
+from proteoscope.engine.views.tables import TableSource
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.results.columns import Column
-from engine.results.queries import identifier
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.queries import identifier
 
 __all__ = [
     "AllOf", "Among", "AnyOf", "Condition", "Contains", "Equal", "HasAny", "Is", "IsEmpty", "IsFinite", "IsMissing", "MatchesPattern",

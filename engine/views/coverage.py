@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.annotated_modifications import annotated_modification
-from engine.chemistry.peptidoforms import parse
-from engine.errors import ParameterError
-from engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
-from engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
+from proteoscope.engine.chemistry.annotated_modifications import annotated_modification
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
+from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
 
 __all__ = [
     "CarriedModification",
@@ -53,7 +53,8 @@ class PlacedPeptide:
 @dataclass(frozen=True)
 class ProteinFeature:
     """A feature of the protein: residues `start` to `end`, counted from 0, the end not included; `group`, of
-    `engine.formats.features.FEATURE_GROUPS`, says what `kind` it is of. `is_found`: it is a modification that a peptide carries there."""
+    `proteoscope.engine.formats.features.FEATURE_GROUPS`, says what `kind` it is of. `is_found`: it is a modification that a peptide carries
+    there."""
 
     kind: str
     group: str
@@ -129,7 +130,7 @@ def cover(
 
 class CarriedModification(NamedTuple):
     """What a peptide carries at its place: the residue of the protein, from 0, the modification's name and mass (Da), and what carries it:
-    the letter of the residue, or an end of the peptide (`engine.matches.fixed_modifications`)."""
+    the letter of the residue, or an end of the peptide (`proteoscope.engine.matches.fixed_modifications`)."""
 
     place: int
     name: str

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from engine.execution.cost.kept import known_parameters, measured_when
-from engine.execution.cost.parameters import DeviceParameters
-from engine.execution.devices import Device
-from engine.execution.speeds import Speeds
-from engine.execution.threads import available_threads
-from engine.searches import SEARCHES
+from proteoscope.engine.execution.cost.kept import known_parameters, measured_when
+from proteoscope.engine.execution.cost.parameters import DeviceParameters
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.searches import SEARCHES
 
 __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "devices_of_choice"]
 
@@ -52,7 +52,7 @@ def device_accounts(devices: Sequence[Device]) -> tuple[DeviceAccount, ...]:
 def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
     """The names of those of these devices that compute for a choice, as ``--device`` takes it.
 
-    See `engine.execution.devices.chosen_device`, which looks for them.
+    See `proteoscope.engine.execution.devices.chosen_device`, which looks for them.
     """
     cards = [one.name for one in devices if one.numbers and one.usable]
     others = [one.name for one in devices if not one.numbers and one.usable]
@@ -65,7 +65,7 @@ def _account(device: Device) -> DeviceAccount:
     measured = known_parameters(device, threads) if device.usable else None
     clock = None
     if device.numbers and device.usable:
-        from kernels.cuda.driver import card_identity
+        from proteoscope.kernels.cuda.driver import card_identity
 
         found = card_identity(device.numbers[0])
         clock = None if found is None else 1e3 * found.clock

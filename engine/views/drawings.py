@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.views.ticks import nice_ticks
+from proteoscope.engine.views.ticks import nice_ticks
 
 __all__ = [
     "SERIES_COLOURS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.estimates import Estimate
+from proteoscope.engine.estimates import Estimate
 
 __all__ = ["EstimateText", "count_text", "estimate_text", "memory_text", "seconds_text", "sureness_text"]
 

@@ -15,21 +15,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.peptidoforms import parse
-from engine.errors import InputError, ParameterError
-from engine.sequences.matrices import encode, read_matrix
-from engine.structure_search.hit_chains import FoundChain
-from engine.structures.colouring import MAXIMUM_HITS, ChainEvidence
-from engine.structures.database import open_database
-from engine.structures.reading import read_structure
-from engine.structures.sources import DATABASE_FILE
-from engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
-from engine.views.conditions import Among, Condition, Is, Selected, contains_in
-from engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
-from engine.views.finished_run import FinishedRun
-from engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
-from engine.views.tables import TableSource
-from engine.views.traces import Trace, trace_beside, trace_of_query
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.sequences.matrices import encode, read_matrix
+from proteoscope.engine.structure_search.hit_chains import FoundChain
+from proteoscope.engine.structures.colouring import MAXIMUM_HITS, ChainEvidence
+from proteoscope.engine.structures.database import open_database
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.structures.sources import DATABASE_FILE
+from proteoscope.engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
+from proteoscope.engine.views.conditions import Among, Condition, Is, Selected, contains_in
+from proteoscope.engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.engine.views.traces import Trace, trace_beside, trace_of_query
 
 __all__ = [
     "ChainPair", "Fold", "NearFold", "ProteinEvidence", "fold_of", "folds_beside", "of_protein", "of_proteins", "over_residue",

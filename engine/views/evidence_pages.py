@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.evidence.tables import CHAINS, CONTACTS, HOMOLOGUES, MISSED, PARALOGUES, PEPTIDE_PLACES, SITES
-from engine.files import atomic_file, storage_errors
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.results.columns import Column, Table
-from engine.searches import search_of_kind
-from engine.views.drawings import Drawing, svg
-from engine.views.evidence import ProteinEvidence, fold_of, of_protein, protein_evidence
-from engine.views.evidence_drawings import draw_fold, draw_protein
-from engine.views.finished_run import FinishedRun, open_run
-from engine.views.html_pages import html_page, result_rows, section, shown
-from engine.views.pdf_pages import PdfPages
-from engine.views.run_account import run_account
-from engine.views.tables import TableSource
+from proteoscope.engine.evidence.tables import CHAINS, CONTACTS, HOMOLOGUES, MISSED, PARALOGUES, PEPTIDE_PLACES, SITES
+from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.drawings import Drawing, svg
+from proteoscope.engine.views.evidence import ProteinEvidence, fold_of, of_protein, protein_evidence
+from proteoscope.engine.views.evidence_drawings import draw_fold, draw_protein
+from proteoscope.engine.views.finished_run import FinishedRun, open_run
+from proteoscope.engine.views.html_pages import html_page, result_rows, section, shown
+from proteoscope.engine.views.pdf_pages import PdfPages
+from proteoscope.engine.views.run_account import run_account
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["MAXIMUM_PAGES", "write_pages"]
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.chemistry.peptidoforms import parse
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError, ProteoscopeError
-from engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_peptidoform, ions_looked_for
-from engine.views.conditions import Condition, Is, contains_in
-from engine.views.finished_run import FinishedRun
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.peaks import Peaks, PeaksOfRun
-from engine.views.run_map import EXPLAINED, STATUS_NAMES, UNEXPLAINED
-from engine.views.tables import TableSource
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_peptidoform, ions_looked_for
+from proteoscope.engine.views.conditions import Condition, Is, contains_in
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.peaks import Peaks, PeaksOfRun
+from proteoscope.engine.views.run_map import EXPLAINED, STATUS_NAMES, UNEXPLAINED
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
     "EXPLANATION_DETAILS", "ComparedExplanation", "ExplanationFilter", "SourceSpectra", "compared_explanation",
@@ -67,8 +67,8 @@ def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
 
 
 def status_of_spectrum(source: TableSource, spectrum: int) -> dict[str, Any]:
-    """``status`` (one of `engine.views.run_map`) and ``peptide`` of a spectrum; unexplained where the map has it not. `source`: any table
-    of the run.
+    """``status`` (one of `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained where the map has it not. `source`:
+    any table of the run.
     """
     found = source.query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()
     row: dict[str, Any] = found[0] if found else {"status": UNEXPLAINED, "peptide": None}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from engine.version import VERSION
+from proteoscope.engine.version import VERSION
 
 __all__ = ["fault_report", "program_facts", "without_private"]
 

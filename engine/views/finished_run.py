@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from engine.entry import Search
-from engine.errors import InputError, ParameterError, ProteoscopeError
-from engine.matches.search_passes import SearchPass, passes_of_run
-from engine.project import Project, RowMark, RunRecord
-from engine.spectra.tables import PEAKS, SPECTRA
-from engine.views.annotation import IonSettings, ions_looked_for
-from engine.views.peaks import PeaksOfRun, open_peaks
-from engine.views.tables import ResultTables
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
+from proteoscope.engine.matches.search_passes import SearchPass, passes_of_run
+from proteoscope.engine.project import Project, RowMark, RunRecord
+from proteoscope.engine.spectra.tables import PEAKS, SPECTRA
+from proteoscope.engine.views.annotation import IonSettings, ions_looked_for
+from proteoscope.engine.views.peaks import PeaksOfRun, open_peaks
+from proteoscope.engine.views.tables import ResultTables
 
 __all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
@@ -127,7 +127,7 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
     InputError, StorageError : there is no such run, or its tables are missing or damaged.
     ParameterError : the run is of a search that this version of the program has not.
     """
-    from engine.searches import search_of_kind
+    from proteoscope.engine.searches import search_of_kind
 
     opened = project if isinstance(project, Project) else Project.open(project)
     chosen = run_id or opened.latest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.project import Project
+from proteoscope.engine.project import Project
 
 __all__ = ["following_runs"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.entry import Search
-from engine.parameters import ParameterDescription
-from engine.results.columns import MARK_COLUMNS, Table
-from engine.views.quantities import PEPTIDES_BY_SAMPLE, PROTEINS_BY_SAMPLE
+from proteoscope.engine.entry import Search
+from proteoscope.engine.parameters import ParameterDescription
+from proteoscope.engine.results.columns import MARK_COLUMNS, Table
+from proteoscope.engine.views.quantities import PEPTIDES_BY_SAMPLE, PROTEINS_BY_SAMPLE
 
 __all__ = ["Term", "glossary", "matching"]
 

@@ -1,9 +1,9 @@
-"""A histogram as plain shapes (`engine.views.drawings`), for what is written without a screen."""
+"""A histogram as plain shapes (`proteoscope.engine.views.drawings`), for what is written without a screen."""
 
 from __future__ import annotations
 
-from engine.views.drawings import Anchor, Axis, Bar, Drawing, Label, Shape, Stroke, draw_axes, shortened
-from engine.views.histograms import Histogram
+from proteoscope.engine.views.drawings import Anchor, Axis, Bar, Drawing, Label, Shape, Stroke, draw_axes, shortened
+from proteoscope.engine.views.histograms import Histogram
 
 __all__ = ["draw_histogram"]
 

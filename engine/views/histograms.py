@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.queries import identifier
-from engine.views.conditions import Condition, where_clause
-from engine.views.tables import TableSource
+from proteoscope.engine.results.queries import identifier
+from proteoscope.engine.views.conditions import Condition, where_clause
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["Histogram", "bin_counts", "bin_edges"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ParameterError
-from engine.formats.feature_tables import FEATURES
-from engine.views.aligned_pair import AlignedPair
-from engine.views.conditions import Condition, Is, contains_in, where_clause
-from engine.views.coverage import ProteinFeature, protein_features
-from engine.views.histograms import Histogram
-from engine.views.tables import TableSource
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.engine.views.conditions import Condition, Is, contains_in, where_clause
+from proteoscope.engine.views.coverage import ProteinFeature, protein_features
+from proteoscope.engine.views.histograms import Histogram
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
     "Bar", "HitFilter", "HitSummary", "QueryBars", "aligned_pair", "bars_of_query", "hit_conditions", "hits_of_query", "score_histogram",

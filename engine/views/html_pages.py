@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from engine.results.columns import Column
+from proteoscope.engine.results.columns import Column
 
 __all__ = ["MAXIMUM_LETTERS", "cell_text", "html_page", "listed", "printable", "result_rows", "rows_table", "rows_told", "section", "shown"]
 

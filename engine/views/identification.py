@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ProteoscopeError
-from engine.formats.feature_tables import FEATURES
-from engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
-from engine.results.arrow import in_one
-from engine.results.columns import MARK_COLUMNS
-from engine.results.counts import Count
-from engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
-from engine.views.conditions import (
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
+from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.columns import MARK_COLUMNS
+from proteoscope.engine.results.counts import Count
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
+from proteoscope.engine.views.conditions import (
     Among,
     AnyOf,
     Condition,
@@ -30,11 +30,11 @@ from engine.views.conditions import (
     accepted_at,
     where_clause,
 )
-from engine.views.coverage import Coverage, cover, protein_features, with_found_modifications
-from engine.views.finished_run import FinishedRun
-from engine.views.histograms import Histogram, bin_counts, bin_edges
-from engine.views.peaks import Peaks
-from engine.views.tables import TableSource
+from proteoscope.engine.views.coverage import Coverage, cover, protein_features, with_found_modifications
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
     "PSM_DETAILS",
@@ -88,7 +88,7 @@ class Counts:
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
     """Count what is accepted at a false discovery rate, where so many decoys stood beside each target; without any nothing is said of how
     sure that is. Without q-values, which an import may have none of, all targets are counted."""
-    from engine.statistics.target_decoy import false_share_interval
+    from proteoscope.engine.statistics.target_decoy import false_share_interval
 
     is_judged = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
     accepted = "q_value <= $1" if is_judged else "$1 >= 0"

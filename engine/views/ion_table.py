@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.fragments import PRECURSOR, SERIES
-from engine.views.annotation import AnnotatedSpectrum
+from proteoscope.engine.chemistry.fragments import PRECURSOR, SERIES
+from proteoscope.engine.views.annotation import AnnotatedSpectrum
 
 __all__ = ["NUMBER", "RESIDUE", "IonTable", "ion_table"]
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.chemistry.peptidoforms import parse
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ProteoscopeError
-from engine.views.annotation import AnnotatedSpectrum, annotate_peptidoform
-from engine.views.conditions import Condition, Is, contains_in
-from engine.views.finished_run import FinishedRun
-from engine.views.histograms import Histogram, bin_counts, bin_edges
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.peaks import Peaks
-from engine.views.tables import TableSource
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_peptidoform
+from proteoscope.engine.views.conditions import Condition, Is, contains_in
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["LibraryFilter", "LibraryOverview", "compared_match", "library_conditions", "library_overview", "matched_spectrum"]
 

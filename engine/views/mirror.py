@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.tolerance import Tolerance
-from engine.views.annotation import AnnotatedSpectrum
-from engine.views.peaks import Peaks
-from engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED, ShownPeaks, relative_intensity
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.views.annotation import AnnotatedSpectrum
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED, ShownPeaks, relative_intensity
 
 __all__ = ["Half", "MirroredSpectra", "shared_peaks"]
 

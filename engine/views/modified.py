@@ -8,16 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from engine.chemistry.modifications import parse_modification, unimod
-from engine.errors import ParameterError
-from engine.views.annotation import annotate_match, ions_to_show
-from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, MatchesPattern, Not, RoundsTo, accepted_at, where_clause
-from engine.views.finished_run import FinishedRun
-from engine.views.identification import PSM_DETAILS, marked
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.peaks import Peaks
-from engine.views.shifts import Shifts
-from engine.views.tables import TableSource
+from proteoscope.engine.chemistry.modifications import parse_modification, unimod
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.views.annotation import annotate_match, ions_to_show
+from proteoscope.engine.views.conditions import (
+    AllOf,
+    AnyOf,
+    Condition,
+    Contains,
+    Is,
+    MatchesPattern,
+    Not,
+    RoundsTo,
+    accepted_at,
+    where_clause,
+)
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.identification import PSM_DETAILS, marked
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.shifts import Shifts
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
     "DETAILS", "SURE", "ComparedMatch", "ModificationRow", "ModifiedFilter", "ModifiedOverview", "compared_match", "modified_conditions",

@@ -13,9 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from engine.results.columns import Column
-from engine.views.drawings import Bar, Curve, Drawing, Label, Points, Shape, Stroke, colour_of
-from engine.views.html_pages import MAXIMUM_LETTERS, cell_text, printable, rows_told
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Label, Points, Shape, Stroke, colour_of
+from proteoscope.engine.views.html_pages import MAXIMUM_LETTERS, cell_text, printable, rows_told
 
 __all__ = ["PdfPages"]
 

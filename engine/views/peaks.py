@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, ProteoscopeError
-from engine.project import Project
-from engine.results.reader import TableFile, row_count
-from engine.spectra.tables import PEAKS
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.reader import TableFile, row_count
+from proteoscope.engine.spectra.tables import PEAKS
 
 __all__ = ["Peaks", "PeaksOfRun", "SpectraReader", "open_peaks"]
 

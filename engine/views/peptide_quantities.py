@@ -11,13 +11,13 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, StorageError, shortened
-from engine.project import Project
-from engine.quantification.tables import ION_TRACES
-from engine.structures.colouring import QuantityScale
-from engine.views.coverage import Coverage, PlacedPeptide
-from engine.views.following_runs import following_runs
-from engine.views.quantities import Samples, peptides_and_comparisons
+from proteoscope.engine.errors import InputError, StorageError, shortened
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.tables import ION_TRACES
+from proteoscope.engine.structures.colouring import QuantityScale
+from proteoscope.engine.views.coverage import Coverage, PlacedPeptide
+from proteoscope.engine.views.following_runs import following_runs
+from proteoscope.engine.views.quantities import Samples, peptides_and_comparisons
 
 __all__ = ["PeptideQuantities", "QuantitiesBeside"]
 

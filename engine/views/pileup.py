@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ProteoscopeError
-from engine.read_alignment.sequences import other_strand
-from engine.views.conditions import Condition, IsMissing, Not
-from engine.views.read_pair import lines_of
-from engine.views.reads import ShownText, of_place
-from engine.views.tables import TableSource
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.read_alignment.sequences import other_strand
+from proteoscope.engine.views.conditions import Condition, IsMissing, Not
+from proteoscope.engine.views.read_pair import lines_of
+from proteoscope.engine.views.reads import ShownText, of_place
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "pileup_of"]
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.execution.cost.analyses import Comparison
-from engine.execution.cost.parameters import DeviceParameters
-from engine.views.drawings import Axis, Curve, Drawing, Label, Points, draw_axes, svg
+from proteoscope.engine.execution.cost.analyses import Comparison
+from proteoscope.engine.execution.cost.parameters import DeviceParameters
+from proteoscope.engine.views.drawings import Axis, Curve, Drawing, Label, Points, draw_axes, svg
 
 __all__ = ["draw_problem", "report_page"]
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.chemistry.fragments import SERIES, annotate, fragment_ions
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ProteoscopeError
-from engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
-from engine.views.finished_run import FinishedRun
-from engine.views.identification import psm_of_row
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.peaks import Peaks
-from engine.views.tables import TableSource
+from proteoscope.engine.chemistry.fragments import SERIES, annotate, fragment_ions
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.identification import psm_of_row
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["mirrored_with_other", "mirrored_with_prediction", "mirrored_with_psm", "psm_name", "spectral_cosine"]
 
@@ -36,7 +36,7 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
     ------
     ProteoscopeError : the peptide has no masses, or is too long for the model.
     """
-    from engine.matches.fragment_intensities import predicted_shares
+    from proteoscope.engine.matches.fragment_intensities import predicted_shares
 
     upper = annotate_match(row, peaks, settings)
     peptidoform = upper.peptidoform

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.project import Project
-from engine.quantification.corrections import read_quantities
-from engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES
-from engine.results.columns import Column, Table
-from engine.views.conditions import AnyOf, Condition, Is, contains_in
-from engine.views.finished_run import FinishedRun
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.views.conditions import AnyOf, Condition, Is, contains_in
+from proteoscope.engine.views.finished_run import FinishedRun
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path, PurePath
 
-from engine.entry import identifying_kinds
-from engine.errors import InputError
-from engine.project import Project
-from engine.quantification.design import Design, read_design
-from engine.quantification.identified import QUANTIFIED_TOO, files_of_run
-from engine.quantification.labels import LabelName, label
-from engine.quantification.separated_rows import separated_rows
+from proteoscope.engine.entry import identifying_kinds
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.design import Design, read_design
+from proteoscope.engine.quantification.identified import QUANTIFIED_TOO, files_of_run
+from proteoscope.engine.quantification.labels import LabelName, label
+from proteoscope.engine.quantification.separated_rows import separated_rows
 
 __all__ = [
     "DESIGN_COLUMNS",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.counts import counted
-from engine.views.drawings import (
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.views.drawings import (
     Axis,
     Bar,
     Curve,
@@ -24,7 +24,7 @@ from engine.views.drawings import (
     shortened,
     text_width,
 )
-from engine.views.quantities import STATES, Components, Samples, Volcano
+from proteoscope.engine.views.quantities import STATES, Components, Samples, Volcano
 
 __all__ = ["draw_components", "draw_correlations", "draw_missing", "draw_profile", "draw_volcano", "missing_blocks"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.files import atomic_file, storage_errors
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.quantification.corrections import read_quantities
-from engine.quantification.tables import CHANGES, PROTEINS, SAMPLES
-from engine.results.columns import Table
-from engine.searches import search_of_kind
-from engine.views.finished_run import open_run
-from engine.views.html_pages import html_page, listed, result_rows, section, shown
-from engine.views.run_account import run_account
+from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification.tables import CHANGES, PROTEINS, SAMPLES
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.html_pages import html_page, listed, result_rows, section, shown
+from proteoscope.engine.views.run_account import run_account
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, isotope_patterns, sequence_elements
-from engine.chemistry.masses import ISOTOPE_SPACING
-from engine.chemistry.modifications import unimod
-from engine.chemistry.peptidoforms import parse
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError, ProteoscopeError
-from engine.formats.surveys import Surveys, read_surveys
-from engine.jobs.progress import Progress
-from engine.views.conditions import Is
-from engine.views.finished_run import FinishedRun
-from engine.views.tables import TableSource
+from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, isotope_patterns, sequence_elements
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["IonTrace", "IonTraces", "RunSurveys", "ion_traces", "measured_between", "trace_through"]
 
@@ -62,7 +62,7 @@ class IonTrace:
     @cached_property
     def total(self) -> NDArray[np.float64]:
         """(k,) intensities of all isotopes together where the main one is there, 0 elsewhere: what areas are of; as
-        `kernels.cpu.elution` completes them by the pattern."""
+        `proteoscope.kernels.cpu.elution` completes them by the pattern."""
         found = np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
         if not len(self.pattern):
             return found

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ProteoscopeError
-from engine.read_alignment.sequences import other_strand
-from engine.sequences.matrices import Matrix, encode
-from engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.read_alignment.sequences import other_strand
+from proteoscope.engine.sequences.matrices import Matrix, encode
+from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
 
 __all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "lines_of"]
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ProteoscopeError
-from engine.sequences.matrices import Matrix, read_matrix
-from engine.views.conditions import Condition, Is, IsMissing, Not, Sign, contains_in, where_clause
-from engine.views.depth import Depth
-from engine.views.finished_run import FinishedRun
-from engine.views.histograms import Histogram
-from engine.views.read_pair import ReadPair
-from engine.views.tables import TableSource
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.sequences.matrices import Matrix, read_matrix
+from proteoscope.engine.views.conditions import Condition, Is, IsMissing, Not, Sign, contains_in, where_clause
+from proteoscope.engine.views.depth import Depth
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.histograms import Histogram
+from proteoscope.engine.views.read_pair import ReadPair
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
     "ReadFilter", "ReadRow", "ReadSummary", "ShownText", "depth_of", "gaps_histogram", "identity_histogram", "matrix_of", "of_place",

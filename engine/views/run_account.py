@@ -14,15 +14,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from engine.entry import Search
-from engine.errors import ParameterError, ProteoscopeError
-from engine.matches.search_passes import passes_of_run
-from engine.parameters import list_text, preset_names
-from engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
-from engine.project.paths import RESULTS
-from engine.results.counts import Count
-from engine.results.methods import RunFacts, paragraph
-from engine.views.run_prediction import RunPrediction, run_prediction
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import ParameterError, ProteoscopeError
+from proteoscope.engine.matches.search_passes import passes_of_run
+from proteoscope.engine.parameters import list_text, preset_names
+from proteoscope.engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
+from proteoscope.engine.project.paths import RESULTS
+from proteoscope.engine.results.counts import Count
+from proteoscope.engine.results.methods import RunFacts, paragraph
+from proteoscope.engine.views.run_prediction import RunPrediction, run_prediction
 
 __all__ = ["NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "run_account", "run_title"]
 

@@ -8,8 +8,8 @@
 
 Any runs can be compared whose tables hold PSMs, peptides and protein groups, whatever search they are of.
 
-* A spectrum is the same in two runs where its file is (`engine.views.compared_files`) and its scan, or its name in the file where a run
-  does not know all scans. Its answer in a run is the best target of rank 1.
+* A spectrum is the same in two runs where its file is (`proteoscope.engine.views.compared_files`) and its scan, or its name in the file
+  where a run does not know all scans. Its answer in a run is the best target of rank 1.
 * Peptides are the same whose residues are, isoleucine and leucine taken for the same, which weigh the same; peptidoforms, besides, whose
   modifications weigh the same (within 0.006 Da) at the same places.
 * Proteins are the same whose accessions are, those of UniProt (``sp|P02769|ALBU_BOVIN``) without what stands around them.
@@ -30,16 +30,16 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ParameterError, ProteoscopeError
-from engine.execution.threads import available_threads
-from engine.jobs.progress import Progress
-from engine.matches.columns import PEPTIDES, PROTEINS, PSMS
-from engine.results.queries import identifier, is_out_of_memory, shut_off
-from engine.views.compared_files import ComparedFiles, match_files
-from engine.views.compared_items import make_tables
-from engine.views.conditions import AnyOf, Condition, Is, IsMissing
-from engine.views.finished_run import FinishedRun
-from engine.views.tables import TableSource
+from proteoscope.engine.errors import ParameterError, ProteoscopeError
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS
+from proteoscope.engine.results.queries import identifier, is_out_of_memory, shut_off
+from proteoscope.engine.views.compared_files import ComparedFiles, match_files
+from proteoscope.engine.views.compared_items import make_tables
+from proteoscope.engine.views.conditions import AnyOf, Condition, Is, IsMissing
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.tables import TableSource
 
 if TYPE_CHECKING:
     import duckdb

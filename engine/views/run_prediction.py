@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
-from engine.views.drawings import Bar, Drawing, Ink, Label, Shape, text_width
-from engine.views.estimates import seconds_text
+from proteoscope.engine.views.drawings import Bar, Drawing, Ink, Label, Shape, text_width
+from proteoscope.engine.views.estimates import seconds_text
 
 __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_prediction", "stack_lines", "stacked_bars"]
 

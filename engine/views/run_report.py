@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from engine.entry import Search
-from engine.files import atomic_file, storage_errors
-from engine.jobs.progress import Progress
-from engine.project import Project, RunRecord
-from engine.results.columns import Table
-from engine.results.counts import Count
-from engine.views.conditions import Condition, Is, IsFinite, accepted_at
-from engine.views.drawings import svg
-from engine.views.finished_run import FinishedRun, open_finished_run
-from engine.views.histogram_drawings import draw_histogram
-from engine.views.histograms import Histogram, bin_counts, bin_edges
-from engine.views.html_pages import html_page, listed, result_rows, rows_table, section, shown
-from engine.views.identification import mass_error_histogram, score_histogram
-from engine.views.run_account import RunAccount, run_account
-from engine.views.tables import TableSource
+from proteoscope.engine.entry import Search
+from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project, RunRecord
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.counts import Count
+from proteoscope.engine.views.conditions import Condition, Is, IsFinite, accepted_at
+from proteoscope.engine.views.drawings import svg
+from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
+from proteoscope.engine.views.histogram_drawings import draw_histogram
+from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
+from proteoscope.engine.views.html_pages import html_page, listed, result_rows, rows_table, section, shown
+from proteoscope.engine.views.identification import mass_error_histogram, score_histogram
+from proteoscope.engine.views.run_account import RunAccount, run_account
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["report_html", "write_report", "write_report_and_pages"]
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ProteoscopeError
-from engine.results.columns import Column, Table
-from engine.results.queries import create_view
-from engine.results.reader import TableFile
-from engine.spectra.tables import SPECTRA, peak_sums
-from engine.views.chromatograms import Chromatogram, of_spectra
-from engine.views.conditions import AnyOf, Condition, Contains, Is
-from engine.views.finished_run import FinishedRun
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
-from engine.views.tables import TableSource
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.queries import create_view
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.spectra.tables import SPECTRA, peak_sums
+from proteoscope.engine.views.chromatograms import Chromatogram, of_spectra
+from proteoscope.engine.views.conditions import AnyOf, Condition, Contains, Is
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
     "EXPLAINED_LIST", "SPECTRUM_LIST", "SpectrumFilter", "map_of_spectra", "open_spectrum_list", "plain_spectrum",
@@ -240,7 +240,7 @@ def _counted(file: TableFile, is_wanted: Callable[[], object]) -> Any:
 @dataclass(frozen=True)
 class SpectrumFilter:
     """Which spectra to see. `text`: a scan, an m/z (with a decimal point), or part of a peptide or of a spectrum's name. `is_identified`:
-    None for all. `state`: of an explanation, one of `engine.views.run_map.STATUS_NAMES`, or empty for all."""
+    None for all. `state`: of an explanation, one of `proteoscope.engine.views.run_map.STATUS_NAMES`, or empty for all."""
 
     text: str = ""
     is_identified: bool | None = None
@@ -303,7 +303,7 @@ def plain_spectrum(run: FinishedRun, row: int, name: str) -> MirroredSpectra:
     ------
     ProteoscopeError : the run did not keep its spectra, or they are damaged.
     """
-    from engine.chemistry.tolerance import Tolerance
+    from proteoscope.engine.chemistry.tolerance import Tolerance
 
     asked = run.ions
     tolerance = asked.tolerance if asked is not None else Tolerance(20, "ppm")

@@ -10,8 +10,8 @@ from itertools import starmap
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sequences.conservation import RESIDUES, conservation, residue_codes, residue_counts
-from engine.sequences.stack import OUTSIDE, Stack
+from proteoscope.engine.sequences.conservation import RESIDUES, conservation, residue_codes, residue_counts
+from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 
 __all__ = ["SCHEMES", "ColouredStack", "StackScheme", "scheme_named", "stack_colours"]
 

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts
-from engine.errors import InputError, ParameterError
-from engine.files import atomic_file
-from engine.jobs.progress import Progress
-from engine.project.digests import file_digest
-from engine.sequences.database import SequenceDatabase, cache_store, open_database
-from engine.sequences.stack import AlignedSubjects, Stack
-from engine.sequences.stack_formats import file_header, stack_text
-from engine.views.conditions import Condition, where_clause
-from engine.views.finished_run import FinishedRun
-from engine.views.hits import hits_of_query
-from engine.views.tables import TableSource
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.sequences.database import SequenceDatabase, cache_store, open_database
+from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
+from proteoscope.engine.sequences.stack_formats import file_header, stack_text
+from proteoscope.engine.views.conditions import Condition, where_clause
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["MAXIMUM_STACKED", "StackedHits", "SubjectSequence", "open_subjects", "stacked_hits", "subject_of_hit", "write_stack"]
 
@@ -90,7 +90,7 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
 
 
 def write_stack(path: Path, stack: Stack, format: str) -> None:
-    """Write a stack in one of the formats of `engine.sequences.stack_formats`; the file appears whole or not at all.
+    """Write a stack in one of the formats of `proteoscope.engine.sequences.stack_formats`; the file appears whole or not at all.
 
     Raises
     ------

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structure_search.hit_chains import HitChains
-from engine.views.conditions import AllOf, Condition, Is, IsFinite, contains_in
-from engine.views.finished_run import FinishedRun
-from engine.views.hits import hits_of_query
-from engine.views.tables import TableSource
+from proteoscope.engine.structure_search.hit_chains import HitChains
+from proteoscope.engine.views.conditions import AllOf, Condition, Is, IsFinite, contains_in
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
     "BOUNDED", "StructureFilter", "StructureSummary", "ThresholdColumns", "chains_of_run", "hit_of_row", "structure_conditions",

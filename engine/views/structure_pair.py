@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ProteoscopeError
-from engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
-from engine.views.aligned_pair import AlignedPair
-from engine.views.traces import RESIDUE_NAMES, trace_of_hit
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
+from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.engine.views.traces import RESIDUE_NAMES, trace_of_hit
 
 __all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "columns_of_cigar", "structure_pair"]
 
@@ -200,7 +200,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
 
     Parameters
     ----------
-    hit : as `engine.views.structure_hits.hit_of_row` gives it. chains : those of the run.
+    hit : as `proteoscope.engine.views.structure_hits.hit_of_row` gives it. chains : those of the run.
     """
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
     found: list[FoundChain | None] = [None, None]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, ParameterError, ProteoscopeError
-from engine.execution.threads import available_threads
-from engine.project import RowMark
-from engine.results.columns import MARK_COLUMNS, STAR, Table
-from engine.results.marks import marks_table
-from engine.results.queries import create_view, identifier, is_out_of_memory, parquet_reader, shut_off
-from engine.results.reader import TableFile
-from engine.views.conditions import Condition, where_clause
+from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.project import RowMark
+from proteoscope.engine.results.columns import MARK_COLUMNS, STAR, Table
+from proteoscope.engine.results.marks import marks_table
+from proteoscope.engine.results.queries import create_view, identifier, is_out_of_memory, parquet_reader, shut_off
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.views.conditions import Condition, where_clause
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,8 +39,8 @@ class ResultTables:
     Parameters
     ----------
     later : files that nobody asks yet, and that `changed` may make views of, by their names.
-    described : what tables hold, by their names. All rows of those are looked at before anything else is (`engine.results.reader`), and
-        they show their described columns alone.
+    described : what tables hold, by their names. All rows of those are looked at before anything else is
+        (`proteoscope.engine.results.reader`), and they show their described columns alone.
 
     Raises
     ------

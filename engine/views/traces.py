@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
-from engine.structures.chains import Chains
-from engine.structures.colouring import ChainEvidence
+from proteoscope.engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.colouring import ChainEvidence
 
 __all__ = [
     "RESIDUE_NAMES",
@@ -159,7 +159,7 @@ def _places(position: NDArray[np.floating]) -> NDArray[np.float32]:
 def _least_squares(
     query: NDArray[np.floating], target: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    from engine.structures.superposition import superpose
+    from proteoscope.engine.structures.superposition import superpose
 
     fixed, mobile = _places(query)[pairs[:, 0]], _places(target)[pairs[:, 1]]
     is_place = np.isfinite(fixed).all(axis=1) & np.isfinite(mobile).all(axis=1)

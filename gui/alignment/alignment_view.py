@@ -8,11 +8,11 @@ from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
-from engine.views.aligned_pair import AlignedPair
-from gui.alignment.alignment_plot import AlignmentPlot
-from gui.buttons import tool_button
-from gui.room import FoldingBar
-from gui.tables.elided_label import ElidedLabel
+from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.room import FoldingBar
+from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["AlignmentView"]
 

@@ -8,11 +8,11 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QImage, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-from engine.sequences.stack import OUTSIDE, Stack
-from engine.views.stack_colours import ColouredStack
-from gui.labels import answer_tooltip
-from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.engine.sequences.stack import OUTSIDE, Stack
+from proteoscope.engine.views.stack_colours import ColouredStack
+from proteoscope.gui.labels import answer_tooltip
+from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 
 __all__ = ["StackPlot"]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from engine.views.stack_colours import SCHEMES, ColouredStack
-from engine.views.stacked_hits import StackedHits, write_stack
-from gui.alignment.stack_plot import StackPlot
-from gui.forms.wheel import ChoiceBox
-from gui.tables.elided_label import ElidedLabel
-from gui.tables.worker import TableWorker
+from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack
+from proteoscope.engine.views.stacked_hits import StackedHits, write_stack
+from proteoscope.gui.alignment.stack_plot import StackPlot
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.tables.elided_label import ElidedLabel
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["StackView"]
 

@@ -7,9 +7,9 @@ from PySide6.QtCore import QLocale, Signal
 from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QTextEdit, QToolButton, QVBoxLayout, QWidget
 
-from engine.views.stacked_hits import SubjectSequence
-from gui.plots.colours import plot_colours
-from gui.tables.elided_label import ElidedLabel
+from proteoscope.engine.views.stacked_hits import SubjectSequence
+from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SubjectView"]
 

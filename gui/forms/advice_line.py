@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from engine.parameters import PresetAdvice
-from gui.icons import set_icon
-from gui.labels import toned_label
+from proteoscope.engine.parameters import PresetAdvice
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["AdviceLine"]
 

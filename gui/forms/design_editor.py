@@ -11,12 +11,12 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QFileDialog, QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
 
-from engine.errors import ProteoscopeError
-from engine.files import atomic_file
-from engine.quantification.design import Design
-from engine.quantification.labels import LabelName
-from engine.results.counts import counted
-from engine.views.quantity_design import (
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.labels import LabelName
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.views.quantity_design import (
     DesignFault,
     DesignTable,
     design_text,
@@ -27,10 +27,10 @@ from engine.views.quantity_design import (
     pasted_cells,
     read_design_table,
 )
-from gui.buttons import tool_button
-from gui.forms.design_model import Cell, DesignModel
-from gui.labels import toned_label
-from gui.tables.worker import TableWorker
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.forms.design_model import Cell, DesignModel
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["DesignEditor", "DesignView"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
-from engine.views.quantity_design import DESIGN_COLUMNS, DesignFault, DesignTable, filled_down
-from gui.labels import tip_text
-from gui.theme import colours
+from proteoscope.engine.views.quantity_design import DESIGN_COLUMNS, DesignFault, DesignTable, filled_down
+from proteoscope.gui.labels import tip_text
+from proteoscope.gui.theme import colours
 
 __all__ = ["Cell", "DesignModel"]
 

@@ -6,10 +6,10 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
-from gui.devices import DeviceSurvey, device_title, state_text
-from gui.forms.wheel import ChoiceBox
-from gui.forms.workers_choice import WorkersChoice
-from gui.labels import toned_label
+from proteoscope.gui.devices import DeviceSurvey, device_title, state_text
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.workers_choice import WorkersChoice
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["DeviceChoice"]
 

@@ -22,17 +22,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.chemistry.enzymes import ENZYMES
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError, ParameterError
-from engine.parameters import Editor as DeclaredEditor
-from engine.parameters import ParameterDescription, list_text, parts_of_list
-from engine.sequences.matrices import matrix_names, read_matrix
-from gui.buttons import tool_button
-from gui.forms.file_survey import SORTS, SearchedRun
-from gui.forms.modification_picker import ModificationPicker
-from gui.forms.numbers import IntegerBox, NumberBox
-from gui.forms.wheel import ChoiceBox
+from proteoscope.engine.chemistry.enzymes import ENZYMES
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.parameters import Editor as DeclaredEditor
+from proteoscope.engine.parameters import ParameterDescription, list_text, parts_of_list
+from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.forms.file_survey import SORTS, SearchedRun
+from proteoscope.gui.forms.modification_picker import ModificationPicker
+from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
+from proteoscope.gui.forms.wheel import ChoiceBox
 
 __all__ = ["Editor", "RunEditor", "editor_for"]
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWhatsThis, QWidget
 
-from engine.entry import Search, SearchRequest
-from engine.errors import ProteoscopeError
-from gui.icons import set_icon
-from gui.labels import tip_text
-from gui.tables.elided_label import ElidedLabel
-from gui.tables.worker import TableWorker
-from gui.tasks import SearchTask
+from proteoscope.engine.entry import Search, SearchRequest
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import tip_text
+from proteoscope.gui.tables.elided_label import ElidedLabel
+from proteoscope.gui.tables.worker import TableWorker
+from proteoscope.gui.tasks import SearchTask
 
 if TYPE_CHECKING:
-    from engine.estimates import Estimate
+    from proteoscope.engine.estimates import Estimate
 
 __all__ = ["EstimateLine"]
 
@@ -118,7 +118,7 @@ class EstimateLine(QWidget):
     def _show(self) -> None:
         found = self.estimate
         if found is not None:
-            from engine.views.estimates import estimate_text
+            from proteoscope.engine.views.estimates import estimate_text
 
             words = estimate_text(found)
             device = "the processor" if found.device == "cpu" else f"{found.device}, {found.description.partition(',')[0]}"
@@ -138,7 +138,7 @@ class EstimateLine(QWidget):
 
 def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str]) -> Estimate:
     """The estimate of a request; called in a thread. What was pasted is measured as the file that it will be."""
-    from engine.estimates import estimate
+    from proteoscope.engine.estimates import estimate
 
     with tempfile.TemporaryDirectory(prefix="proteoscope-estimate-") as folder:
         inputs = {name: list(paths) for name, paths in request.inputs.items()}

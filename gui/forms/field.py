@@ -9,12 +9,12 @@ from PySide6.QtCore import QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
-from engine.parameters import ParameterDescription
-from gui.buttons import tool_button
-from gui.forms.editors import editor_for
-from gui.forms.numbers import number_text
-from gui.labels import toned_label
-from gui.theme import colours
+from proteoscope.engine.parameters import ParameterDescription
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.forms.editors import editor_for
+from proteoscope.gui.forms.numbers import number_text
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.theme import colours
 
 __all__ = ["Field", "Outlined"]
 

@@ -21,18 +21,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.entry import FileSort, Input
-from engine.formats.letters import InputContent, SequenceCount, worth_a_warning
-from engine.formats.registry import library_suffixes
-from gui.forms.field import Outlined
-from gui.forms.file_survey import SORTS, FileKind, FileSurvey, SortOfFiles, Survey
-from gui.icons import icon, set_icon
-from gui.labels import tip_text, toned_label
-from gui.theme import colours
+from proteoscope.engine.entry import FileSort, Input
+from proteoscope.engine.formats.letters import InputContent, SequenceCount, worth_a_warning
+from proteoscope.engine.formats.registry import library_suffixes
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.forms.file_survey import SORTS, FileKind, FileSurvey, SortOfFiles, Survey
+from proteoscope.gui.icons import icon, set_icon
+from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.theme import colours
 
 if TYPE_CHECKING:
-    from engine.formats.spectra_content import SpectraContent
-    from engine.structures.counting import StructureCount
+    from proteoscope.engine.formats.spectra_content import SpectraContent
+    from proteoscope.engine.structures.counting import StructureCount
 
 __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 

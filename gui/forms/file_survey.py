@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.entry import FileSort
-from engine.errors import InputError, ProteoscopeError
-from engine.formats.fastq import is_fastq
-from engine.formats.letters import SequenceCount, count_sequences
-from engine.formats.libraries.mgf import names_its_spectra
-from engine.formats.recognition import HEAD_BYTES, recognise
-from engine.formats.registry import bare_name, has_suffix_of, library_suffixes, names_of, suffixes_of
-from engine.formats.sources import DATA_FOLDERS, ByteSource
-from engine.formats.vendor import converter_of, unreadable, vendor_format
-from engine.project import Project, is_project
-from engine.project.digests import content_bytes
-from engine.structures.sources import DATABASE_FILE, LISTS, structures_in
+from proteoscope.engine.entry import FileSort
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.formats.fastq import is_fastq
+from proteoscope.engine.formats.letters import SequenceCount, count_sequences
+from proteoscope.engine.formats.libraries.mgf import names_its_spectra
+from proteoscope.engine.formats.recognition import HEAD_BYTES, recognise
+from proteoscope.engine.formats.registry import bare_name, has_suffix_of, library_suffixes, names_of, suffixes_of
+from proteoscope.engine.formats.sources import DATA_FOLDERS, ByteSource
+from proteoscope.engine.formats.vendor import converter_of, unreadable, vendor_format
+from proteoscope.engine.project import Project, is_project
+from proteoscope.engine.project.digests import content_bytes
+from proteoscope.engine.structures.sources import DATABASE_FILE, LISTS, structures_in
 
 if TYPE_CHECKING:
-    from engine.formats.spectra_content import SpectraContent
-    from engine.structures.counting import StructureCount
+    from proteoscope.engine.formats.spectra_content import SpectraContent
+    from proteoscope.engine.structures.counting import StructureCount
 
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
 
@@ -148,7 +148,7 @@ def file_kind(path: Path) -> FileKind:
             try:
                 written_as = recognise(source)
             except InputError:
-                from engine.structures.reading import is_structure
+                from proteoscope.engine.structures.reading import is_structure
 
                 if not is_structure(path):
                     raise
@@ -173,7 +173,7 @@ def _folder_kind(folder: Path) -> FileKind:
 
 
 def _structure_kind(path: Path, size: int) -> FileKind:
-    from engine.structures.reading import is_structure
+    from proteoscope.engine.structures.reading import is_structure
 
     if not is_structure(path):
         return FileKind(path, None, problem=f"{path}: is no structure, whatever its name says. Give {names_of('structures')}.")
@@ -182,7 +182,7 @@ def _structure_kind(path: Path, size: int) -> FileKind:
 
 def _list_kind(path: Path, size: int) -> FileKind | None:
     """A list of structures, of which the first is there; None for all else."""
-    from engine.structure_search.structures import sources_of
+    from proteoscope.engine.structure_search.structures import sources_of
 
     try:
         listed = sources_of([path])
@@ -284,21 +284,21 @@ def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[Searched
 
 
 def _spectra_content(path: Path) -> SpectraContent | None:
-    from engine.formats.spectra_content import spectra_content
-    from engine.identification.compilation import SCORING
+    from proteoscope.engine.formats.spectra_content import spectra_content
+    from proteoscope.engine.identification.compilation import SCORING
 
     return spectra_content(path) if SCORING.are_compiled else None
 
 
 def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:
-    from engine.structures.compilation import STRUCTURE_KERNELS
-    from engine.structures.counting import count_database, count_structures
+    from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
+    from proteoscope.engine.structures.counting import count_database, count_structures
 
     if found.sort == "structure database":
         return count_database(found.path)
     if not STRUCTURE_KERNELS.are_compiled:
         return None
-    from engine.structure_search.structures import sources_of
+    from proteoscope.engine.structure_search.structures import sources_of
 
     try:
         files = [(one.path, one.chain) for one in sources_of([found.path])]

@@ -8,13 +8,13 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine.entry import FileSort, Input
-from engine.formats.letters import InputContent
-from gui.forms.file_list import FileList, count_text, nucleotide_text
-from gui.forms.file_survey import FileSurvey
-from gui.forms.sequence_box import SequenceBox
-from gui.labels import toned_label
-from gui.words import with_article
+from proteoscope.engine.entry import FileSort, Input
+from proteoscope.engine.formats.letters import InputContent
+from proteoscope.gui.forms.file_list import FileList, count_text, nucleotide_text
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.sequence_box import SequenceBox
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.words import with_article
 
 __all__ = ["InputFiles"]
 

@@ -18,11 +18,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.chemistry.modifications import Modification, Site, parse_modification, parse_site, unimod
-from engine.errors import ParameterError
-from gui.forms.numbers import NumberBox, form_locale
-from gui.icons import without_icons
-from gui.labels import toned_label
+from proteoscope.engine.chemistry.modifications import Modification, Site, parse_modification, parse_site, unimod
+from proteoscope.engine.errors import ParameterError
+from proteoscope.gui.forms.numbers import NumberBox, form_locale
+from proteoscope.gui.icons import without_icons
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["ModificationPicker"]
 

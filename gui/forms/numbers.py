@@ -9,7 +9,7 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QWidget
 
-from gui.forms.wheel import WheelAfterFocus
+from proteoscope.gui.forms.wheel import WheelAfterFocus
 
 if TYPE_CHECKING:
 

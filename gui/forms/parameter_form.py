@@ -8,12 +8,12 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
-from engine.parameters import SearchParameters
-from gui.forms.field import Field
-from gui.forms.problems import find_problems
-from gui.forms.sections import Columns, Section
-from gui.icons import set_icon
-from gui.labels import heading
+from proteoscope.engine.parameters import SearchParameters
+from proteoscope.gui.forms.field import Field
+from proteoscope.gui.forms.problems import find_problems
+from proteoscope.gui.forms.sections import Columns, Section
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import heading
 
 __all__ = ["ParameterForm"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from engine.project import is_project
-from gui.buttons import tool_button
-from gui.forms.field import Outlined
-from gui.labels import toned_label
+from proteoscope.engine.project import is_project
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["FileLine", "FolderLine", "OutputLine", "PathLine", "ProjectLine"]
 

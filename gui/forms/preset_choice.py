@@ -10,15 +10,15 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from engine.entry import Search
-from engine.errors import ProteoscopeError
-from engine.parameters import preset_description, preset_names, read_preset
-from gui.buttons import tool_button
-from gui.forms.parameter_form import ParameterForm
-from gui.forms.preset_files import write_preset
-from gui.forms.wheel import ChoiceBox
-from gui.icons import set_icon
-from gui.labels import toned_label
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.parameters import preset_description, preset_names, read_preset
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.forms.parameter_form import ParameterForm
+from proteoscope.gui.forms.preset_files import write_preset
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["PresetChoice"]
 

@@ -1,4 +1,4 @@
-"""Presets as files: what a form holds, in the TOML that `engine.parameters.read_preset` reads."""
+"""Presets as files: what a form holds, in the TOML that `proteoscope.engine.parameters.read_preset` reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import tomli_w
 
-from engine.files import atomic_file
+from proteoscope.engine.files import atomic_file
 
 __all__ = ["preset_text", "write_preset"]
 

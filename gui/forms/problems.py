@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.parameters import ParameterDescription, SearchParameters
-from gui.forms.numbers import number_text
+from proteoscope.engine.parameters import ParameterDescription, SearchParameters
+from proteoscope.gui.forms.numbers import number_text
 
 __all__ = ["find_problems"]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from engine.project import is_project
-from gui.buttons import tool_button
-from gui.forms.field import Outlined
-from gui.icons import set_icon
-from gui.labels import tip_text, toned_label
+from proteoscope.engine.project import is_project
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import tip_text, toned_label
 
 __all__ = ["ProjectChoice"]
 

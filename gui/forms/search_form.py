@@ -10,30 +10,30 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QMouseEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-import resources
-from engine.entry import Input, Option, Search, SearchRequest, identifying_kinds
-from engine.errors import ProteoscopeError
-from engine.formats.letters import InputContent
-from gui.buttons import PrimaryButton
-from gui.devices import DeviceSurvey
-from gui.forms.advice_line import AdviceLine
-from gui.forms.design_editor import DesignEditor
-from gui.forms.device_choice import DeviceChoice
-from gui.forms.editors import RunEditor
-from gui.forms.estimate_line import EstimateLine
-from gui.forms.file_survey import FileSurvey, SearchedRun, Survey
-from gui.forms.input_files import InputFiles
-from gui.forms.parameter_form import ParameterForm
-from gui.forms.path_line import FileLine, FolderLine, PathLine, ProjectLine
-from gui.forms.prefill import NOTHING, FormPrefill
-from gui.forms.preset_choice import PresetChoice
-from gui.forms.problems import find_problems
-from gui.forms.project_choice import ProjectChoice
-from gui.forms.sections import Columns, Section
-from gui.icons import set_icon
-from gui.labels import heading
-from gui.settings import SearchSettings, sample_project
-from gui.tasks import SearchTask
+from proteoscope import resources
+from proteoscope.engine.entry import Input, Option, Search, SearchRequest, identifying_kinds
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.formats.letters import InputContent
+from proteoscope.gui.buttons import PrimaryButton
+from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.forms.advice_line import AdviceLine
+from proteoscope.gui.forms.design_editor import DesignEditor
+from proteoscope.gui.forms.device_choice import DeviceChoice
+from proteoscope.gui.forms.editors import RunEditor
+from proteoscope.gui.forms.estimate_line import EstimateLine
+from proteoscope.gui.forms.file_survey import FileSurvey, SearchedRun, Survey
+from proteoscope.gui.forms.input_files import InputFiles
+from proteoscope.gui.forms.parameter_form import ParameterForm
+from proteoscope.gui.forms.path_line import FileLine, FolderLine, PathLine, ProjectLine
+from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
+from proteoscope.gui.forms.preset_choice import PresetChoice
+from proteoscope.gui.forms.problems import find_problems
+from proteoscope.gui.forms.project_choice import ProjectChoice
+from proteoscope.gui.forms.sections import Columns, Section
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import heading
+from proteoscope.gui.settings import SearchSettings, sample_project
+from proteoscope.gui.tasks import SearchTask
 
 __all__ = ["SearchForm"]
 

@@ -6,8 +6,8 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from gui.labels import heading
-from gui.surfaces import Card
+from proteoscope.gui.labels import heading
+from proteoscope.gui.surfaces import Card
 
 __all__ = ["Columns", "Section"]
 

@@ -8,9 +8,9 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
-from engine.formats.letters import SequenceCount, count_letters
-from gui.forms.field import Outlined
-from gui.labels import toned_label
+from proteoscope.engine.formats.letters import SequenceCount, count_letters
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["Pasted", "SequenceBox", "read_pasted"]
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from engine.errors import ProteoscopeError
-from engine.execution.cluster.option import parse_workers
-from gui.icons import set_icon
-from gui.labels import tip_text, toned_label
-from gui.tables.elided_label import ElidedLabel
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.execution.cluster.option import parse_workers
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.tables.elided_label import ElidedLabel
 
 if TYPE_CHECKING:
-    from gui.forms.workers_dialog import WorkersDialog
+    from proteoscope.gui.forms.workers_dialog import WorkersDialog
 
 __all__ = ["WorkersChoice"]
 
@@ -88,7 +88,7 @@ class WorkersChoice(QWidget):
 
     def ask(self) -> None:
         """Open the dialog."""
-        from gui.forms.workers_dialog import Workers, WorkersDialog
+        from proteoscope.gui.forms.workers_dialog import Workers, WorkersDialog
 
         dialog = WorkersDialog(Workers(self.wish, self.certificates), self.window())
         self.dialog = dialog

@@ -22,12 +22,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.execution.cluster.certificates import AUTHORITY, USUAL_DAYS, make_certificates, needs_cryptography, write_certificates
-from engine.execution.cluster.checking import checked_workers
-from gui.forms.numbers import IntegerBox
-from gui.forms.path_line import FileLine, FolderLine
-from gui.labels import toned_label
-from gui.tables.worker import TableWorker
+from proteoscope.engine.execution.cluster.certificates import (
+    AUTHORITY,
+    USUAL_DAYS,
+    make_certificates,
+    needs_cryptography,
+    write_certificates,
+)
+from proteoscope.engine.execution.cluster.checking import checked_workers
+from proteoscope.gui.forms.numbers import IntegerBox
+from proteoscope.gui.forms.path_line import FileLine, FolderLine
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["Workers", "WorkersDialog"]
 

@@ -9,16 +9,16 @@ from PySide6.QtCore import QLocale, QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
-from gui.devices import device_text
-from gui.help.places import Place, place_of
-from gui.help.samples import Samples
-from gui.help.shortcuts import shortcuts_of
-from gui.help.tour import Step, Tour
+from proteoscope.gui.devices import device_text
+from proteoscope.gui.help.places import Place, place_of
+from proteoscope.gui.help.samples import Samples
+from proteoscope.gui.help.shortcuts import shortcuts_of
+from proteoscope.gui.help.tour import Step, Tour
 
 if TYPE_CHECKING:
-    from engine.parameters import ParameterDescription
-    from gui.help.help_window import HelpWindow
-    from gui.window_frame import WindowFrame
+    from proteoscope.engine.parameters import ParameterDescription
+    from proteoscope.gui.help.help_window import HelpWindow
+    from proteoscope.gui.window_frame import WindowFrame
 
 __all__ = ["Assistance"]
 
@@ -80,8 +80,8 @@ class Assistance(QObject):
 
     def help_window(self) -> HelpWindow:
         """The help, opened where it is not."""
-        from engine.views.glossary import glossary
-        from gui.help.help_window import HelpWindow
+        from proteoscope.engine.views.glossary import glossary
+        from proteoscope.gui.help.help_window import HelpWindow
 
         made = self._window.findChild(HelpWindow)
         if made is None:
@@ -104,7 +104,7 @@ class Assistance(QObject):
 
     def report_fault(self) -> None:
         """Open the dialog with what a report of a fault needs."""
-        from gui.help.text_dialogs import FaultDialog
+        from proteoscope.gui.help.text_dialogs import FaultDialog
 
         devices = [device_text(device, QLocale.c()) for device in self._window.devices.devices]
         made = self._window.findChild(FaultDialog)
@@ -112,7 +112,7 @@ class Assistance(QObject):
 
     def show_citations(self) -> None:
         """Open the dialog that says how to cite."""
-        from gui.help.text_dialogs import CitingDialog
+        from proteoscope.gui.help.text_dialogs import CitingDialog
 
         _shown(self._window.findChild(CitingDialog) or CitingDialog(self._window))
 

@@ -22,10 +22,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.views.glossary import Term, matching
-from gui.help.places import BEGINNING, Place, manual_folder, manual_page
-from gui.help.shortcuts import Shortcut
-from gui.labels import tip_text, toned_label
+from proteoscope.engine.views.glossary import Term, matching
+from proteoscope.gui.help.places import BEGINNING, Place, manual_folder, manual_page
+from proteoscope.gui.help.shortcuts import Shortcut
+from proteoscope.gui.labels import tip_text, toned_label
 
 __all__ = ["HelpWindow"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView, QWidget
 
-import resources
-from gui.forms.field import Outlined
-from gui.searches import SearchPages
+from proteoscope import resources
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.searches import SearchPages
 
 __all__ = ["BEGINNING", "Place", "manual_folder", "manual_page", "place_of"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from engine.entry import Search
-from engine.errors import ProteoscopeError
-from engine.jobs import Job
-from engine.project import Project, is_project
-from gui.settings import sample_project
-from gui.tasks import SearchTask, WritingTask
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.jobs import Job
+from proteoscope.engine.project import Project, is_project
+from proteoscope.gui.settings import sample_project
+from proteoscope.gui.tasks import SearchTask, WritingTask
 
 if TYPE_CHECKING:
-    from gui.window_frame import WindowFrame
+    from proteoscope.gui.window_frame import WindowFrame
 
 __all__ = ["Samples"]
 

@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
-from engine.errors import StorageError
-from engine.files import atomic_file
-from engine.views.citations import bibtex, citation_text
-from engine.views.fault_report import fault_report
-from gui.icons import set_icon, without_icons
-from gui.labels import toned_label
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.views.citations import bibtex, citation_text
+from proteoscope.engine.views.fault_report import fault_report
+from proteoscope.gui.icons import set_icon, without_icons
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["CitingDialog", "FaultDialog"]
 

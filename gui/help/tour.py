@@ -9,10 +9,10 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from gui.buttons import PrimaryButton
-from gui.labels import heading, toned_label
-from gui.surfaces import Card
-from gui.theme import colours
+from proteoscope.gui.buttons import PrimaryButton
+from proteoscope.gui.labels import heading, toned_label
+from proteoscope.gui.surfaces import Card
+from proteoscope.gui.theme import colours
 
 __all__ = ["Step", "Tour"]
 

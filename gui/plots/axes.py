@@ -9,8 +9,8 @@ import numpy as np
 from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from engine.views.ticks import nice_ticks
-from gui.plots.colours import PlotColours
+from proteoscope.engine.views.ticks import nice_ticks
+from proteoscope.gui.plots.colours import PlotColours
 
 __all__ = ["Axes", "AxisTitles", "Scale", "draw_axes", "powers_of_ten", "square_ticks", "tick_texts"]
 

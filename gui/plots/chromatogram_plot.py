@@ -10,12 +10,12 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, 
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
-from engine.views.chromatograms import Chromatogram
-from gui.plots.axes import Axes, AxisTitles, draw_axes
-from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.plots.zoomed import Ranges, ZoomedPlot
-from gui.room import pixels_with_letters
+from proteoscope.engine.views.chromatograms import Chromatogram
+from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
+from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot
+from proteoscope.gui.room import pixels_with_letters
 
 __all__ = ["ChromatogramPlot"]
 

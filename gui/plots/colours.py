@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from PySide6.QtGui import QColor, QPalette
 
-from engine.views.shown_peaks import LOSS, SHARED, SHIFTED, UNMATCHED
+from proteoscope.engine.views.shown_peaks import LOSS, SHARED, SHIFTED, UNMATCHED
 
 __all__ = ["PAPER", "PlotColours", "plot_colours"]
 

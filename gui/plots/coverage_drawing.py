@@ -8,13 +8,13 @@ import numpy as np
 from PySide6.QtCore import QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QLinearGradient, QPainter, QPen
 
-from engine.formats.features import FEATURE_GROUPS
-from engine.structures.colouring import quantity_colours
-from engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature, feature_lanes
-from engine.views.peptide_quantities import PeptideQuantities
-from gui.plots.colours import PlotColours
-from gui.plots.export import figure_font
-from gui.plots.feature_groups import QUANTITY, colour_of_group, key_of_groups, paint_key
+from proteoscope.engine.formats.features import FEATURE_GROUPS
+from proteoscope.engine.structures.colouring import quantity_colours
+from proteoscope.engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature, feature_lanes
+from proteoscope.engine.views.peptide_quantities import PeptideQuantities
+from proteoscope.gui.plots.colours import PlotColours
+from proteoscope.gui.plots.export import figure_font
+from proteoscope.gui.plots.feature_groups import QUANTITY, colour_of_group, key_of_groups, paint_key
 
 __all__ = ["CoverageLayout", "paint_coverage", "paint_peptides"]
 

@@ -21,21 +21,21 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from engine.results.columns import Column
-from engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature
-from engine.views.peptide_quantities import PeptideQuantities
-from gui.labels import answer_tooltip
-from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.coverage_drawing import CoverageLayout, paint_coverage, paint_peptides
-from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.plots.feature_groups import (
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature
+from proteoscope.engine.views.peptide_quantities import PeptideQuantities
+from proteoscope.gui.labels import answer_tooltip
+from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.coverage_drawing import CoverageLayout, paint_coverage, paint_peptides
+from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.plots.feature_groups import (
     QUANTITY,
     GroupActions,
     group_at,
     key_tip,
     told_features,
 )
-from gui.tables.columns import shown_text
+from proteoscope.gui.tables.columns import shown_text
 
 __all__ = ["CoverageMap"]
 

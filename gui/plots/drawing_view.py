@@ -23,12 +23,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Points, Shade, Shape, Stroke
-from gui.labels import tip_text
-from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.room import pixels_with_letters
-from gui.shades import series_colour, shade_colour
+from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Points, Shade, Shape, Stroke
+from proteoscope.gui.labels import tip_text
+from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.shades import series_colour, shade_colour
 
 __all__ = ["DrawingView", "paint_drawing"]
 

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QFont, QFontInfo, QGuiApplication, QImage, QK
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
-from engine.errors import StorageError
+from proteoscope.engine.errors import StorageError
 
 __all__ = ["FIGURE_FILTER", "ExportAction", "ExportFigure", "Paint", "export_figure", "figure_font"]
 

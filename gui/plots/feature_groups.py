@@ -8,10 +8,10 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QAction, QColor, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
-from engine.formats.features import FEATURE_GROUPS
-from engine.views.coverage import ProteinFeature
-from engine.views.shown_peaks import UNMATCHED
-from gui.plots.colours import PlotColours
+from proteoscope.engine.formats.features import FEATURE_GROUPS
+from proteoscope.engine.views.coverage import ProteinFeature
+from proteoscope.engine.views.shown_peaks import UNMATCHED
+from proteoscope.gui.plots.colours import PlotColours
 
 __all__ = ["QUANTITY", "GroupActions", "colour_of_group", "group_at", "key_of_groups", "key_tip", "paint_key", "told_features"]
 

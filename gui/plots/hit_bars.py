@@ -21,16 +21,16 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-from engine.formats.features import FEATURE_GROUPS
-from engine.results.columns import Column
-from engine.views.coverage import ProteinFeature, feature_lanes
-from engine.views.hits import Bar, QueryBars
-from engine.views.ticks import nice_ticks
-from gui.labels import answer_tooltip
-from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.plots.feature_groups import GroupActions, colour_of_group, group_at, key_of_groups, key_tip, paint_key, told_features
-from gui.tables.columns import shown_text
+from proteoscope.engine.formats.features import FEATURE_GROUPS
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.coverage import ProteinFeature, feature_lanes
+from proteoscope.engine.views.hits import Bar, QueryBars
+from proteoscope.engine.views.ticks import nice_ticks
+from proteoscope.gui.labels import answer_tooltip
+from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.plots.feature_groups import GroupActions, colour_of_group, group_at, key_of_groups, key_tip, paint_key, told_features
+from proteoscope.gui.tables.columns import shown_text
 
 __all__ = ["BIT_SCORES", "HitBars"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.views.run_map import STATUS_NAMES, MapPoints
+from proteoscope.engine.views.run_map import STATUS_NAMES, MapPoints
 
 __all__ = ["MapView", "draw_points", "nearest_point"]
 

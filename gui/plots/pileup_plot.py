@@ -8,14 +8,14 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, 
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from engine.formats.tracks import TrackFeature
-from engine.views.pileup import MAXIMUM_WIDTH, Pileup
-from engine.views.reads import ShownText
-from gui.plots.axes import Axes, AxisTitles, draw_axes
-from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.plots.zoomed import Ranges, ZoomedPlot
-from gui.room import pixels_with_letters
+from proteoscope.engine.formats.tracks import TrackFeature
+from proteoscope.engine.views.pileup import MAXIMUM_WIDTH, Pileup
+from proteoscope.engine.views.reads import ShownText
+from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
+from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot
+from proteoscope.gui.room import pixels_with_letters
 
 __all__ = ["PileupPlot"]
 

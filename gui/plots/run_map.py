@@ -19,14 +19,14 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
-from engine.views.shown_peaks import UNMATCHED
-from gui.plots.axes import Axes, AxisTitles, draw_axes
-from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.plots.map_picture import MapView, draw_points, nearest_point
-from gui.plots.zoomed import Ranges, ZoomedPlot
-from gui.room import pixels_with_letters
+from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from proteoscope.engine.views.shown_peaks import UNMATCHED
+from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
+from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.plots.map_picture import MapView, draw_points, nearest_point
+from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot
+from proteoscope.gui.room import pixels_with_letters
 
 __all__ = ["RunMap", "x_title"]
 

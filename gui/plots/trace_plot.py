@@ -23,13 +23,13 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from engine.views.quantity_traces import IonTrace, IonTraces
-from gui.labels import answer_tooltip
-from gui.plots.axes import Axes, AxisTitles, draw_axes
-from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.room import pixels_with_letters
-from gui.shades import series_colour
+from proteoscope.engine.views.quantity_traces import IonTrace, IonTraces
+from proteoscope.gui.labels import answer_tooltip
+from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
+from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.shades import series_colour
 
 __all__ = ["Border", "TracePlot"]
 

@@ -9,9 +9,9 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import QApplication, QToolButton, QWidget
 
-from gui.buttons import tool_button
-from gui.labels import answer_tooltip
-from gui.plots.colours import PlotColours
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.labels import answer_tooltip
+from proteoscope.gui.plots.colours import PlotColours
 
 __all__ = ["Ranges", "ZoomedPlot", "zoom_buttons"]
 

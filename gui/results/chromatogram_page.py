@@ -10,18 +10,18 @@ from pathlib import Path, PurePath
 from PySide6.QtCore import QLocale, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
-from engine.formats.surveys import Surveys, read_surveys
-from engine.jobs.progress import Progress
-from engine.views.chromatograms import Chromatogram, base_peaks, extracted, total_ions
-from engine.views.spectrum_list import spectrum_chromatogram
-from engine.views.tables import TableSource
-from gui.forms.numbers import NumberBox
-from gui.forms.wheel import ChoiceBox
-from gui.plots.chromatogram_plot import ChromatogramPlot
-from gui.plots.zoomed import zoom_buttons
-from gui.tables.worker import TableWorker
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.views.chromatograms import Chromatogram, base_peaks, extracted, total_ions
+from proteoscope.engine.views.spectrum_list import spectrum_chromatogram
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.forms.numbers import NumberBox
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.plots.chromatogram_plot import ChromatogramPlot
+from proteoscope.gui.plots.zoomed import zoom_buttons
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["ChromatogramPage"]
 

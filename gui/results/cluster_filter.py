@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from engine.views.clusters import ClusterFilter
-from gui.forms.numbers import IntegerBox
-from gui.results.filter_bar import FilterBar
-from gui.results.structure_filter import OptionalNumberBox
+from proteoscope.engine.views.clusters import ClusterFilter
+from proteoscope.gui.forms.numbers import IntegerBox
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.structure_filter import OptionalNumberBox
 
 __all__ = ["ClusterFilterBar"]
 

@@ -10,16 +10,16 @@ from typing import Any
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from engine.entry import Search
-from engine.views.clusters import ClusterSummary, cluster_conditions, cluster_summary, compared_member, members_of_cluster
-from engine.views.finished_run import FinishedRun
-from engine.views.mirror import MirroredSpectra
-from engine.views.tables import TableSource
-from gui.results.cluster_filter import ClusterFilterBar
-from gui.results.facts import files_facts, time_facts
-from gui.results.run_view import RunView
-from gui.results.summary_header import SummaryNumber
-from gui.spectrum.mirror_view import MirrorView
+from proteoscope.engine.entry import Search
+from proteoscope.engine.views.clusters import ClusterSummary, cluster_conditions, cluster_summary, compared_member, members_of_cluster
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.results.cluster_filter import ClusterFilterBar
+from proteoscope.gui.results.facts import files_facts, time_facts
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.spectrum.mirror_view import MirrorView
 
 __all__ = ["ClusterView"]
 

@@ -22,24 +22,24 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.jobs import Progress
-from engine.project import Project
-from engine.views.compared_spectra import compared_answers
-from engine.views.comparison_drawings import draw_curves, draw_overlaps, draw_scores
-from engine.views.comparison_tables import comparison_table
-from engine.views.drawings import Drawing
-from engine.views.finished_run import open_run
-from engine.views.mirror import MirroredSpectra
-from engine.views.run_comparison import LEVELS, RunComparison, compare_runs
-from engine.views.tables import TableSource
-from gui.forms.wheel import ChoiceBox, WheelAfterFocus
-from gui.labels import toned_label
-from gui.plots.drawing_view import DrawingView
-from gui.spectrum.mirror_view import MirrorView
-from gui.splitters import kept_sizes, restore_sizes
-from gui.tables.panel import TablePanel
-from gui.tables.worker import TableWorker
-from gui.turns import Turns
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.compared_spectra import compared_answers
+from proteoscope.engine.views.comparison_drawings import draw_curves, draw_overlaps, draw_scores
+from proteoscope.engine.views.comparison_tables import comparison_table
+from proteoscope.engine.views.drawings import Drawing
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, compare_runs
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.forms.wheel import ChoiceBox, WheelAfterFocus
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.plots.drawing_view import DrawingView
+from proteoscope.gui.spectrum.mirror_view import MirrorView
+from proteoscope.gui.splitters import kept_sizes, restore_sizes
+from proteoscope.gui.tables.panel import TablePanel
+from proteoscope.gui.tables.worker import TableWorker
+from proteoscope.gui.turns import Turns
 
 __all__ = ["ComparisonView"]
 

@@ -14,9 +14,9 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QTabWidget, QWidget
 
-from engine.entry import Search
-from engine.structures.colouring import EVIDENCE_SCHEMES
-from engine.views.evidence import (
+from proteoscope.engine.entry import Search
+from proteoscope.engine.structures.colouring import EVIDENCE_SCHEMES
+from proteoscope.engine.views.evidence import (
     Fold,
     NearFold,
     ProteinEvidence,
@@ -30,21 +30,21 @@ from engine.views.evidence import (
     protein_evidence,
     quantities_of_evidence,
 )
-from engine.views.finished_run import FinishedRun
-from engine.views.peptide_quantities import QuantitiesBeside
-from engine.views.tables import TableSource
-from engine.views.traces import Trace
-from gui.alignment.alignment_view import AlignmentView
-from gui.plots.coverage_map import CoverageMap
-from gui.results.facts import files_facts, time_facts
-from gui.results.filter_bar import FilterBar
-from gui.results.run_view import RunView
-from gui.results.summary_header import SummaryNumber
-from gui.structure.scene import Pick
-from gui.turns import Turns
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.peptide_quantities import QuantitiesBeside
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.engine.views.traces import Trace
+from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.plots.coverage_map import CoverageMap
+from proteoscope.gui.results.facts import files_facts, time_facts
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.structure.scene import Pick
+from proteoscope.gui.turns import Turns
 
 if TYPE_CHECKING:
-    from gui.structure.structure_panel import StructurePanel
+    from proteoscope.gui.structure.structure_panel import StructurePanel
 
 __all__ = ["EvidenceView"]
 
@@ -402,7 +402,7 @@ class EvidenceView(RunView):
 
     def _make_structures(self) -> StructurePanel:
         # It imports what draws in three dimensions.
-        from gui.structure.structure_panel import StructurePanel
+        from proteoscope.gui.structure.structure_panel import StructurePanel
 
         panel = StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
         panel.message.connect(self.message)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from engine.views.explanations import ExplanationFilter
-from gui.results.mass_filter import MassFilterBar
+from proteoscope.engine.views.explanations import ExplanationFilter
+from proteoscope.gui.results.mass_filter import MassFilterBar
 
 __all__ = ["ExplanationFilterBar"]
 

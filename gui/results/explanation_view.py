@@ -10,25 +10,25 @@ from typing import Any
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QTabWidget, QWidget
 
-from engine.entry import Search
-from engine.errors import ProteoscopeError
-from engine.project import Project
-from engine.views.explanations import (
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.explanations import (
     compared_explanation,
     explanation_conditions,
     explanation_counts,
     source_run,
     spectrum_alone,
 )
-from engine.views.finished_run import FinishedRun
-from engine.views.mirror import MirroredSpectra
-from engine.views.tables import TableSource
-from gui.results.explanation_filter import ExplanationFilterBar
-from gui.results.facts import time_facts
-from gui.results.matches import spectrum_title
-from gui.results.mirrored_run_view import MirroredRunView
-from gui.results.spectrum_panel import SpectrumPanel
-from gui.results.summary_header import SummaryNumber
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.results.explanation_filter import ExplanationFilterBar
+from proteoscope.gui.results.facts import time_facts
+from proteoscope.gui.results.matches import spectrum_title
+from proteoscope.gui.results.mirrored_run_view import MirroredRunView
+from proteoscope.gui.results.spectrum_panel import SpectrumPanel
+from proteoscope.gui.results.summary_header import SummaryNumber
 
 __all__ = ["ExplanationView"]
 

@@ -10,7 +10,7 @@ from typing import Literal
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from engine.entry import Export
+from proteoscope.engine.entry import Export
 
 __all__ = ["ExportDialog", "fitted"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QLocale
 
-from engine.errors import ProteoscopeError
-from engine.project import Project
-from engine.views.finished_run import FinishedRun
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.finished_run import FinishedRun
 
 __all__ = ["files_facts", "files_of_spectra", "inputs_of_source", "passes_facts", "time_facts"]
 

@@ -9,9 +9,9 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QBoxLayout, QCheckBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
-from gui.forms.field import Outlined
-from gui.forms.numbers import IntegerBox, NumberBox
-from gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
+from proteoscope.gui.forms.wheel import ChoiceBox
 
 __all__ = ["FilterBar", "RatedFilterBar", "q_value_box"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import QWidget
 
-from engine.views.hits import HitFilter
-from gui.forms.numbers import IntegerBox, NumberBox, number_text, shortest
-from gui.results.filter_bar import FilterBar
+from proteoscope.engine.views.hits import HitFilter
+from proteoscope.gui.forms.numbers import IntegerBox, NumberBox, number_text, shortest
+from proteoscope.gui.results.filter_bar import FilterBar
 
 __all__ = ["HitFilterBar"]
 

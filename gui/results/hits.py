@@ -8,12 +8,12 @@ from typing import Any
 
 from PySide6.QtCore import QLocale
 
-from engine.results.columns import Column
-from engine.views.aligned_pair import AlignedPair
-from engine.views.finished_run import FinishedRun
-from engine.views.histograms import Histogram
-from engine.views.hits import HitSummary
-from gui.tables.columns import shown_text
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.histograms import Histogram
+from proteoscope.engine.views.hits import HitSummary
+from proteoscope.gui.tables.columns import shown_text
 
 __all__ = ["beyond_text", "facts", "with_facts"]
 

@@ -7,26 +7,26 @@ from functools import partial
 from PySide6.QtCore import QLocale, Qt, QTimer
 from PySide6.QtWidgets import QTabWidget, QWidget
 
-from engine.entry import Search
-from engine.jobs.progress import Progress
-from engine.sequence_search.entry import SEQUENCE_SEARCH
-from engine.sequences.database import SequenceDatabase
-from engine.views.aligned_pair import AlignedPair
-from engine.views.conditions import Condition
-from engine.views.finished_run import FinishedRun
-from engine.views.histograms import Histogram
-from engine.views.hits import HitSummary, QueryBars, aligned_pair, bars_of_query, hit_conditions, score_histogram, summary
-from engine.views.stacked_hits import StackedHits, SubjectSequence, open_subjects, stacked_hits, subject_of_hit
-from engine.views.tables import TableSource
-from gui.alignment.alignment_view import AlignmentView
-from gui.alignment.stack_view import StackView
-from gui.alignment.subject_view import SubjectView
-from gui.forms.prefill import FormPrefill
-from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
-from gui.plots.hit_bars import HitBars
-from gui.results.hit_filter import HitFilterBar
-from gui.results.hits import beyond_text, facts, with_facts
-from gui.results.query_hits_view import QueryHitsView
+from proteoscope.engine.entry import Search
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.entry import SEQUENCE_SEARCH
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.engine.views.conditions import Condition
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.histograms import Histogram
+from proteoscope.engine.views.hits import HitSummary, QueryBars, aligned_pair, bars_of_query, hit_conditions, score_histogram, summary
+from proteoscope.engine.views.stacked_hits import StackedHits, SubjectSequence, open_subjects, stacked_hits, subject_of_hit
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.alignment.stack_view import StackView
+from proteoscope.gui.alignment.subject_view import SubjectView
+from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
+from proteoscope.gui.plots.hit_bars import HitBars
+from proteoscope.gui.results.hit_filter import HitFilterBar
+from proteoscope.gui.results.hits import beyond_text, facts, with_facts
+from proteoscope.gui.results.query_hits_view import QueryHitsView
 
 __all__ = ["HitsView"]
 

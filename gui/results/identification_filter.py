@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
-from engine.views.identification import Facets, RowFilter
-from gui.results.filter_bar import RatedFilterBar
+from proteoscope.engine.views.identification import Facets, RowFilter
+from proteoscope.gui.results.filter_bar import RatedFilterBar
 
 __all__ = ["IdentificationFilter"]
 

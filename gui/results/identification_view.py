@@ -11,14 +11,14 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
-from engine.entry import Search
-from engine.identification.entry import IDENTIFICATION
-from engine.matches.fixed_modifications import FixedModifications
-from engine.views.annotation import ions_to_show
-from engine.views.coverage import Coverage
-from engine.views.finished_run import FinishedRun
-from engine.views.histograms import Histogram
-from engine.views.identification import (
+from proteoscope.engine.entry import Search
+from proteoscope.engine.identification.entry import IDENTIFICATION
+from proteoscope.engine.matches.fixed_modifications import FixedModifications
+from proteoscope.engine.views.annotation import ions_to_show
+from proteoscope.engine.views.coverage import Coverage
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.histograms import Histogram
+from proteoscope.engine.views.identification import (
     Facets,
     IdentificationOverview,
     coverage_of_group,
@@ -33,21 +33,21 @@ from engine.views.identification import (
     score_histogram,
     summary,
 )
-from engine.views.mirror import MirroredSpectra
-from engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
-from engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
-from engine.views.tables import TableSource
-from gui.plots.coverage_map import CoverageMap
-from gui.plots.histogram import HistogramPlot
-from gui.results.facts import files_facts, passes_facts, time_facts
-from gui.results.identification_filter import IdentificationFilter
-from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
-from gui.results.row_marker import RowMarker
-from gui.results.spectra_run_view import SpectraRunView
-from gui.spectrum.match_pane import MatchPane, ShownMatch
-from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.spectrum_view import SpectrumView
-from gui.tables.panel import TablePanel
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
+from proteoscope.engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.plots.coverage_map import CoverageMap
+from proteoscope.gui.plots.histogram import HistogramPlot
+from proteoscope.gui.results.facts import files_facts, passes_facts, time_facts
+from proteoscope.gui.results.identification_filter import IdentificationFilter
+from proteoscope.gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
+from proteoscope.gui.results.row_marker import RowMarker
+from proteoscope.gui.results.spectra_run_view import SpectraRunView
+from proteoscope.gui.spectrum.match_pane import MatchPane, ShownMatch
+from proteoscope.gui.spectrum.mirror_view import MirrorView
+from proteoscope.gui.spectrum.spectrum_view import SpectrumView
+from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["IdentificationView"]
 

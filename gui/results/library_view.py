@@ -8,16 +8,16 @@ from typing import Any
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
-from engine.entry import Search
-from engine.views.finished_run import FinishedRun
-from engine.views.library_matches import LibraryOverview, compared_match, library_conditions, library_overview, matched_spectrum
-from engine.views.mirror import MirroredSpectra
-from engine.views.tables import TableSource
-from gui.plots.histogram import HistogramPlot
-from gui.results.facts import files_facts, time_facts
-from gui.results.library_filter import LibraryFilterBar
-from gui.results.mirrored_run_view import MirroredRunView
-from gui.results.summary_header import SummaryNumber
+from proteoscope.engine.entry import Search
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.library_matches import LibraryOverview, compared_match, library_conditions, library_overview, matched_spectrum
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.plots.histogram import HistogramPlot
+from proteoscope.gui.results.facts import files_facts, time_facts
+from proteoscope.gui.results.library_filter import LibraryFilterBar
+from proteoscope.gui.results.mirrored_run_view import MirroredRunView
+from proteoscope.gui.results.summary_header import SummaryNumber
 
 __all__ = ["LibraryView"]
 

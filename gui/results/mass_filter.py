@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from gui.results.filter_bar import RatedFilterBar
+from proteoscope.gui.results.filter_bar import RatedFilterBar
 
 __all__ = ["MassFilterBar"]
 
@@ -14,8 +14,8 @@ class MassFilterBar(RatedFilterBar):
 
     Parameters
     ----------
-    looked_in, text_tip : see `gui.results.filter_bar.FilterBar`. kind_tip : of the field for the mass. other : what a match of another mass
-    is called, in the field and in the filter. hidden : what the largest q-value hides.
+    looked_in, text_tip : see `proteoscope.gui.results.filter_bar.FilterBar`. kind_tip : of the field for the mass. other : what a match of
+    another mass is called, in the field and in the filter. hidden : what the largest q-value hides.
     """
 
     def __init__(self, looked_in: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 from PySide6.QtCore import QLocale
 
-from engine.results.columns import Column
-from engine.results.counts import Count
-from engine.views.identification import Counts, IdentificationOverview
-from gui.certainty import certainty_text
-from gui.results.summary_header import SummaryNumber
-from gui.tables.columns import shown_text
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.counts import Count
+from proteoscope.engine.views.identification import Counts, IdentificationOverview
+from proteoscope.gui.certainty import certainty_text
+from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.tables.columns import shown_text
 
 __all__ = ["certainty_help", "figures_of", "spectrum_title", "summary_ending"]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from PySide6.QtWidgets import QWidget
 
-from engine.entry import Search
-from engine.views.finished_run import FinishedRun
-from engine.views.mirror import MirroredSpectra
-from engine.views.tables import TableSource
-from gui.results.filter_bar import FilterBar
-from gui.results.spectra_run_view import SpectraRunView
-from gui.results.spectrum_panel import SpectrumPanel
-from gui.spectrum.mirror_view import MirrorView
+from proteoscope.engine.entry import Search
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.spectra_run_view import SpectraRunView
+from proteoscope.gui.results.spectrum_panel import SpectrumPanel
+from proteoscope.gui.spectrum.mirror_view import MirrorView
 
 __all__ = ["MirroredRunView"]
 

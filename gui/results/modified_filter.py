@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from engine.views.modified import SURE, ModifiedFilter
-from gui.results.filter_bar import RatedFilterBar
-from gui.results.structure_filter import OptionalNumberBox
+from proteoscope.engine.views.modified import SURE, ModifiedFilter
+from proteoscope.gui.results.filter_bar import RatedFilterBar
+from proteoscope.gui.results.structure_filter import OptionalNumberBox
 
 __all__ = ["ModifiedFilterBar"]
 

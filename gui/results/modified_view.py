@@ -12,14 +12,14 @@ import numpy as np
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWidget
 
-from engine.entry import Search
-from engine.errors import ProteoscopeError
-from engine.modified_search.parameters import shift_range
-from engine.views.annotation import ions_to_show
-from engine.views.finished_run import FinishedRun
-from engine.views.identification import IdentificationOverview, rows_of_group, summary
-from engine.views.mirror import MirroredSpectra
-from engine.views.modified import (
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.modified_search.parameters import shift_range
+from proteoscope.engine.views.annotation import ions_to_show
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.identification import IdentificationOverview, rows_of_group, summary
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.modified import (
     ComparedMatch,
     ModificationRow,
     ModifiedOverview,
@@ -30,21 +30,21 @@ from engine.views.modified import (
     overview,
     variable_modifications,
 )
-from engine.views.tables import TableSource
-from gui.forms.prefill import FormPrefill
-from gui.forms.wheel import ChoiceBox
-from gui.plots.shift_plot import ShiftPlot
-from gui.plots.zoomed import zoom_buttons
-from gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
-from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
-from gui.results.modified_filter import ModifiedFilterBar
-from gui.results.row_marker import RowMarker
-from gui.results.spectra_run_view import SpectraRunView
-from gui.spectrum.mark_bar import MarkBar
-from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.spectrum_view import SpectrumView
-from gui.tables.elided_label import ElidedLabel
-from gui.tables.panel import TablePanel
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.plots.shift_plot import ShiftPlot
+from proteoscope.gui.plots.zoomed import zoom_buttons
+from proteoscope.gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
+from proteoscope.gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
+from proteoscope.gui.results.modified_filter import ModifiedFilterBar
+from proteoscope.gui.results.row_marker import RowMarker
+from proteoscope.gui.results.spectra_run_view import SpectraRunView
+from proteoscope.gui.spectrum.mark_bar import MarkBar
+from proteoscope.gui.spectrum.mirror_view import MirrorView
+from proteoscope.gui.spectrum.spectrum_view import SpectrumView
+from proteoscope.gui.tables.elided_label import ElidedLabel
+from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["ModifiedView"]
 

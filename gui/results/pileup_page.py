@@ -9,17 +9,17 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from engine.formats.tracks import Track, TrackFeature, read_track
-from engine.jobs.progress import Progress
-from engine.views.conditions import Condition
-from engine.views.finished_run import FinishedRun
-from engine.views.pileup import Pileup, pileup_of
-from engine.views.reads import ShownText
-from engine.views.tables import TableSource
-from gui.plots.pileup_plot import PileupPlot
-from gui.plots.zoomed import zoom_buttons
-from gui.tables.elided_label import ElidedLabel
-from gui.tables.worker import TableWorker
+from proteoscope.engine.formats.tracks import Track, TrackFeature, read_track
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.views.conditions import Condition
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.pileup import Pileup, pileup_of
+from proteoscope.engine.views.reads import ShownText
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.plots.pileup_plot import PileupPlot
+from proteoscope.gui.plots.zoomed import zoom_buttons
+from proteoscope.gui.tables.elided_label import ElidedLabel
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["PileupPage"]
 

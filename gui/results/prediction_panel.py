@@ -8,10 +8,10 @@ from PySide6.QtCore import QSizeF, Qt, Signal
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from engine.views.run_prediction import RunPrediction, draw_stacks, stack_lines
-from gui.icons import set_icon
-from gui.labels import heading, toned_label
-from gui.plots.drawing_view import DrawingView
+from proteoscope.engine.views.run_prediction import RunPrediction, draw_stacks, stack_lines
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import heading, toned_label
+from proteoscope.gui.plots.drawing_view import DrawingView
 
 __all__ = ["PredictionPanel"]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from engine.errors import shortened
-from engine.views.quantities import QuantityFilter
-from gui.forms.numbers import NumberBox
-from gui.results.filter_bar import FilterBar, q_value_box
+from proteoscope.engine.errors import shortened
+from proteoscope.engine.views.quantities import QuantityFilter
+from proteoscope.gui.forms.numbers import NumberBox
+from proteoscope.gui.results.filter_bar import FilterBar, q_value_box
 
 __all__ = ["QuantityFilterBar"]
 

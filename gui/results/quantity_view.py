@@ -9,29 +9,29 @@ from typing import Any
 from PySide6.QtCore import QLocale, QSizeF, Qt
 from PySide6.QtWidgets import QScrollArea, QTabWidget, QWidget
 
-from engine.entry import Search
-from engine.errors import ProteoscopeError, shortened
-from engine.project import Project
-from engine.quantification.tables import ION_TRACES
-from engine.results.counts import counted
-from engine.views.conditions import AnyOf, Is
-from engine.views.finished_run import FinishedRun
-from engine.views.quantities import (
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import ProteoscopeError, shortened
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.tables import ION_TRACES
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.views.conditions import AnyOf, Is
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.quantities import (
     SHOWN_TABLES,
     QuantityOverview,
     quantity_conditions,
     with_tables_by_sample,
 )
-from engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano
-from engine.views.quantity_traces import IonTraces, RunSurveys, ion_traces, measured_between
-from engine.views.tables import TableSource
-from gui.plots.drawing_view import DrawingView
-from gui.plots.trace_plot import TracePlot
-from gui.results.facts import files_facts, time_facts
-from gui.results.quantity_filter import QuantityFilterBar
-from gui.results.run_view import RunView
-from gui.results.summary_header import SummaryNumber
-from gui.tables.panel import TablePanel
+from proteoscope.engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano
+from proteoscope.engine.views.quantity_traces import IonTraces, RunSurveys, ion_traces, measured_between
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.plots.drawing_view import DrawingView
+from proteoscope.gui.plots.trace_plot import TracePlot
+from proteoscope.gui.results.facts import files_facts, time_facts
+from proteoscope.gui.results.quantity_filter import QuantityFilterBar
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["QuantityView"]
 

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 from PySide6.QtWidgets import QWidget
 
-from engine.entry import Search
-from engine.structures.sources import DATABASE_FILE
-from engine.views.aligned_pair import AlignedPair
-from engine.views.conditions import Condition
-from engine.views.finished_run import FinishedRun
-from engine.views.hits import hits_of_query
-from engine.views.tables import TableSource
-from gui.alignment.alignment_view import AlignmentView
-from gui.results.filter_bar import FilterBar
-from gui.results.run_view import RunView
-from gui.results.summary_header import SummaryNumber
+from proteoscope.engine.entry import Search
+from proteoscope.engine.structures.sources import DATABASE_FILE
+from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.engine.views.conditions import Condition
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.summary_header import SummaryNumber
 
 __all__ = ["QueryHitsView", "ShownQuery", "files_text"]
 

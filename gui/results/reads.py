@@ -8,10 +8,10 @@ from typing import Any
 
 from PySide6.QtCore import QLocale
 
-from engine.views.finished_run import FinishedRun
-from engine.views.histograms import Histogram
-from engine.views.reads import ReadRow
-from gui.results.facts import files_facts, time_facts
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.histograms import Histogram
+from proteoscope.engine.views.reads import ReadRow
+from proteoscope.gui.results.facts import files_facts, time_facts
 
 __all__ = ["read_facts", "told_missing", "with_facts"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from engine.views.reads import ReadFilter
-from gui.results.filter_bar import FilterBar
-from gui.results.structure_filter import OptionalNumberBox
+from proteoscope.engine.views.reads import ReadFilter
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.structure_filter import OptionalNumberBox
 
 __all__ = ["ReadFilterBar"]
 

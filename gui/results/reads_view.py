@@ -9,11 +9,11 @@ from typing import Any
 from PySide6.QtCore import QLocale, QSignalBlocker, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWidget
 
-from engine.entry import Search
-from engine.views.depth import Depth
-from engine.views.finished_run import FinishedRun
-from engine.views.histograms import Histogram
-from engine.views.reads import (
+from proteoscope.engine.entry import Search
+from proteoscope.engine.views.depth import Depth
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.histograms import Histogram
+from proteoscope.engine.views.reads import (
     ReadRow,
     ReadSummary,
     ShownText,
@@ -26,18 +26,18 @@ from engine.views.reads import (
     read_row,
     read_summary,
 )
-from engine.views.tables import TableSource
-from gui.alignment.alignment_view import AlignmentView
-from gui.forms.wheel import ChoiceBox
-from gui.plots.depth_plot import DepthPlot
-from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
-from gui.plots.zoomed import zoom_buttons
-from gui.results.pileup_page import PileupPage
-from gui.results.reads import read_facts, told_missing, with_facts
-from gui.results.reads_filter import ReadFilterBar
-from gui.results.run_view import RunView
-from gui.results.summary_header import SummaryNumber
-from gui.tables.elided_label import ElidedLabel
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.plots.depth_plot import DepthPlot
+from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
+from proteoscope.gui.plots.zoomed import zoom_buttons
+from proteoscope.gui.results.pileup_page import PileupPage
+from proteoscope.gui.results.reads import read_facts, told_missing, with_facts
+from proteoscope.gui.results.reads_filter import ReadFilterBar
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["ReadsView"]
 

@@ -7,10 +7,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.errors import ProteoscopeError
-from engine.project import RowMark
-from engine.views.finished_run import FinishedRun
-from gui.tables.worker import TableWorker
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.project import RowMark
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["RowMarker"]
 

@@ -9,14 +9,14 @@ from PySide6.QtCore import QTimer, QUrl, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
-from engine.project import RunNote, RunRecord
-from engine.project.run_notes import MAXIMUM_NOTE, MAXIMUM_TITLE
-from engine.results.counts import Count
-from engine.views.run_account import RunAccount
-from gui.icons import set_icon
-from gui.labels import toned_label
-from gui.results.prediction_panel import PredictionPanel
-from gui.theme import colours
+from proteoscope.engine.project import RunNote, RunRecord
+from proteoscope.engine.project.run_notes import MAXIMUM_NOTE, MAXIMUM_TITLE
+from proteoscope.engine.results.counts import Count
+from proteoscope.engine.views.run_account import RunAccount
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.results.prediction_panel import PredictionPanel
+from proteoscope.gui.theme import colours
 
 __all__ = ["RunPage"]
 

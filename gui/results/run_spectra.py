@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.jobs.progress import Progress
-from engine.views.finished_run import FinishedRun
-from engine.views.run_map import MapPoints
-from engine.views.spectrum_list import map_of_spectra, open_spectrum_list
-from engine.views.tables import TableSource
-from gui.plots.run_map import RunMap
-from gui.results.chromatogram_page import ChromatogramPage
-from gui.results.facts import files_of_spectra
-from gui.results.spectrum_panel import SpectrumPanel
-from gui.tables.worker import TableWorker
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.run_map import MapPoints
+from proteoscope.engine.views.spectrum_list import map_of_spectra, open_spectrum_list
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.plots.run_map import RunMap
+from proteoscope.gui.results.chromatogram_page import ChromatogramPage
+from proteoscope.gui.results.facts import files_of_spectra
+from proteoscope.gui.results.spectrum_panel import SpectrumPanel
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["RunSpectra"]
 

@@ -13,26 +13,26 @@ from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
-from engine.entry import ExportRequest, Search
-from engine.errors import ProteoscopeError
-from engine.project import Project, RunRecord
-from engine.results.columns import MARK_COLUMNS, Column, Table
-from engine.views.annotation_choice import AnnotationChoice
-from engine.views.finished_run import FinishedRun, open_finished_run
-from engine.views.following_runs import following_runs
-from engine.views.tables import TableSource
-from gui.forms.prefill import NOTHING, FormPrefill
-from gui.icons import set_icon
-from gui.results.export import ExportDialog, fitted
-from gui.results.filter_bar import FilterBar
-from gui.results.summary_header import SummaryHeader
-from gui.room import PageScroll
-from gui.spectrum.spectrum_view import SpectrumView
-from gui.splitters import kept_sizes, restore_sizes
-from gui.tables.panel import TablePanel
-from gui.tables.worker import TableWorker
-from gui.tasks import ExportTask
-from gui.words import with_article
+from proteoscope.engine.entry import ExportRequest, Search
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.project import Project, RunRecord
+from proteoscope.engine.results.columns import MARK_COLUMNS, Column, Table
+from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
+from proteoscope.engine.views.following_runs import following_runs
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.results.export import ExportDialog, fitted
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.summary_header import SummaryHeader
+from proteoscope.gui.room import PageScroll
+from proteoscope.gui.spectrum.spectrum_view import SpectrumView
+from proteoscope.gui.splitters import kept_sizes, restore_sizes
+from proteoscope.gui.tables.panel import TablePanel
+from proteoscope.gui.tables.worker import TableWorker
+from proteoscope.gui.tasks import ExportTask
+from proteoscope.gui.words import with_article
 
 __all__ = ["RunView"]
 

@@ -9,17 +9,17 @@ from typing import Any
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QTabWidget, QWidget
 
-from engine.entry import Search
-from engine.views.finished_run import FinishedRun
-from engine.views.mirror import MirroredSpectra
-from engine.views.spectrum_list import plain_spectrum
-from engine.views.tables import TableSource
-from gui.results.filter_bar import FilterBar
-from gui.results.matches import spectrum_title
-from gui.results.run_spectra import RunSpectra
-from gui.results.run_view import RunView
-from gui.results.spectrum_panel import SpectrumPanel
-from gui.tables.panel import TablePanel
+from proteoscope.engine.entry import Search
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.spectrum_list import plain_spectrum
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.matches import spectrum_title
+from proteoscope.gui.results.run_spectra import RunSpectra
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.spectrum_panel import SpectrumPanel
+from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["SpectraRunView"]
 

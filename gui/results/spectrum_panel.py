@@ -7,11 +7,11 @@ from dataclasses import replace
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine.views.run_map import STATUS_NAMES
-from engine.views.spectrum_list import EXPLAINED_LIST, SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
-from engine.views.tables import TableSource
-from gui.forms.wheel import ChoiceBox
-from gui.tables.panel import TablePanel
+from proteoscope.engine.views.run_map import STATUS_NAMES
+from proteoscope.engine.views.spectrum_list import EXPLAINED_LIST, SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["SpectrumPanel"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from engine.entry import Search
-from engine.views.conditions import text_in_columns
-from engine.views.finished_run import FinishedRun
-from engine.views.tables import TableSource
-from gui.results.facts import files_facts, time_facts
-from gui.results.filter_bar import FilterBar
-from gui.results.run_view import RunView
-from gui.results.summary_header import SummaryNumber
-from gui.words import in_sentence
+from proteoscope.engine.entry import Search
+from proteoscope.engine.views.conditions import text_in_columns
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.results.facts import files_facts, time_facts
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.words import in_sentence
 
 __all__ = ["StandardView", "TextFilter"]
 

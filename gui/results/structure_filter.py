@@ -9,10 +9,10 @@ from functools import partial
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QWidget
 
-from engine.views.structure_hits import StructureFilter, ThresholdColumns
-from gui.forms.numbers import NumberBox, shortest
-from gui.labels import toned_label
-from gui.results.filter_bar import FilterBar
+from proteoscope.engine.views.structure_hits import StructureFilter, ThresholdColumns
+from proteoscope.gui.forms.numbers import NumberBox, shortest
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.results.filter_bar import FilterBar
 
 __all__ = ["THRESHOLDS", "OptionalNumberBox", "StructureFilterBar", "Threshold"]
 

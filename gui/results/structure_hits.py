@@ -8,13 +8,13 @@ from typing import Any
 
 from PySide6.QtCore import QLocale
 
-from engine.results.columns import Column
-from engine.views.finished_run import FinishedRun
-from engine.views.structure_hits import StructureSummary
-from engine.views.structure_pair import StructurePair
-from gui.results.facts import time_facts
-from gui.results.query_hits_view import files_text
-from gui.tables.columns import shown_text
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.structure_hits import StructureSummary
+from proteoscope.engine.views.structure_pair import StructurePair
+from proteoscope.gui.results.facts import time_facts
+from proteoscope.gui.results.query_hits_view import files_text
+from proteoscope.gui.tables.columns import shown_text
 
 __all__ = ["chance_fact", "structure_facts", "with_facts"]
 

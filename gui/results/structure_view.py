@@ -15,13 +15,13 @@ from PySide6.QtCore import QLocale, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from engine.entry import Search
-from engine.structure_search.entry import STRUCTURE_SEARCH
-from engine.structure_search.hit_chains import HitChains
-from engine.views.aligned_pair import AlignedPair
-from engine.views.conditions import Condition
-from engine.views.finished_run import FinishedRun
-from engine.views.structure_hits import (
+from proteoscope.engine.entry import Search
+from proteoscope.engine.structure_search.entry import STRUCTURE_SEARCH
+from proteoscope.engine.structure_search.hit_chains import HitChains
+from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.engine.views.conditions import Condition
+from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.structure_hits import (
     StructureSummary,
     chains_of_run,
     hit_of_row,
@@ -29,18 +29,18 @@ from engine.views.structure_hits import (
     structure_summary,
     threshold_columns,
 )
-from engine.views.structure_pair import StructurePair, structure_pair
-from engine.views.tables import TableSource
-from engine.views.traces import Trace, trace_of_hit, trace_of_query
-from gui.alignment.alignment_view import AlignmentView
-from gui.icons import set_icon
-from gui.results.query_hits_view import QueryHitsView
-from gui.results.structure_filter import StructureFilterBar
-from gui.results.structure_hits import chance_fact, structure_facts, with_facts
-from gui.tasks import SuperpositionTask, WritingTask
+from proteoscope.engine.views.structure_pair import StructurePair, structure_pair
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
+from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.results.query_hits_view import QueryHitsView
+from proteoscope.gui.results.structure_filter import StructureFilterBar
+from proteoscope.gui.results.structure_hits import chance_fact, structure_facts, with_facts
+from proteoscope.gui.tasks import SuperpositionTask, WritingTask
 
 if TYPE_CHECKING:
-    from gui.structure.structure_panel import StructurePanel
+    from proteoscope.gui.structure.structure_panel import StructurePanel
 
 __all__ = ["StructureView"]
 
@@ -246,7 +246,7 @@ class StructureView(QueryHitsView):
 
     def _make_structures(self) -> StructurePanel:
         # It imports what draws in three dimensions.
-        from gui.structure.structure_panel import StructurePanel
+        from proteoscope.gui.structure.structure_panel import StructurePanel
 
         panel = StructurePanel(self._reader.submit)
         panel.message.connect(self.message)

@@ -10,8 +10,8 @@ from PySide6.QtCore import QLocale, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolBar, QVBoxLayout, QWidget
 
-from gui.labels import tip_text
-from gui.tables.elided_label import ElidedLabel
+from proteoscope.gui.labels import tip_text
+from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SummaryHeader", "SummaryNumber"]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QMenu, QPushButton, QVBoxLayout, QWidget, QWidgetAction
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
-from engine.views.annotation import OF_MODIFICATIONS, SHOWN_SERIES, IonSettings
-from engine.views.annotation_choice import WIDEST_TOLERANCE, AnnotationChoice
-from gui.forms.numbers import NumberBox
-from gui.forms.wheel import ChoiceBox
-from gui.labels import toned_label
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.views.annotation import OF_MODIFICATIONS, SHOWN_SERIES, IonSettings
+from proteoscope.engine.views.annotation_choice import WIDEST_TOLERANCE, AnnotationChoice
+from proteoscope.gui.forms.numbers import NumberBox
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.labels import toned_label
 
 __all__ = ["AnnotationMenu"]
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from engine.views.annotation import AnnotatedSpectrum
-from engine.views.shown_peaks import UNMATCHED, ShownPeaks
-from gui.plots.axes import Axes, AxisTitles, draw_axes
-from gui.plots.colours import PAPER, PlotColours
-from gui.plots.export import figure_font
-from gui.plots.label_layout import place_labels
-from gui.spectrum.peptide_ladder import ladder_height, paint_ladder
+from proteoscope.engine.views.annotation import AnnotatedSpectrum
+from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
+from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
+from proteoscope.gui.plots.colours import PAPER, PlotColours
+from proteoscope.gui.plots.export import figure_font
+from proteoscope.gui.plots.label_layout import place_labels
+from proteoscope.gui.spectrum.peptide_ladder import ladder_height, paint_ladder
 
 __all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "error_reach", "hover_text", "paint_figure", "paint_peaks", "peaks_by_kind"]
 

@@ -9,10 +9,10 @@ from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, Q
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from engine.chemistry.fragments import SERIES
-from engine.views.annotation import AnnotatedSpectrum
-from engine.views.ion_table import NUMBER, RESIDUE, IonTable, ion_table
-from gui.plots.colours import plot_colours
+from proteoscope.engine.chemistry.fragments import SERIES
+from proteoscope.engine.views.annotation import AnnotatedSpectrum
+from proteoscope.engine.views.ion_table import NUMBER, RESIDUE, IonTable, ion_table
+from proteoscope.gui.plots.colours import plot_colours
 
 __all__ = ["IonTableView"]
 

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QToolButton, QWidget
 
-from engine.project import RowMark
-from engine.project.row_marks import MAXIMUM_COMMENT
-from engine.results.columns import STAR
+from proteoscope.engine.project import RowMark
+from proteoscope.engine.project.row_marks import MAXIMUM_COMMENT
+from proteoscope.engine.results.columns import STAR
 
 __all__ = ["MarkBar"]
 

@@ -10,13 +10,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from engine.project import RowMark
-from engine.views.annotation import IonSettings
-from engine.views.mirror import MirroredSpectra
-from engine.views.peaks import Peaks
-from gui.spectrum.mark_bar import MarkBar
-from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.spectrum_view import SpectrumView
+from proteoscope.engine.project import RowMark
+from proteoscope.engine.views.annotation import IonSettings
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.gui.spectrum.mark_bar import MarkBar
+from proteoscope.gui.spectrum.mirror_view import MirrorView
+from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 
 __all__ = ["Below", "MatchPane", "ShownMatch"]
 

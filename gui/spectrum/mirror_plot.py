@@ -9,12 +9,12 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
-from engine.views.mirror import MirroredSpectra
-from gui.plots.axes import Axes, AxisTitles, draw_axes
-from gui.plots.colours import PAPER, plot_colours
-from gui.plots.export import figure_font
-from gui.spectrum.figure import FigureRange, paint_peaks
-from gui.spectrum.peak_plot import PeakPlace, PeakPlot, PlotItem
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
+from proteoscope.gui.plots.colours import PAPER, plot_colours
+from proteoscope.gui.plots.export import figure_font
+from proteoscope.gui.spectrum.figure import FigureRange, paint_peaks
+from proteoscope.gui.spectrum.peak_plot import PeakPlace, PeakPlot, PlotItem
 
 __all__ = ["FIGURE_SIZE", "MirrorPlot", "corner_texts", "paint_mirror", "peak_text"]
 

@@ -6,11 +6,11 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
-from engine.views.mirror import MirroredSpectra
-from gui.plots.export import ExportAction, ExportFigure
-from gui.room import pixels_with_letters
-from gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
-from gui.tables.elided_label import ElidedLabel, ReadoutLabel
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.gui.plots.export import ExportAction, ExportFigure
+from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
+from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
 __all__ = ["MirrorView"]
 

@@ -7,10 +7,10 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from engine.views.annotation import AnnotatedSpectrum
-from gui.plots.colours import plot_colours
-from gui.spectrum.figure import ErrorUnit, error_reach
-from gui.spectrum.peak_plot import PeakPlace, PeakPlot
+from proteoscope.engine.views.annotation import AnnotatedSpectrum
+from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.spectrum.figure import ErrorUnit, error_reach
+from proteoscope.gui.spectrum.peak_plot import PeakPlace, PeakPlot
 
 __all__ = ["SpectrumPlot"]
 

@@ -11,17 +11,17 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QPainter, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
-from engine.errors import ProteoscopeError
-from engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match
-from engine.views.annotation_choice import AnnotationChoice
-from engine.views.peaks import Peaks
-from gui.plots.export import ExportAction, ExportFigure
-from gui.spectrum.annotation_menu import AnnotationMenu
-from gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
-from gui.spectrum.ion_table import IonTableView
-from gui.spectrum.peptide_ladder import PeptideLadder
-from gui.spectrum.spectrum_plot import SpectrumPlot
-from gui.tables.elided_label import ElidedLabel, ReadoutLabel
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match
+from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.gui.plots.export import ExportAction, ExportFigure
+from proteoscope.gui.spectrum.annotation_menu import AnnotationMenu
+from proteoscope.gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
+from proteoscope.gui.spectrum.ion_table import IonTableView
+from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
+from proteoscope.gui.spectrum.spectrum_plot import SpectrumPlot
+from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
 __all__ = ["SpectrumView"]
 

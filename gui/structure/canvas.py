@@ -24,16 +24,16 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QWidget
 
-from engine.arrays import offsets_of
-from engine.structures.colouring import Legend
-from engine.structures.meshes import Mesh
-from gui.labels import answer_tooltip
-from gui.room import pixels_with_letters
-from gui.structure.camera import Camera, Sphere, sphere_around
-from gui.structure.overlay import OverlayChoice, paint_overlay
-from gui.structure.rendering import Body, Look, Renderer, RenderingError
-from gui.structure.scene import Pick, Scene
-from gui.turns import Turns
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.structures.colouring import Legend
+from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.gui.labels import answer_tooltip
+from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.structure.camera import Camera, Sphere, sphere_around
+from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
+from proteoscope.gui.structure.rendering import Body, Look, Renderer, RenderingError
+from proteoscope.gui.structure.scene import Pick, Scene
+from proteoscope.gui.turns import Turns
 
 __all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
 
@@ -69,12 +69,12 @@ def _sample() -> Body:
 def make_renderer() -> tuple[Renderer, str]:
     """What draws here, and why it is not OpenGL, empty where it is."""
     # Only who looks at a structure pays for the import.
-    from gui.structure.opengl_renderer import OpenGLRenderer
+    from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
 
     try:
         return OpenGLRenderer(), ""
     except RenderingError as error:
-        from gui.structure.drawn_renderer import DrawnRenderer
+        from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 
         return DrawnRenderer(), str(error)
 
@@ -511,7 +511,7 @@ class StructureCanvas(QWidget):
 
     def _fall_back(self, why: str) -> None:
         """Draw without OpenGL from now on."""
-        from gui.structure.drawn_renderer import DrawnRenderer
+        from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 
         if self._renderer is not None:
             self._renderer.close()

@@ -9,10 +9,10 @@ import numpy as np
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage
 
-from engine.structures import projection
-from engine.structures.meshes import Mesh
-from gui.structure.camera import Camera, Sphere
-from gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
+from proteoscope.engine.structures import projection
+from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.gui.structure.camera import Camera, Sphere
+from proteoscope.gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
 
 __all__ = ["DrawnRenderer", "finest"]
 

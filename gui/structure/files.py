@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLocale
 from PySide6.QtGui import QColor
 
-from engine.jobs import Progress
-from engine.structure_search.hit_chains import write_hits
-from engine.structures.scripts import Style
-from engine.views.traces import Trace
-from gui.structure.scene import Scene
-from gui.tasks import WritingTask
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.structure_search.hit_chains import write_hits
+from proteoscope.engine.structures.scripts import Style
+from proteoscope.engine.views.traces import Trace
+from proteoscope.gui.structure.scene import Scene
+from proteoscope.gui.tasks import WritingTask
 
 __all__ = ["SceneFilesTask"]
 

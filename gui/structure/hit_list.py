@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
-from gui.labels import tip_text
-from gui.structure.scene import Scene, ShownHit, hit_colour
+from proteoscope.gui.labels import tip_text
+from proteoscope.gui.structure.scene import Scene, ShownHit, hit_colour
 
 __all__ = ["HitList"]
 

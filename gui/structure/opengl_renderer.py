@@ -33,9 +33,9 @@ from PySide6.QtGui import (
 from PySide6.QtOpenGL import QOpenGLBuffer, QOpenGLFramebufferObject, QOpenGLFramebufferObjectFormat, QOpenGLShader, QOpenGLShaderProgram
 from shiboken6 import VoidPtr
 
-from engine.structures.projection import AMBIENT, LIGHT
-from gui.structure.camera import Camera, Sphere
-from gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
+from proteoscope.engine.structures.projection import AMBIENT, LIGHT
+from proteoscope.gui.structure.camera import Camera, Sphere
+from proteoscope.gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
 
 __all__ = ["NO_OPENGL", "OpenGLRenderer"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QLinearGradient, QPainter, QPen
 
-from engine.structures.colouring import Legend
-from gui.structure.camera import Camera
-from gui.structure.scene import Pick, Scene
+from proteoscope.engine.structures.colouring import Legend
+from proteoscope.gui.structure.camera import Camera
+from proteoscope.gui.structure.scene import Pick, Scene
 
 __all__ = ["OverlayChoice", "distance_text", "paint_overlay"]
 

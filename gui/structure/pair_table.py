@@ -11,7 +11,7 @@ from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QLocale, QM
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from engine.views.traces import Trace
+from proteoscope.engine.views.traces import Trace
 
 __all__ = ["PairTable"]
 

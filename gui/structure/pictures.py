@@ -12,25 +12,25 @@ from PySide6.QtCore import QBuffer, QIODevice, QLocale, QSize
 from PySide6.QtGui import QFont, QImage, QPainter
 from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QFormLayout, QVBoxLayout, QWidget
 
-from engine.errors import StorageError
-from engine.files import atomic_file
-from engine.jobs import Progress
-from engine.structures.meshes import MAXIMUM_TRIANGLES
-from engine.structures.projection import DRAWING_KERNELS
-from gui.forms.numbers import IntegerBox, NumberBox
-from gui.icons import without_icons
-from gui.labels import toned_label
-from gui.structure.camera import Camera, Sphere
-from gui.structure.drawn_renderer import DrawnRenderer, finest
-from gui.structure.overlay import OverlayChoice, paint_overlay
-from gui.structure.rendering import Body, Look, RenderingError
-from gui.structure.scene import Scene
-from gui.tasks import WritingTask
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.structures.meshes import MAXIMUM_TRIANGLES
+from proteoscope.engine.structures.projection import DRAWING_KERNELS
+from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
+from proteoscope.gui.icons import without_icons
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.structure.camera import Camera, Sphere
+from proteoscope.gui.structure.drawn_renderer import DrawnRenderer, finest
+from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
+from proteoscope.gui.structure.rendering import Body, Look, RenderingError
+from proteoscope.gui.structure.scene import Scene
+from proteoscope.gui.tasks import WritingTask
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from gui.structure.canvas import StructureCanvas
+    from proteoscope.gui.structure.canvas import StructureCanvas
 
 __all__ = ["Photograph", "PictureDialog", "PictureTask", "TurntableTask", "ask_for_picture"]
 

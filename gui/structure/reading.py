@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.structure_search.hit_chains import FoundChain
-from engine.structures.exposure import read_chain_atoms
-from engine.structures.ligands import ligand_atoms
-from engine.structures.meshes import Mesh
-from engine.structures.reading import read_structure
-from engine.structures.residue_atoms import Atoms, residue_atoms
-from engine.structures.surfaces import molecular_surface
-from engine.views.traces import Trace, moved
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structure_search.hit_chains import FoundChain
+from proteoscope.engine.structures.exposure import read_chain_atoms
+from proteoscope.engine.structures.ligands import ligand_atoms
+from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.structures.residue_atoms import Atoms, residue_atoms
+from proteoscope.engine.structures.surfaces import molecular_surface
+from proteoscope.engine.views.traces import Trace, moved
 
 __all__ = ["chains_beside", "ligands", "side_chain", "surface"]
 

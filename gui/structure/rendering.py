@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QImage
 
-from engine.structures.meshes import Mesh
-from gui.structure.camera import Camera, Sphere
+from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.gui.structure.camera import Camera, Sphere
 
 __all__ = ["FOG_SHARE", "Body", "Look", "Renderer", "RenderingError"]
 
@@ -46,7 +46,7 @@ class Renderer(Protocol):
     Attributes
     ----------
     name : of what draws, to be told. maximum_triangles : that it draws quickly enough for the hand to be followed.
-    needs_kernels : whether `engine.structures.projection.DRAWING_KERNELS` must be compiled before.
+    needs_kernels : whether `proteoscope.engine.structures.projection.DRAWING_KERNELS` must be compiled before.
     """
 
     name: str

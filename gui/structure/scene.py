@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structures import colouring
-from engine.structures.meshes import DETAILS, Detail, Mesh, ribbon, spheres, sticks, tube
-from engine.structures.residue_atoms import Atoms
-from engine.structures.scripts import Style
-from engine.views.traces import Trace
-from gui.structure.camera import Sphere, sphere_around
-from gui.structure.rendering import Body
+from proteoscope.engine.structures import colouring
+from proteoscope.engine.structures.meshes import DETAILS, Detail, Mesh, ribbon, spheres, sticks, tube
+from proteoscope.engine.structures.residue_atoms import Atoms
+from proteoscope.engine.structures.scripts import Style
+from proteoscope.engine.views.traces import Trace
+from proteoscope.gui.structure.camera import Sphere, sphere_around
+from proteoscope.gui.structure.rendering import Body
 
 __all__ = ["EXTENTS", "STYLES", "Pick", "Scene", "ShownHit", "hit_colour"]
 
@@ -75,7 +75,7 @@ class Scene:
     ----------
     query : None where nothing is shown. hits : in the order in which they came. chosen : one of them, which the alignment shows.
     picks : residues that the user picked, the last one last. style, extent : keys of `STYLES` and `EXTENTS`.
-    scheme : name of one of `engine.structures.colouring.SCHEMES`.
+    scheme : name of one of `proteoscope.engine.structures.colouring.SCHEMES`.
     beside : by trace, the other chains of its file in the query's frame, where they were read. b_factors : by trace, where they were read.
     atoms : by pick, atoms of its residue. ligands : by trace, what is bound to it, where that was read; drawn where `shows_ligands`.
     surfaces : by trace, its surface where that was made; a ribbon stands in its place until then.

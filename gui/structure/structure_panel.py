@@ -22,28 +22,28 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.errors import InputError
-from engine.jobs import Progress
-from engine.structures.colouring import MAXIMUM_HITS, SCHEMES, Scheme, scheme_named
-from engine.structures.meshes import Mesh
-from engine.structures.projection import DRAWING_KERNELS
-from engine.structures.residue_atoms import NO_ATOMS, Atoms, b_factors
-from engine.structures.scripts import Style
-from engine.views.traces import Trace
-from gui.buttons import tool_button
-from gui.forms.wheel import ChoiceBox
-from gui.icons import set_icon
-from gui.labels import toned_label
-from gui.room import FoldingBar
-from gui.structure.canvas import BACKGROUNDS, StructureCanvas
-from gui.structure.files import SceneFilesTask
-from gui.structure.hit_list import HitList
-from gui.structure.overlay import distance_text
-from gui.structure.pair_table import PairTable
-from gui.structure.pictures import PictureDialog, ask_for_picture
-from gui.structure.reading import chains_beside, ligands, side_chain, surface
-from gui.structure.rendering import RenderingError
-from gui.structure.scene import EXTENTS, STYLES, Pick, Scene
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.structures.colouring import MAXIMUM_HITS, SCHEMES, Scheme, scheme_named
+from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.engine.structures.projection import DRAWING_KERNELS
+from proteoscope.engine.structures.residue_atoms import NO_ATOMS, Atoms, b_factors
+from proteoscope.engine.structures.scripts import Style
+from proteoscope.engine.views.traces import Trace
+from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.room import FoldingBar
+from proteoscope.gui.structure.canvas import BACKGROUNDS, StructureCanvas
+from proteoscope.gui.structure.files import SceneFilesTask
+from proteoscope.gui.structure.hit_list import HitList
+from proteoscope.gui.structure.overlay import distance_text
+from proteoscope.gui.structure.pair_table import PairTable
+from proteoscope.gui.structure.pictures import PictureDialog, ask_for_picture
+from proteoscope.gui.structure.reading import chains_beside, ligands, side_chain, surface
+from proteoscope.gui.structure.rendering import RenderingError
+from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick, Scene
 
 __all__ = ["StructurePanel"]
 
@@ -57,7 +57,7 @@ _LETTERS_OF_CHOICE, _ARROW = 9, 30
 
 
 class Submit(Protocol):
-    """Has something read in a thread: see `gui.tables.worker.TableWorker.submit`."""
+    """Has something read in a thread: see `proteoscope.gui.tables.worker.TableWorker.submit`."""
 
     def __call__(
         self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]

@@ -12,7 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QLocale
 
-from engine.results.columns import Column
+from proteoscope.engine.results.columns import Column
 
 __all__ = ["full_text", "saved_text", "shown_text"]
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
-from gui.labels import tip_text
+from proteoscope.gui.labels import tip_text
 
 __all__ = ["ElidedLabel", "ReadoutLabel", "TitleLabel"]
 

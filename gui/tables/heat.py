@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QPalette, QPen
 
-from engine.views.heat import relative
-from gui.shades import shade_colour
+from proteoscope.engine.views.heat import relative
+from proteoscope.gui.shades import shade_colour
 
 __all__ = ["paint_heat"]
 

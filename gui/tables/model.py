@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont, QPalette
 
-from engine.results.columns import Column
-from engine.views.conditions import Condition
-from engine.views.tables import TableSource
-from gui.labels import tip_text
-from gui.tables.columns import full_text, saved_text, shown_text
-from gui.tables.worker import TableWorker
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.conditions import Condition
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.labels import tip_text
+from proteoscope.gui.tables.columns import full_text, saved_text, shown_text
+from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["PAGE_ROWS", "Index", "ParquetTableModel"]
 

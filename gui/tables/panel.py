@@ -10,13 +10,13 @@ from PySide6.QtCore import QLocale, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from engine.results.columns import Column
-from engine.views.conditions import Condition
-from engine.views.tables import TableSource
-from gui.tables.elided_label import ElidedLabel, TitleLabel
-from gui.tables.model import ParquetTableModel
-from gui.tables.view import TableView
-from gui.words import in_sentence
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.conditions import Condition
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.tables.elided_label import ElidedLabel, TitleLabel
+from proteoscope.gui.tables.model import ParquetTableModel
+from proteoscope.gui.tables.view import TableView
+from proteoscope.gui.words import in_sentence
 
 __all__ = ["TablePanel"]
 

@@ -24,11 +24,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.errors import StorageError
-from engine.files import atomic_file
-from engine.results.columns import Column
-from gui.tables.heat import paint_heat
-from gui.tables.model import Index, ParquetTableModel
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.results.columns import Column
+from proteoscope.gui.tables.heat import paint_heat
+from proteoscope.gui.tables.model import Index, ParquetTableModel
 
 __all__ = ["TableView"]
 

@@ -1,6 +1,6 @@
 """Kernels for the processor, compiled by Numba at their first use on a machine and kept in its cache."""
 
-from kernels.cpu.caching import guard_cache, settle_cache
+from proteoscope.kernels.cpu.caching import guard_cache, settle_cache
 
 settle_cache()
 guard_cache()

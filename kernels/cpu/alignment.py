@@ -1,8 +1,8 @@
-"""Smith-Waterman scores of queries against a database on the processor: those of `kernels.cuda.alignment`.
+"""Smith-Waterman scores of queries against a database on the processor: those of `proteoscope.kernels.cuda.alignment`.
 
-Scores are computed in lanes with 8 bits (`kernels.cpu.lanes`); the pairs whose score passes 127 less the greatest of the matrix again with
-16 bits, and those that pass 32,767 less as much with 32. Few long sequences would leave most lanes empty: these are scored by rows
-(`kernels.cpu.rows`), one pair after the other, with 16 bits or else 32.
+Scores are computed in lanes with 8 bits (`proteoscope.kernels.cpu.lanes`); the pairs whose score passes 127 less the greatest of the matrix
+again with 16 bits, and those that pass 32,767 less as much with 32. Few long sequences would leave most lanes empty: these are scored by
+rows (`proteoscope.kernels.cpu.rows`), one pair after the other, with 16 bits or else 32.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import OperationCounts
-from kernels.cpu.lanes import BLOCK_COLUMNS, LaneGroup, fill_columns, lane_count, lane_groups, score_lanes
-from kernels.cpu.processor import Processor
-from kernels.cpu.rows import row_arrays, score_rows
-from kernels.cpu.substitution import Substitution
-from kernels.cpu.vectors import aligned
-from kernels.device import StopFlag
-from kernels.partitions import Partition
+from proteoscope.kernels.counts import OperationCounts
+from proteoscope.kernels.cpu.lanes import BLOCK_COLUMNS, LaneGroup, fill_columns, lane_count, lane_groups, score_lanes
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.rows import row_arrays, score_rows
+from proteoscope.kernels.cpu.substitution import Substitution
+from proteoscope.kernels.cpu.vectors import aligned
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.partitions import Partition
 
 __all__ = ["AlignmentSearch"]
 

@@ -1,6 +1,6 @@
 """The problems on which the ATGPU model is shown, and the rates of inner operations, on the processor.
 
-The twin of `kernels.cuda.analyses`: the same answers, with nothing to be moved. Pieces go to threads as those of a search do.
+The twin of `proteoscope.kernels.cuda.analyses`: the same answers, with nothing to be moved. Pieces go to threads as those of a search do.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.analyses_layouts import OPERATIONS, TOGETHER, Spent
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag
-from kernels.partitions import Partition
+from proteoscope.kernels.analyses_layouts import OPERATIONS, TOGETHER, Spent
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.partitions import Partition
 
 __all__ = ["Analyses"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
-from kernels.cpu.probing import LETTERS_AT_ONCE, count_bits, lowest_bit, matching_letters
+from proteoscope.kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
+from proteoscope.kernels.cpu.probing import LETTERS_AT_ONCE, count_bits, lowest_bit, matching_letters
 
 __all__ = ["add_modifications", "find_arrangement", "first_arrangement", "is_possible", "known_row", "next_arrangement"]
 
@@ -62,9 +62,9 @@ def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_
     """Begin the arrangements of combination `c` on a peptide; the number of modifications in it and of those at known residues, or -1
     where one finds too few sites.
 
-    `peptides` and `modifications` are bundles of `kernels.layouts`. Written: `sites` (m, longest) and `n_sites` (m,) int64, the places
-    where each modification may sit; `slot_modification` and `slot_choice` (slots,) int64, for each modification of the combination which
-    it is, and the number of its site among those.
+    `peptides` and `modifications` are bundles of `proteoscope.kernels.layouts`. Written: `sites` (m, longest) and `n_sites` (m,) int64, the
+    places where each modification may sit; `slot_modification` and `slot_choice` (slots,) int64, for each modification of the combination
+    which it is, and the number of its site among those.
     """
     row = known_row(peptide, peptides)
     if c == 0:

@@ -1,9 +1,9 @@
 """Alignments of patterns with texts that are hardly longer, near their diagonals alone, where nothing farther away can score as much.
 
-The recurrence is that of `kernels.cpu.gapsmis`, mode WITHIN, in its layers and by its rule for ties. The text is longer than the pattern by
-some letters, so that an alignment without gaps lies on one of as many diagonals. To leave these by more than the slack, as many letters of
-the pattern must be alone: that costs a gap and the gain of these letters. Where the best alignment of the band scores more than is left
-then, it is the best of all.
+The recurrence is that of `proteoscope.kernels.cpu.gapsmis`, mode WITHIN, in its layers and by its rule for ties. The text is longer than
+the pattern by some letters, so that an alignment without gaps lies on one of as many diagonals. To leave these by more than the slack, as
+many letters of the pattern must be alone: that costs a gap and the gain of these letters. Where the best alignment of the band scores more
+than is left then, it is the best of all.
 
 ::
 
@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.vectors import (
+from proteoscope.kernels.cpu.vectors import (
     REGISTER_BYTES,
     add,
     add_saturated,
@@ -33,7 +33,7 @@ from kernels.cpu.vectors import (
     where_equal,
     where_greater,
 )  # fmt: skip
-from kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, GapRules, Sequences, score_bits
+from proteoscope.kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, GapRules, Sequences, score_bits
 
 __all__ = ["align_where_near"]
 

@@ -24,7 +24,7 @@ from platformdirs import user_cache_path
 __all__ = ["guard_cache", "settle_cache", "why_not_kept"]
 
 _SUMS, _LOCK = ".sums", ".lock"
-_OWN = "kernels."
+_OWN = f"{__package__.rpartition('.')[0]}."
 _reasons: list[str] = []
 
 
@@ -39,7 +39,7 @@ def settle_cache() -> None:
     It would refuse to work. The last resort is one folder of the user's own for all runs in the system's folder for temporary files.
     Beside files that were installed nothing is kept: who removes them would leave it behind.
     """
-    named, folder = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).parent
+    named, folder = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).resolve().parent
     own = [Path(named)] if named else []
     if (folder.parents[1] / "pyproject.toml").is_file():  # a checkout
         own += [folder / "__pycache__", user_cache_path("numba", appauthor=False)]

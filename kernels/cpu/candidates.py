@@ -1,6 +1,7 @@
 """Candidates of queries in the mass-sorted peptide dictionary: counted, scored one by one, and the best of them kept.
 
-Modified forms are enumerated while searching and never stored. Without Numba's reference counting, see `kernels.cpu.arrangements`.
+Modified forms are enumerated while searching and never stored. Without Numba's reference counting, see
+`proteoscope.kernels.cpu.arrangements`.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, is_possible, next_arrangement
-from kernels.cpu.probing import fetch_early
-from kernels.cpu.scores import (
+from proteoscope.kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, is_possible, next_arrangement
+from proteoscope.kernels.cpu.probing import fetch_early
+from proteoscope.kernels.cpu.scores import (
     FORMS_AT_ONCE,
     NEEDS_CORRELATION,
     NEEDS_ROOTS,
@@ -28,7 +29,7 @@ from kernels.cpu.scores import (
     sum_masses,
     sum_residues,
 )
-from kernels.layouts import ISOTOPE_BITS
+from proteoscope.kernels.layouts import ISOTOPE_BITS
 
 __all__ = ["bin_of_rounded", "count_candidates", "lower_bound", "score_candidates", "search_queries"]
 
@@ -107,9 +108,10 @@ def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modif
 def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last, stop):
     """Score every candidate of the queries `first:last` and keep the best of each.
 
-    All arguments are the bundles of `kernels.layouts`. Candidates of a query are the peptides, with any allowed combination of variable
-    modifications, whose mass agrees with the query's at one of the isotope errors. Work is proportional to the sum of `count_candidates`.
-    `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many seconds.
+    All arguments are the bundles of `proteoscope.kernels.layouts`. Candidates of a query are the peptides, with any allowed combination of
+    variable modifications, whose mass agrees with the query's at one of the isotope errors. Work is proportional to the sum of
+    `count_candidates`. `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many
+    seconds.
     """
     most = maximum_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], NEEDS_CORRELATION[settings.score], most)
@@ -234,9 +236,9 @@ def bin_of_rounded(score, inverse_width, last_bin):
 def score_candidates(spectra, queries, peptides, modifications, settings, code, best, hits, first, last):
     """Score chosen candidates of the queries `first:last`, by a score that a fragment-ion index can add up, and keep the best of each.
 
-    `best` (`kernels.layouts.BestArrays`) holds their numbers, made as `code` says, and the rounded scores by which they were chosen and
-    counted in the histograms of `hits`; there they change to the bins of their scores. Scores, limits and the order of equal scores are
-    those of `search_queries`; `n_candidates` stays as it is.
+    `best` (`proteoscope.kernels.layouts.BestArrays`) holds their numbers, made as `code` says, and the rounded scores by which they were
+    chosen and counted in the histograms of `hits`; there they change to the bins of their scores. Scores, limits and the order of equal
+    scores are those of `search_queries`; `n_candidates` stays as it is.
     """
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
     indexed = IndexedSpectrum(0, 0, 0, 0)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.cpu.least_squares import on_grid
-from kernels.cpu.secondary_structure import states_by_distances
+from proteoscope.kernels.cpu.least_squares import on_grid
+from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 
 __all__ = ["farthest_pair", "place_pairs", "report_pair", "report_pairs", "shorter_and_longer", "start_of_pair", "tm_scale"]
 

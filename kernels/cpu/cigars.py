@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.gapsmis_layouts import Alignments, Sequences
+from proteoscope.kernels.gapsmis_layouts import Alignments, Sequences
 
 __all__ = ["Cigars", "cigars_of", "write_cigars"]
 
@@ -40,7 +40,7 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, o
     Parameters
     ----------
     texts, patterns : int8 codes. text_begins, pattern_begins : (n,) int64, the first letter of each alignment. runs : (n, 2 z + 1) int32
-        of `kernels.gapsmis_layouts.Alignments`. alphabet : uint8, the letter of each code.
+        of `proteoscope.kernels.gapsmis_layouts.Alignments`. alphabet : uint8, the letter of each code.
     out : `Cigars`, to fill; where its `cigars` are empty both texts are only measured, and the offsets filled.
     """
     cigars, cigar_offsets, mds, md_offsets, same, columns = out

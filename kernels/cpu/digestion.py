@@ -1,6 +1,6 @@
-"""Counting of the peptides of a digest on the processor's threads: the counterpart of `kernels.cuda.digestion`.
+"""Counting of the peptides of a digest on the processor's threads: the counterpart of `proteoscope.kernels.cuda.digestion`.
 
-What it enumerates with, and what only the processor does, stands in `kernels.cpu.peptides`.
+What it enumerates with, and what only the processor does, stands in `proteoscope.kernels.cpu.peptides`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cpu.peptides import digest_proteins
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag
-from kernels.digestion_layouts import DigestionRules, PeptideEntries
-from kernels.partitions import Partition
+from proteoscope.kernels.cpu.peptides import digest_proteins
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.digestion_layouts import DigestionRules, PeptideEntries
+from proteoscope.kernels.partitions import Partition
 
 __all__ = ["count_peptides"]
 
@@ -34,7 +34,7 @@ def count_peptides(
     Parameters
     ----------
     bounds : (shares + 1,) int64, the first protein of each share. counts : (shares, buckets) int64; they change when all is counted.
-    residues, offsets : the proteins, see `kernels.cpu.peptides.digest_proteins`.
+    residues, offsets : the proteins, see `proteoscope.kernels.cpu.peptides.digest_proteins`.
 
     Yields how many residues have been looked through, a few times a second. Closing the generator ends the work, and leaves `counts` as
     they were.

@@ -18,7 +18,7 @@ from numba import njit
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kernels.cpu.vectors import (
+from proteoscope.kernels.cpu.vectors import (
     REGISTER_BYTES,
     add,
     aligned,

@@ -1,11 +1,12 @@
 """Fragment-ion index on the processor's threads: wide precursor windows are searched by looking up a spectrum's peaks among all ions.
 
 The idea is MSFragger's (Kong 2017, Nature Methods 14:513): instead of computing the ions of every candidate and looking for a peak at each,
-the ions of all candidates stand in order of mass, and each peak visits those it matches. The scores are those of `kernels.cpu.scores`:
-counters of whole numbers give them to about a thousandth, which is enough to choose a few more candidates than are wanted, and
-`kernels.cpu.candidates.score_candidates` computes those exactly.
+the ions of all candidates stand in order of mass, and each peak visits those it matches. The scores are those of
+`proteoscope.kernels.cpu.scores`: counters of whole numbers give them to about a thousandth, which is enough to choose a few more candidates
+than are wanted, and `proteoscope.kernels.cpu.candidates.score_candidates` computes those exactly.
 
-The counterpart of `kernels.cuda.fragment_index`, with the same answers to the last bit. What is compiled stands in `kernels.cpu.postings`.
+The counterpart of `proteoscope.kernels.cuda.fragment_index`, with the same answers to the last bit. What is compiled stands in
+`proteoscope.kernels.cpu.postings`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import CROWDING, NANOSECONDS_OF_PIECE, fragment_index_search
-from kernels.cpu.peptidoforms import peptidoform_code
-from kernels.cpu.postings import build_chunks, empty_index, search_chunks
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag
-from kernels.layouts import (
+from proteoscope.kernels.counts import CROWDING, NANOSECONDS_OF_PIECE, fragment_index_search
+from proteoscope.kernels.cpu.peptidoforms import peptidoform_code
+from proteoscope.kernels.cpu.postings import build_chunks, empty_index, search_chunks
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.layouts import (
     KEYS_OF_DALTON,
     PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
@@ -32,7 +33,7 @@ from kernels.layouts import (
     ScoringSettings,
     SegmentArrays,
 )
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentSearch"]
 
@@ -44,8 +45,9 @@ class FragmentSearch:
 
     Parameters
     ----------
-    device : whose threads build and search. peptides, modifications, settings : bundles of `kernels.layouts`.
-    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.peptidoforms.list_peptidoforms` gives them.
+    device : whose threads build and search. peptides, modifications, settings : bundles of `proteoscope.kernels.layouts`.
+    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`
+        gives them.
 
     Raises
     ------

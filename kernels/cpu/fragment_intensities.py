@@ -2,11 +2,11 @@
 
 The network knows, for each bond of a peptide, the residues around it and at both ends, those on either side by their number, how many are
 basic, where the bond is, and the charge. Its answers are, for the ions b, b2+, y and y2+ of the bond, binary logarithms of `FLOOR` plus the
-ion's share of the spectrum's intensity; MS2PIP taught it (`tests/benchmarks/intensity_network.py`). All its first layer's inputs
+ion's share of the spectrum's intensity; MS2PIP taught it (`benchmarks/intensity_network.py`). All its first layer's inputs
 but two are counts and choices, so that the layer is a sum of rows of tables.
 
 On the processor alone: only the best matches of each spectrum are looked at. Each row depends on itself alone and sums are made in one
-order, so that threads and batches change nothing. Without Numba's reference counting, see `kernels.cpu.arrangements`.
+order, so that threads and batches change nothing. Without Numba's reference counting, see `proteoscope.kernels.cpu.arrangements`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.elementary import logarithm, power
-from kernels.cpu.matches import form_masses
-from kernels.cpu.scores import index_spectrum, list_rows, look_up_ions, match_ions, maximum_peaks, new_scratch, sum_masses
+from proteoscope.kernels.cpu.elementary import logarithm, power
+from proteoscope.kernels.cpu.matches import form_masses
+from proteoscope.kernels.cpu.scores import index_spectrum, list_rows, look_up_ions, match_ions, maximum_peaks, new_scratch, sum_masses
 
 __all__ = ["FLOOR", "IONS", "MEASURES", "TABLE_ROWS", "Network", "compare_intensities", "match_bonds", "network_shapes", "predict_bonds"]
 
@@ -82,8 +82,8 @@ def match_bonds(spectra, matches, peptides, modification_mass, settings, series,
 
     Parameters
     ----------
-    spectra ... settings : as in `kernels.cpu.matches.measure_matches`. series : a pair, which of the settings' N-terminal series is that of
-        b ions, and which of the C-terminal ones that of y ions.
+    spectra ... settings : as in `proteoscope.kernels.cpu.matches.measure_matches`. series : a pair, which of the settings' N-terminal
+        series is that of b ions, and which of the C-terminal ones that of y ions.
     offsets : (n + 1,) int64: row i writes in ``out[offsets[i] : offsets[i + 1]]``, a row for each residue: the ions of the bond behind it.
     out : (r, IONS) float32, zeros. Ions of two charges are looked for from precursors of three on.
     """

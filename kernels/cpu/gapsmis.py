@@ -11,7 +11,7 @@ Layer 0 has neither F nor E. Where an alignment may begin, G is 0, or the score 
 pairs of nearly equal lengths stand side by side. A row of scores s is made from profiles of the patterns, one for each letter that occurs
 in the texts, by choosing in each lane the profile of its text's letter: a row serves all layers.
 
-The rule that chooses one of several best alignments is that of `kernels.gapsmis_layouts`.
+The rule that chooses one of several best alignments is that of `proteoscope.kernels.gapsmis_layouts`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.processor import Processor
-from kernels.cpu.vectors import (
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.vectors import (
     REGISTER_BYTES,
     add,
     add_saturated,
@@ -38,8 +38,8 @@ from kernels.cpu.vectors import (
     where_equal,
     where_greater,
 )  # fmt: skip
-from kernels.device import StopFlag
-from kernels.gapsmis_layouts import (
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.gapsmis_layouts import (
     LETTERS,
     LOCAL,
     NO_ALIGNMENT,
@@ -52,7 +52,7 @@ from kernels.gapsmis_layouts import (
     score_bits,
     windows,
 )
-from kernels.partitions import equal_partitions
+from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["ReadSearch"]
 

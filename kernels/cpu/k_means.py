@@ -26,9 +26,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag
-from kernels.k_means_layouts import (
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.k_means_layouts import (
     AT_THE_END,
     IN_PIECES,
     POINTS_OF_RUN,
@@ -42,8 +42,8 @@ from kernels.k_means_layouts import (
     sums_of,
     tally_through_host,
 )
-from kernels.partitions import equal_partitions
-from kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["PointMeans", "VectorMeans"]
 

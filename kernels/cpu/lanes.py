@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.vectors import (
+from proteoscope.kernels.cpu.vectors import (
     REGISTER_BYTES,
     add,
     lanes_of,
@@ -187,7 +187,7 @@ def score_lanes(
     end_block, end_lane, end_target, end_clears : (n,) int64, by block: in which block a sequence ends, its lane, where in `scores` its
         score goes, and whether another follows in the lane.
     opening, extending : cost of a gap's first residue and of each further one. most : what a score may be; a greater one may be wrong.
-        See `kernels.cpu.substitution` for what the width must hold.
+        See `proteoscope.kernels.cpu.substitution` for what the width must hold.
     h_row, e_row : (m * lanes,); profile : (r * 4 * lanes,); best, clearing : (lanes,): aligned work space.
     scores : int32, to fill; -1 where the score passed `most`.
     """

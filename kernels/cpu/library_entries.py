@@ -11,12 +11,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.arrangements import find_arrangement, first_arrangement
-from kernels.cpu.elementary import power
-from kernels.cpu.fragment_intensities import FLOOR, IONS
-from kernels.cpu.peptidoforms import arrangement_room
-from kernels.cpu.scores import PROTON_MASS
-from kernels.layouts import ISOTOPE_BITS
+from proteoscope.kernels.cpu.arrangements import find_arrangement, first_arrangement
+from proteoscope.kernels.cpu.elementary import power
+from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS
+from proteoscope.kernels.cpu.peptidoforms import arrangement_room
+from proteoscope.kernels.cpu.scores import PROTON_MASS
+from proteoscope.kernels.layouts import ISOTOPE_BITS
 
 __all__ = ["NO_MODIFICATION", "EntryMasses", "EntryPeaks", "PredictionRules", "annotate_peaks", "decode_peptidoforms", "predicted_peaks"]
 
@@ -59,7 +59,7 @@ class PredictionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def decode_peptidoforms(numbers, code, peptides, modifications, first, last, peptide, site, modification):
-    """What the forms `first:last` of these numbers are (`kernels.layouts.PeptidoformCode`).
+    """What the forms `first:last` of these numbers are (`proteoscope.kernels.layouts.PeptidoformCode`).
 
     Written: `peptide` (n,) int64; `site` (n, s) uint8, 0 the N-terminus, 1 to L, L + 1 the C-terminus, ascending, and `modification`
     (n, s) uint8, behind the last of them `NO_MODIFICATION`.
@@ -87,7 +87,7 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, room, count
 
     Parameters
     ----------
-    entries : `EntryMasses`. logarithms : (bonds, IONS), as `kernels.cpu.fragment_intensities.predict_bonds` has them;
+    entries : `EntryMasses`. logarithms : (bonds, IONS), as `proteoscope.kernels.cpu.fragment_intensities.predict_bonds` has them;
         starts : (n,) int64, the first bond of each.
     rules : `PredictionRules`. room : (n + 1,) int64, where each entry's peaks go in `out` (`EntryPeaks`), IONS for each of its bonds.
     count : (n,) int64, to fill: how many there are, ascending in m/z; the highest is 10,000.

@@ -1,4 +1,4 @@
-"""Spectra as peak lists of whole numbers, for the search of libraries (`kernels.library_layouts`).
+"""Spectra as peak lists of whole numbers, for the search of libraries (`proteoscope.kernels.library_layouts`).
 
 What Li et al. 2021 (Nature Methods 18:1524) clean before they compare: peaks that are nearer to each other than two that match may be are
 one, noise goes, and where the similarity is that of entropies, intensities of a spectrum of low entropy S are raised to 0.25 + S / 4.
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from kernels.cpu.elementary import logarithm, power
-from kernels.library_layouts import COSINE_LENGTH, ENTROPY_TOTAL, UNITS
+from proteoscope.kernels.cpu.elementary import logarithm, power
+from proteoscope.kernels.library_layouts import COSINE_LENGTH, ENTROPY_TOTAL, UNITS
 
 __all__ = ["PeakRules", "copy_peaks", "fill_peaks"]
 

@@ -1,4 +1,4 @@
-"""The most similar reference of each spectrum, by cosine or spectral entropy, on the processor (`kernels.library_layouts`).
+"""The most similar reference of each spectrum, by cosine or spectral entropy, on the processor (`proteoscope.kernels.library_layouts`).
 
 Peaks lie so far from each other that each has one partner at most, so that one walk along both lists finds all matches. Where fragments may
 be moved by the difference of the masses (the shifted dot product of Bittremieux et al. 2018, J Proteome Res 17:3463), a peak has up to two:
@@ -15,10 +15,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag
-from kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, MOST_PEAKS, Matching, PeakLists, Pools, entropy_table
-from kernels.partitions import equal_partitions
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, MOST_PEAKS, Matching, PeakLists, Pools, entropy_table
+from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["LibrarySearch"]
 
@@ -200,7 +200,7 @@ class LibrarySearch:
 
     Parameters
     ----------
-    device : the processor. references : their peaks. mass : (n,) int32, in `kernels.library_layouts.UNITS`.
+    device : the processor. references : their peaks. mass : (n,) int32, in `proteoscope.kernels.library_layouts.UNITS`.
 
     Attributes
     ----------

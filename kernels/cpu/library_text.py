@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from kernels.cpu.text import parse_number
+from proteoscope.kernels.cpu.text import parse_number
 
 __all__ = ["LINE_BROKEN", "LINE_COLUMNS", "LINE_WORDS", "scan_library_lines"]
 

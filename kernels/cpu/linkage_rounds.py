@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.clustering_layouts import SIMILARITY_UNITS, Groups, Linkage
-from kernels.cpu.vector_sums import sum_vectors
-from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from proteoscope.kernels.clustering_layouts import SIMILARITY_UNITS, Groups, Linkage
+from proteoscope.kernels.cpu.vector_sums import sum_vectors
+from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["LinkageRounds"]
 

@@ -1,4 +1,5 @@
-"""Mass lists of peptides and of spectra, for match scores (`kernels.match_score_layouts`): whole units of a dalton, and where a bond is.
+"""Mass lists of peptides and of spectra, for match scores (`proteoscope.kernels.match_score_layouts`): whole units of a dalton, and where a
+bond is.
 
 A peptide's masses are those of its residues from the N-terminus up to each bond. A peak is a fragment of either end, so it tells two
 places of a bond: its own mass, and what it leaves of the precursor's. Both are widened by the tolerance to all units that may be meant.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.cpu.scores import PROTON_MASS
+from proteoscope.kernels.cpu.scores import PROTON_MASS
 
 __all__ = ["count_spectrum_masses", "list_peptide_masses", "list_spectrum_masses"]
 

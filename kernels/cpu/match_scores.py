@@ -2,9 +2,9 @@
 
 The index of Carroll's thesis (Algorithms 9 and 10) has, for each mass, the list of the candidates that have it, and a query's masses walk
 theirs. The thesis makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves
-all queries. With n masses of a query and m of each of r candidates, the forms without one (`kernels.cpu.match_score_variants`) take
-r (n + m) and r m steps, and the index n p, where p candidates have a mass, on average: far less than r. It is made when queries as vectors
-would have taken as long as making it.
+all queries. With n masses of a query and m of each of r candidates, the forms without one (`proteoscope.kernels.cpu.match_score_variants`)
+take r (n + m) and r m steps, and the index n p, where p candidates have a mass, on average: far less than r. It is made when queries as
+vectors would have taken as long as making it.
 
 Candidates next in mass make a chunk. The lists are those of a chunk, so that its counters stay in a core's own cache while queries visit it
 one after the other. Masses that follow each other among those that occur (a peak with its tolerance) are one range of postings.
@@ -21,11 +21,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.match_score_variants import score_by_vector
-from kernels.cpu.probing import count_bits, fetch_early
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag
-from kernels.match_score_layouts import (
+from proteoscope.kernels.cpu.match_score_variants import score_by_vector
+from proteoscope.kernels.cpu.probing import count_bits, fetch_early
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.match_score_layouts import (
     CANDIDATES_OF_CHUNK,
     MassLists,
     MassRows,
@@ -36,11 +36,11 @@ from kernels.match_score_layouts import (
     maximum_matches,
     score_type,
 )
-from kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["MatchScores"]
 
-# Nanoseconds of one thread, measured with tests/benchmarks/match_scores.py. Only their ratios matter.
+# Nanoseconds of one thread, measured with benchmarks/match_scores.py. Only their ratios matter.
 _PER_LOOK = 2.0  # by vector: both looks of a mass
 _PER_PLACED = 35.0  # building: a mass, which has two postings
 _PER_RANGE = 25.0  # by index: a mass of a query finds its postings in a chunk

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.cpu.candidates import lower_bound
-from kernels.cpu.elementary import FACTORIAL_LOG
-from kernels.cpu.scores import (
+from proteoscope.kernels.cpu.candidates import lower_bound
+from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG
+from proteoscope.kernels.cpu.scores import (
     AROUND,
     CORRELATION_HALF_WINDOW,
     NONE,
@@ -140,9 +140,9 @@ def form_masses(peptides, peptide, modification_mass, site, modification, base):
 def measure_matches(spectra, matches, peptides, modification_mass, settings, first, last, out, stop):
     """All scores and match features of given peptidoforms, row by row.
 
-    `spectra`, `matches`, `peptides` and `settings` are bundles of `kernels.layouts`; `modification_mass` (m,) float64, dalton; `out`
-    (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z; ``chance`` is log10
-    of the probability that as many ions match at random.
+    `spectra`, `matches`, `peptides` and `settings` are bundles of `proteoscope.kernels.layouts`; `modification_mass` (m,) float64, dalton;
+    `out` (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z; ``chance`` is
+    log10 of the probability that as many ions match at random.
     """
     query_spectrum, query_charge, peptide, site, modification = matches
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, query_spectrum, first, last))

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.least_squares import MOVE
+from proteoscope.kernels.cpu.least_squares import MOVE
 
 __all__ = ["MetAlignments", "forget", "mark_of_move", "mark_of_pairs", "met_alignments", "note", "place_of"]
 

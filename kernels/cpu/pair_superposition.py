@@ -1,7 +1,7 @@
 """The superposition of given pairs that has the greatest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710).
 
-Pieces of an alignment are superposed, and again what then lies near, in batches (`kernels.cpu.least_squares`). Coordinates are (3, n)
-float64 here, an axis a row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves `x` onto `y`.
+Pieces of an alignment are superposed, and again what then lies near, in batches (`proteoscope.kernels.cpu.least_squares`). Coordinates are
+(3, n) float64 here, an axis a row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves `x` onto `y`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.chain_pairs import tm_scale
-from kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, batch_room, near_moments, rotations
+from proteoscope.kernels.cpu.chain_pairs import tm_scale
+from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, batch_room, near_moments, rotations
 
 __all__ = ["N_HALVINGS", "SearchRoom", "gather", "near_of", "search", "search_room", "tm_score_of_pairs"]
 

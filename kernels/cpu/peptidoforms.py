@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
-from kernels.layouts import ISOTOPE_BITS, ModificationArrays, PeptideArrays, PeptidoformCode
+from proteoscope.kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
+from proteoscope.kernels.layouts import ISOTOPE_BITS, ModificationArrays, PeptideArrays, PeptidoformCode
 
 __all__ = ["arrangement_room", "arrangements_of", "count_peptidoforms", "list_peptidoforms", "peptidoform_code"]
 

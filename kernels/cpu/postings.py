@@ -1,7 +1,7 @@
 """The postings of a fragment-ion index, built in threads and searched: an ion and its form, in order of mass.
 
-`kernels.layouts` describes the arrays. Forms next in mass make a chunk, so that the counters of a chunk stay in a core's own cache while
-the postings of a chunk, which many queries visit one after the other, stay in the cache of the processor.
+`proteoscope.kernels.layouts` describes the arrays. Forms next in mass make a chunk, so that the counters of a chunk stay in a core's own
+cache while the postings of a chunk, which many queries visit one after the other, stay in the cache of the processor.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, next_arrangement
-from kernels.cpu.candidates import bin_of_rounded, lower_bound
-from kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
-from kernels.cpu.scores import PROTON_MASS
-from kernels.cpu.segments import HEAVIEST_END, LAST_KEY, key_of
-from kernels.layouts import (
+from proteoscope.kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, next_arrangement
+from proteoscope.kernels.cpu.candidates import bin_of_rounded, lower_bound
+from proteoscope.kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
+from proteoscope.kernels.cpu.scores import PROTON_MASS
+from proteoscope.kernels.cpu.segments import HEAVIEST_END, LAST_KEY, key_of
+from proteoscope.kernels.layouts import (
     C_TERMINAL,
     ISOTOPE_BITS,
     KEYS_OF_DALTON,

@@ -1,7 +1,7 @@
 """Theoretical ions looked up many at a time: `IONS_AT_ONCE` masses become bins of a table, and the table tells of each.
 
-Written with LLVM's vector instructions, as `kernels.cpu.vectors`. Each lane is computed as the same expression of scalars would be, so that
-rounding is the same everywhere.
+Written with LLVM's vector instructions, as `proteoscope.kernels.cpu.vectors`. Each lane is computed as the same expression of scalars would
+be, so that rounding is the same everywhere.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from kernels.cpu.vectors import FEATURES, gathered, llvm_function
+from proteoscope.kernels.cpu.vectors import FEATURES, gathered, llvm_function
 
 __all__ = [
     "IONS_AT_ONCE",

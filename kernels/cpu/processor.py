@@ -1,12 +1,12 @@
-"""The processor with some of its threads, as a `kernels.device.Device`."""
+"""The processor with some of its threads, as a `proteoscope.kernels.device.Device`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from kernels.device import StopFlag, stop_flag
-from kernels.partitions import Partition
+from proteoscope.kernels.device import StopFlag, stop_flag
+from proteoscope.kernels.partitions import Partition
 
 __all__ = ["Processor"]
 
@@ -17,7 +17,7 @@ class Processor:
     """Threads of this machine. Kernels release the interpreter's lock, so that each is a worker in full."""
 
     name = "cpu"
-    kernels = "kernels.cpu"
+    kernels = "proteoscope.kernels.cpu"
     is_processor = True
 
     def __init__(self, threads: int) -> None:

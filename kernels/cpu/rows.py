@@ -1,6 +1,6 @@
 """Smith-Waterman by the rows of one pair's matrix: its score, and where each cell came from, which the alignment follows back.
 
-The recurrence is that of `kernels.cpu.lanes`. A row is computed a vector of columns at a time.
+The recurrence is that of `proteoscope.kernels.cpu.lanes`. A row is computed a vector of columns at a time.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.substitution import Substitution
-from kernels.cpu.vectors import (
+from proteoscope.kernels.cpu.substitution import Substitution
+from proteoscope.kernels.cpu.vectors import (
     REGISTER_BYTES,
     add_saturated,
     aligned,

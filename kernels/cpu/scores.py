@@ -5,7 +5,7 @@ matching peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinform
 (Fenyö & Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008).
 
 Scores are the same to the last bit on every device: sums are made in one order, or of whole numbers, and logarithms and powers are those
-of `kernels.cpu.elementary`. Without Numba's reference counting, see `kernels.cpu.arrangements`.
+of `proteoscope.kernels.cpu.elementary`. Without Numba's reference counting, see `proteoscope.kernels.cpu.arrangements`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
-from kernels.cpu.probing import IONS_AT_ONCE, OUT_OF_REACH, fill_block, lowest_bit, matching_ions, sum_of_bins
-from kernels.layouts import CORRELATION_UNITS
-from kernels.score_kinds import SCORE_KINDS
+from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
+from proteoscope.kernels.cpu.probing import IONS_AT_ONCE, OUT_OF_REACH, fill_block, lowest_bit, matching_ions, sum_of_bins
+from proteoscope.kernels.layouts import CORRELATION_UNITS
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "AROUND",
@@ -64,7 +64,7 @@ FORMS_AT_ONCE = 16
 """Forms that are prepared together, then looked up, then scored."""
 _ROUNDING = 1e-12  # of a mass, at most
 NEEDS_ROOTS, NEEDS_CORRELATION = tuple(one.needs_roots for one in SCORE_KINDS), tuple(one.needs_correlation for one in SCORE_KINDS)
-"""Of each score, as `kernels.score_kinds.ScoreKind` says."""
+"""Of each score, as `proteoscope.kernels.score_kinds.ScoreKind` says."""
 
 
 @njit(nogil=True, cache=True, _nrt=False)

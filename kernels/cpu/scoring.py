@@ -1,7 +1,7 @@
 """Search of spectra against the mass-sorted peptide dictionary, on the processor's threads: candidates, their modified forms, and scores.
 
-The counterpart of `kernels.cuda.scoring`, with the same hits to the last bit. What is compiled stands in `kernels.cpu.candidates` and
-`kernels.cpu.scores`.
+The counterpart of `proteoscope.kernels.cuda.scoring`, with the same hits to the last bit. What is compiled stands in
+`proteoscope.kernels.cpu.candidates` and `proteoscope.kernels.cpu.scores`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import CANDIDATES_OF_PIECE, COST_OF_QUERY
-from kernels.cpu import candidates
-from kernels.cpu.processor import Processor
-from kernels.cpu.scores import NONE
-from kernels.device import StopFlag
-from kernels.layouts import (
+from proteoscope.kernels.counts import CANDIDATES_OF_PIECE, COST_OF_QUERY
+from proteoscope.kernels.cpu import candidates
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.scores import NONE
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.layouts import (
     HitArrays,
     ModificationArrays,
     PeptideArrays,
@@ -25,8 +25,8 @@ from kernels.layouts import (
     ScoringSettings,
     SpectrumArrays,
 )
-from kernels.partitions import Partition, equal_partitions
-from kernels.score_kinds import SCORE_KINDS
+from proteoscope.kernels.partitions import Partition, equal_partitions
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 
@@ -41,7 +41,7 @@ class SpectrumSearch:
 
     Parameters
     ----------
-    device : whose threads search. peptides, modifications, settings : bundles of `kernels.layouts`.
+    device : whose threads search. peptides, modifications, settings : bundles of `proteoscope.kernels.layouts`.
 
     Attributes
     ----------

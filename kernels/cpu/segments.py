@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.peptidoforms import peptidoform_code
-from kernels.cpu.scores import PROTON_MASS
-from kernels.layouts import (
+from proteoscope.kernels.cpu.peptidoforms import peptidoform_code
+from proteoscope.kernels.cpu.scores import PROTON_MASS
+from proteoscope.kernels.layouts import (
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
     BestArrays,
@@ -19,7 +19,7 @@ from kernels.layouts import (
     ScoringSettings,
     SpectrumArrays,
 )
-from kernels.score_kinds import SCORE_KINDS
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "HEAVIEST_END",

@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.scores import (
+from proteoscope.kernels.cpu.scores import (
     IndexedSpectrum,
     hyperscore,
     index_spectrum,

@@ -17,12 +17,25 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.processor import Processor
-from kernels.cpu.structure_pairs import element_score
-from kernels.cpu.vectors import REGISTER_BYTES, add, aligned, gather, load, load_codes, look_up, maximum, minimum, spread, store, subtract
-from kernels.device import StopFlag
-from kernels.partitions import equal_partitions
-from kernels.structure_layouts import CODES, LENGTH_STEPS, PADDING, Rewards, StructureArrays
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.structure_pairs import element_score
+from proteoscope.kernels.cpu.vectors import (
+    REGISTER_BYTES,
+    add,
+    aligned,
+    gather,
+    load,
+    load_codes,
+    look_up,
+    maximum,
+    minimum,
+    spread,
+    store,
+    subtract,
+)
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.structure_layouts import CODES, LENGTH_STEPS, PADDING, Rewards, StructureArrays
 
 __all__ = ["StructureSearch"]
 

@@ -1,6 +1,6 @@
 """Two chains aligned by their descriptors: the score of their elements, and the alignment of their residues with the way back.
 
-The recurrences are those of `kernels.cpu.structure_alignment`, which scores many chains and keeps no way.
+The recurrences are those of `proteoscope.kernels.cpu.structure_alignment`, which scores many chains and keeps no way.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.structure_layouts import CODES, ELEMENT_UNITS, LENGTH_STEPS, Rewards, StructureArrays
+from proteoscope.kernels.structure_layouts import CODES, ELEMENT_UNITS, LENGTH_STEPS, Rewards, StructureArrays
 
 __all__ = ["align_pair", "element_score"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cpu.vectors import aligned
+from proteoscope.kernels.cpu.vectors import aligned
 
 __all__ = ["CODES", "Substitution"]
 
@@ -51,7 +51,7 @@ class Substitution:
         return greatest if bits == _WIDTHS[-1] else greatest - max(0, int(self.scores.max()))
 
     def table(self, bits: int) -> NDArray:
-        """The scores as `kernels.cpu.lanes.score_lanes` takes them with numbers of so many bits."""
+        """The scores as `proteoscope.kernels.cpu.lanes.score_lanes` takes them with numbers of so many bits."""
         table, n = aligned(CODES * _REPEATED, np.dtype(f"int{bits}")), len(self.scores)
         rows = table.reshape(CODES, 2, CODES)
         rows[:] = np.iinfo(table.dtype).min

@@ -2,7 +2,8 @@
 
 TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
 2302-2309): superpose on pieces of an alignment and again on what then lies near, align anew by the distances, repeat. Pieces of an
-alignment, shifts of one chain along the other and pieces of both chains are superposed in batches (`kernels.cpu.least_squares`).
+alignment, shifts of one chain along the other and pieces of both chains are superposed in batches
+(`proteoscope.kernels.cpu.least_squares`).
 
 Coordinates are (3, n) float64 here, an axis a row. A superposition is (12,) float64: the rotation row by row, then the translation; it
 moves `x` onto `y`. The search has the shorter chain as x.
@@ -15,15 +16,15 @@ from collections.abc import Generator
 import numpy as np
 from numba import njit
 
-from kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
-from kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
-from kernels.cpu.least_squares import BATCH, MOVE, distances_squared, moments, near_moments, near_totals, rotations
-from kernels.cpu.met_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
-from kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_room
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag
-from kernels.partitions import equal_partitions
-from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
+from proteoscope.kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
+from proteoscope.kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
+from proteoscope.kernels.cpu.least_squares import BATCH, MOVE, distances_squared, moments, near_moments, near_totals, rotations
+from proteoscope.kernels.cpu.met_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
+from proteoscope.kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_room
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 
 __all__ = ["ChainSuperposition"]
 

@@ -1,8 +1,8 @@
 """The alignments of many hits in one call, and what is told of them: drawn lines, counts, and CIGARs.
 
-What becomes of a pair does not depend on the others in its call: each is computed by `kernels.cpu.rows`. Where the score of a pair is
-known, `find_ends` says where alignments of it end, for as many subjects of a query at a time as a vector has lanes; turned round, query and
-subject tell where alignments begin. The matrix between holds the alignment, and is small.
+What becomes of a pair does not depend on the others in its call: each is computed by `proteoscope.kernels.cpu.rows`. Where the score of a
+pair is known, `find_ends` says where alignments of it end, for as many subjects of a query at a time as a vector has lanes; turned round,
+query and subject tell where alignments begin. The matrix between holds the alignment, and is small.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.lanes import BLOCK_COLUMNS, cell, fill_profile
-from kernels.cpu.rows import RowArrays, score_rows, trace_back
-from kernels.cpu.vectors import lanes_of, largest, load, spread, store, where_equal
+from proteoscope.kernels.cpu.lanes import BLOCK_COLUMNS, cell, fill_profile
+from proteoscope.kernels.cpu.rows import RowArrays, score_rows, trace_back
+from proteoscope.kernels.cpu.vectors import lanes_of, largest, load, spread, store, where_equal
 
 __all__ = [
     "CIGAR_BYTES", "CIGAR_LETTERS", "IDENTITIES", "MISMATCHES", "N_COUNTS", "OPENINGS",
@@ -114,8 +114,8 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
 
     Parameters
     ----------
-    query, rows, table, opening, extending : as `kernels.cpu.lanes.score_lanes` takes them. columns : int8 from `fill_columns`, of
-        `n_blocks` blocks.
+    query, rows, table, opening, extending : as `proteoscope.kernels.cpu.lanes.score_lanes` takes them. columns : int8 from `fill_columns`,
+        of `n_blocks` blocks.
     targets : (lanes,) aligned, the best score of each lane; the greatest number for none. room : `EndRoom`, of the dtype of the targets.
     ends : (lanes, 4) int64, to fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the
         last column with any end.

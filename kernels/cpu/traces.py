@@ -1,4 +1,4 @@
-"""Ion traces on the processor's threads: the counterpart of `kernels.cuda.traces`."""
+"""Ion traces on the processor's threads: the counterpart of `proteoscope.kernels.cuda.traces`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag
-from kernels.partitions import Partition
-from kernels.trace_layouts import SurveyPeaks, TraceWindows
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.partitions import Partition
+from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["extract_traces"]
 

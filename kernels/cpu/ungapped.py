@@ -1,8 +1,8 @@
 """Alignments that are the best because no alignment with a gap can score as much: found by comparing letters, without layers.
 
 A pattern of which every letter is paired as well as it can be scores its gain. An alignment with a gap scores at most the gain less the
-cost of the shortest gap. What scores more without gaps is the best alignment of the definition in `kernels.gapsmis_layouts`, and of several
-the one that ends first. All diagonals of a text are tried, each until it has lost too much.
+cost of the shortest gap. What scores more without gaps is the best alignment of the definition in `proteoscope.kernels.gapsmis_layouts`,
+and of several the one that ends first. All diagonals of a text are tried, each until it has lost too much.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.gapsmis_layouts import LETTERS, LOCAL, WITHIN, Alignments, GapRules, Sequences
+from proteoscope.kernels.gapsmis_layouts import LETTERS, LOCAL, WITHIN, Alignments, GapRules, Sequences
 
 __all__ = ["align_where_sure", "best_without_gaps"]
 

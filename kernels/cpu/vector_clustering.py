@@ -9,7 +9,8 @@ SINGLE: a vector with enough neighbours is a core point; core points that are ne
 is in that of the core neighbour most similar to it, the smallest of several, or alone (Ester et al. 1996, KDD-96, 226-231).
 
 COMPLETE, AVERAGE: nearest-neighbour chains (Murtagh 1983, Comput. J. 26:354-359) on a matrix of similarities in whole units, for each
-connected component; `merge_nearest` says how ties are broken. Components of too many vectors are divided (`kernels.cpu.linkage_rounds`).
+connected component; `merge_nearest` says how ties are broken. Components of too many vectors are divided
+(`proteoscope.kernels.cpu.linkage_rounds`).
 """
 
 from __future__ import annotations
@@ -24,13 +25,22 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.clustering_layouts import COMPLETE, SIMILARITY_UNITS, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
-from kernels.cpu.linkage_rounds import LinkageRounds
-from kernels.cpu.processor import Processor
-from kernels.cpu.vectors import REGISTER_BYTES, add, aligned, load, multiply, spread, store
-from kernels.device import StopFlag
-from kernels.partitions import equal_partitions
-from kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.clustering_layouts import (
+    COMPLETE,
+    SIMILARITY_UNITS,
+    SINGLE,
+    Groups,
+    Linkage,
+    islands,
+    named_by_smallest,
+    window_pairs,
+)
+from proteoscope.kernels.cpu.linkage_rounds import LinkageRounds
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.vectors import REGISTER_BYTES, add, aligned, load, multiply, spread, store
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["VectorClustering"]
 
@@ -343,7 +353,7 @@ class VectorClustering:
         self._adding, self._large = Lock(), BoundedSemaphore(_LARGE_AT_A_TIME)
 
     def cluster(self, linkage: Linkage, labels: NDArray[np.int64], first: int = 0, last: int | None = None) -> Generator[int, None, None]:
-        """Cluster the vectors `first:last`, between two cuts of `kernels.clustering_layouts.islands`.
+        """Cluster the vectors `first:last`, between two cuts of `proteoscope.kernels.clustering_layouts.islands`.
 
         Parameters
         ----------

@@ -1,4 +1,5 @@
-"""Smith-Waterman scores of queries against a database on a GPU: those of `kernels.cpu.alignment`, with the kernels of alignment.cu.
+"""Smith-Waterman scores of queries against a database on a GPU: those of `proteoscope.kernels.cpu.alignment`, with the kernels of
+alignment.cu.
 
 The database stays on the device where it fits; else it comes in batches through pinned buffers, the next one while one is scored. A launch
 computes a strip of the columns of two queries, or of one query with two subjects at a time. What leaves the strip on its right stays in
@@ -26,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import OperationCounts
-from kernels.cuda.alignment_plan import (
+from proteoscope.kernels.counts import OperationCounts
+from proteoscope.kernels.cuda.alignment_plan import (
     HALF_PRECISION,
     SIXTEEN_BITS,
     THIRTY_TWO_BITS,
@@ -38,8 +39,8 @@ from kernels.cuda.alignment_plan import (
     numbers_of,
     query_groups,
 )
-from kernels.cuda.modules import Card, sent
-from kernels.device import DeviceMemoryError
+from proteoscope.kernels.cuda.modules import Card, sent
+from proteoscope.kernels.device import DeviceMemoryError
 
 __all__ = ["AlignmentSearch"]
 

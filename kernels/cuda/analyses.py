@@ -1,7 +1,8 @@
 """The problems on which the ATGPU model is shown, and the rates of inner operations, on a GPU, with the kernels of analyses.cu.
 
 What is moved and what is computed is waited for in turn, as the model has it: each problem tells what either took.
-`kernels.analyses_layouts` has the ATGPU analysis of each: rounds, operations, memory blocks, words and transfers in and out, shared memory.
+`proteoscope.kernels.analyses_layouts` has the ATGPU analysis of each: rounds, operations, memory blocks, words and transfers in and out,
+shared memory.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.analyses_layouts import BLOCK, OPERATIONS, TILE, TOGETHER, Spent, scan_levels
-from kernels.cuda.modules import Card
+from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS, TILE, TOGETHER, Spent, scan_levels
+from proteoscope.kernels.cuda.modules import Card
 
 __all__ = ["Analyses"]
 

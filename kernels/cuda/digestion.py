@@ -1,6 +1,6 @@
-"""Counting of the peptides of a digest on a GPU: the function of `kernels.cpu.digestion`, with the kernel of digestion.cu.
+"""Counting of the peptides of a digest on a GPU: the function of `proteoscope.kernels.cpu.digestion`, with the kernel of digestion.cu.
 
-What that takes is counted by `kernels.counts.digest_count`.
+What that takes is counted by `proteoscope.kernels.counts.digest_count`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import Card, sent
-from kernels.digestion_layouts import DigestionRules
+from proteoscope.kernels.cuda.modules import Card, sent
+from proteoscope.kernels.digestion_layouts import DigestionRules
 
 __all__ = ["count_peptides"]
 
@@ -43,7 +43,7 @@ def count_peptides(
     rules: DigestionRules,
     counts: NDArray[np.int64],
 ) -> Generator[int, None, None]:
-    """As `kernels.cpu.digestion.count_peptides`, on a card.
+    """As `proteoscope.kernels.cpu.digestion.count_peptides`, on a card.
 
     Yields how many residues have been looked through, after each round. A share may have at most 2^32 - 1 peptides in a bucket.
 

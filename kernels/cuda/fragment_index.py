@@ -1,10 +1,11 @@
-"""Fragment-ion index on a GPU: the counterpart of `kernels.cpu.fragment_index`, with the kernels of postings.cu and fragment_search.cu.
+"""Fragment-ion index on a GPU: the counterpart of `proteoscope.kernels.cpu.fragment_index`, with the kernels of postings.cu and
+fragment_search.cu.
 
 The dictionary goes to the device once. There the index is built, of all forms or of as many as fit at a time, and never leaves it. Queries
 follow with their ranges of keys; what comes back is the best candidates of each and the histogram of all scores, bit for bit those of
 the processor.
 
-What that takes is counted by `kernels.counts.index_building` and `kernels.counts.index_search`.
+What that takes is counted by `proteoscope.kernels.counts.index_building` and `proteoscope.kernels.counts.index_search`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.arrangements import first_arrangement, is_possible, known_row, next_arrangement
-from kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
-from kernels.cuda.modules import Card, sent, struct
-from kernels.device import DeviceError, DeviceMemoryError
-from kernels.layouts import (
+from proteoscope.kernels.cpu.arrangements import first_arrangement, is_possible, known_row, next_arrangement
+from proteoscope.kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError
+from proteoscope.kernels.layouts import (
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
     BestArrays,
@@ -111,8 +112,9 @@ class FragmentSearch:
     Parameters
     ----------
     device : its card; 80 % of its free memory may be used, a quarter of that for queries. peptides, modifications, settings : as for
-        `kernels.cpu.fragment_index.FragmentSearch`.
-    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.peptidoforms.list_peptidoforms` gives them.
+        `proteoscope.kernels.cpu.fragment_index.FragmentSearch`.
+    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`
+        gives them.
 
     Raises
     ------
@@ -182,7 +184,8 @@ class FragmentSearch:
         card.wait(self._stream)
 
     def build(self) -> Generator[int, None, None]:
-        """See `kernels.cpu.fragment_index.FragmentSearch.build`. Where the index does not fit as a whole, searches build its parts.
+        """See `proteoscope.kernels.cpu.fragment_index.FragmentSearch.build`. Where the index does not fit as a whole, searches build its
+        parts.
 
         Yields how many forms are in the index.
         """
@@ -282,7 +285,7 @@ class FragmentSearch:
         histogram_width: float,
         n_candidates: NDArray[np.int64],
     ) -> Generator[int, None, None]:
-        """Search the queries `first:last` as `kernels.cpu.fragment_index.FragmentSearch.search_chunks` does, batch by batch.
+        """Search the queries `first:last` as `proteoscope.kernels.cpu.fragment_index.FragmentSearch.search_chunks` does, batch by batch.
 
         `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
         that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.

@@ -1,8 +1,8 @@
-"""Alignment with a bounded number of gaps on a GPU: the class of `kernels.cpu.gapsmis`, with the kernels of gapsmis.cu.
+"""Alignment with a bounded number of gaps on a GPU: the class of `proteoscope.kernels.cpu.gapsmis`, with the kernels of gapsmis.cu.
 
 Texts and patterns stay on the device. Pairs come in blocks; of a block, those of similar lengths stand side by side, and each launch takes
-the plan that `kernels.cuda.gapsmis_plan` predicts to be the fastest for it. As on the processor, alignments with short texts are traced in
-one pass, and others in a window before their end that a first pass finds.
+the plan that `proteoscope.kernels.cuda.gapsmis_plan` predicts to be the fastest for it. As on the processor, alignments with short texts
+are traced in one pass, and others in a window before their end that a first pass finds.
 
 ATGPU analysis, for k pairs of a pattern of m letters with a text of n, at most z gaps, strips of w columns (a word has 4 bytes);
 `ReadSearch._work` counts it:
@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import OperationCounts, total
-from kernels.cuda.gapsmis_plan import (
+from proteoscope.kernels.counts import OperationCounts, total
+from proteoscope.kernels.cuda.gapsmis_plan import (
     CELLS_OF_LAUNCH,
     EIGHT,
     FOUR,
@@ -46,10 +46,21 @@ from kernels.cuda.gapsmis_plan import (
     seconds,
     shapes,
 )
-from kernels.cuda.modules import Card, sent, struct
-from kernels.cuda.rates import USUAL_RATES, between_looks
-from kernels.device import DeviceMemoryError, UnsupportedSearchError
-from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences, score_bits, windows
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
+from proteoscope.kernels.gapsmis_layouts import (
+    LETTERS,
+    LOCAL,
+    NO_ALIGNMENT,
+    PREFIX,
+    SINGLE_PASS,
+    Alignments,
+    GapRules,
+    Sequences,
+    score_bits,
+    windows,
+)
 
 __all__ = ["ReadSearch"]
 
@@ -129,7 +140,7 @@ class _Launch:
 
 
 class ReadSearch:
-    """Texts and patterns on a device, ready to be aligned in any pairs; see `kernels.cpu.gapsmis.ReadSearch`.
+    """Texts and patterns on a device, ready to be aligned in any pairs; see `proteoscope.kernels.cpu.gapsmis.ReadSearch`.
 
     Parameters
     ----------
@@ -416,8 +427,8 @@ class _Block:
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
         """Align again what lies before each end."""
-        from kernels.cpu.gapsmis import ReadSearch as OnProcessor
-        from kernels.cpu.processor import Processor
+        from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
+        from proteoscope.kernels.cpu.processor import Processor
 
         of = self._of
         some = np.flatnonzero(out.score != NO_ALIGNMENT)

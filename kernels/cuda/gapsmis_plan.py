@@ -23,8 +23,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.rates import USUAL_RATES, CardRates
-from kernels.gapsmis_layouts import LOCAL, GapRules, score_bits
+from proteoscope.kernels.cuda.rates import USUAL_RATES, CardRates
+from proteoscope.kernels.gapsmis_layouts import LOCAL, GapRules, score_bits
 
 __all__ = [
     "CELLS_OF_LAUNCH",

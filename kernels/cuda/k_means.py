@@ -1,4 +1,4 @@
-"""k-means on a GPU: the classes of `kernels.cpu.k_means`, with the kernels of k_means.cu.
+"""k-means on a GPU: the classes of `proteoscope.kernels.cpu.k_means`, with the kernels of k_means.cu.
 
 Points and vectors stay on the device where they fit, and rounds follow each other there: of each round the host hears how many labels
 changed and how many items each cluster has, and nothing goes back. Where they do not fit, they come in groups in each round, and the host
@@ -34,11 +34,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import OperationCounts
-from kernels.cuda.modules import Card, sent, struct
-from kernels.cuda.rates import USUAL_RATES, between_looks
-from kernels.device import DeviceMemoryError
-from kernels.k_means_layouts import (
+from proteoscope.kernels.counts import OperationCounts
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.device import DeviceMemoryError
+from proteoscope.kernels.k_means_layouts import (
     NEVER,
     POINTS_OF_RUN,
     Assigned,
@@ -49,7 +49,7 @@ from kernels.k_means_layouts import (
     rounds_through_host,
     tally_through_host,
 )
-from kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["PointMeans", "VectorMeans"]
 

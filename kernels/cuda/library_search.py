@@ -1,4 +1,5 @@
-"""The most similar reference of each spectrum on a GPU: the class of `kernels.cpu.library_search`, with the kernel of library_search.cu.
+"""The most similar reference of each spectrum on a GPU: the class of `proteoscope.kernels.cpu.library_search`, with the kernel of
+library_search.cu.
 
 ATGPU analysis, a word has 4 bytes, which `search_analysis` counts. For q queries of n peaks, and p pairs of a query and a reference of m
 peaks:
@@ -20,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import OperationCounts
-from kernels.cuda.modules import Card, sent, struct
-from kernels.device import DeviceMemoryError
-from kernels.library_layouts import Matching, PeakLists, Pools, entropy_table
+from proteoscope.kernels.counts import OperationCounts
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.device import DeviceMemoryError
+from proteoscope.kernels.library_layouts import Matching, PeakLists, Pools, entropy_table
 
 __all__ = ["LibrarySearch"]
 
@@ -53,7 +54,7 @@ class LibrarySearch:
 
     Parameters
     ----------
-    device : the card. references : their peaks. mass : (n,) int32, in `kernels.library_layouts.UNITS`.
+    device : the card. references : their peaks. mass : (n,) int32, in `proteoscope.kernels.library_layouts.UNITS`.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from kernels.cuda.driver import card_identity
+from proteoscope.kernels.cuda.driver import card_identity
 
 __all__ = ["CardUse", "card_use"]
 

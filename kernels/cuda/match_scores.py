@@ -1,4 +1,4 @@
-"""Match scores of spectra on a GPU: the class of `kernels.cpu.match_scores`, with the kernels of match_scores.cu.
+"""Match scores of spectra on a GPU: the class of `proteoscope.kernels.cpu.match_scores`, with the kernels of match_scores.cu.
 
 The thesis's form for a GPU (Carroll, Algorithm 11) reads a row of 0 and 1, one for each candidate, for each mass of a query. Where nearly
 all that it reads is 0 (a peptide has some dozens of the hundred thousand masses that occur), a row is a list of those candidates that have
@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.counts import OperationCounts
-from kernels.cuda.modules import Card, sent, struct
-from kernels.device import DeviceMemoryError, UnsupportedSearchError
-from kernels.match_score_layouts import (
+from proteoscope.kernels.counts import OperationCounts
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
+from proteoscope.kernels.match_score_layouts import (
     CANDIDATES_OF_CHUNK,
     MassLists,
     MassRows,

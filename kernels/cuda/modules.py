@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.rates import USUAL_RATES, CardRates
-from kernels.device import Device, DeviceError, DeviceMemoryError
+from proteoscope.kernels.cuda.rates import USUAL_RATES, CardRates
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError
 
 __all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "card", "header_options", "sent", "source", "struct"]
 
@@ -94,7 +94,7 @@ class Card(Device, Protocol):
 
 def source(file: str) -> str:
     """The text of a `.cu` or `.cuh` file of this package."""
-    return (files("kernels.cuda") / file).read_text(encoding="utf-8")
+    return (files(__package__) / file).read_text(encoding="utf-8")
 
 
 @lru_cache
@@ -104,7 +104,7 @@ def header_options() -> tuple[str, ...]:
     The digest of the headers is among them: CuPy knows what it has compiled by the text of a source and the options, and does not look
     into headers.
     """
-    folder = Path(str(files("kernels.cuda")))
+    folder = Path(str(files(__package__)))
     digest = sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.cuh")))).hexdigest()
     return f"-I{folder}", f"-DHEADERS_{digest[:16]}"
 
@@ -157,7 +157,7 @@ class _Faults:
 class CudaCard:
     """A `Card` on CUDA device `number`, through CuPy."""
 
-    kernels = "kernels.cuda"
+    kernels = "proteoscope.kernels.cuda"
     is_processor = False
 
     def __init__(self, number: int) -> None:

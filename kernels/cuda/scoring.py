@@ -1,9 +1,10 @@
-"""Search of spectra against the peptide dictionary on a GPU: the counterpart of `kernels.cpu.scoring`, by query or by tiles of queries.
+"""Search of spectra against the peptide dictionary on a GPU: the counterpart of `proteoscope.kernels.cpu.scoring`, by query or by tiles of
+queries.
 
 The dictionary goes to the device once; the queries follow in batches through pinned buffers, the next one being packed and sent while
 one is searched. What comes back is the best candidates of each query and the histogram of all scores.
 
-What that takes is counted by `kernels.counts.spectrum_search`.
+What that takes is counted by `proteoscope.kernels.counts.spectrum_search`.
 
 Where 32 neighbours in mass (a tile) share enough of their candidates, they are searched together by the kernel for dense windows, with
 peptides, each with one combination of modifications, in the union of the windows of the tiles. For each, 32 lanes look the ions of each
@@ -22,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import counts
-from kernels.cpu.elementary import FACTORIAL_LOG
-from kernels.cuda.gathering import gather_peaks, lightest_weights
-from kernels.cuda.modules import Card, sent, struct
-from kernels.cuda.rates import USUAL_RATES, between_looks
-from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
-from kernels.layouts import (
+from proteoscope.kernels import counts
+from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG
+from proteoscope.kernels.cuda.gathering import gather_peaks, lightest_weights
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
+from proteoscope.kernels.layouts import (
     HitArrays,
     ModificationArrays,
     PeptideArrays,
@@ -36,7 +37,7 @@ from kernels.layouts import (
     ScoringSettings,
     SpectrumArrays,
 )
-from kernels.score_kinds import SCORE_KINDS
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 
@@ -128,7 +129,7 @@ class SpectrumSearch:
     Parameters
     ----------
     device : its card; 80 % of its free memory may be used, half of that for the dictionary. peptides, modifications, settings : as for
-        `kernels.cpu.scoring.SpectrumSearch`.
+        `proteoscope.kernels.cpu.scoring.SpectrumSearch`.
 
     Raises
     ------
@@ -266,7 +267,7 @@ class SpectrumSearch:
         return scalars
 
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
-        """See `kernels.cpu.scoring.SpectrumSearch.count_candidates`."""
+        """See `proteoscope.kernels.cpu.scoring.SpectrumSearch.count_candidates`."""
         card = self._card
         for begun, stop in self._stretches(queries, first, last):
             found = np.empty(stop - begun, np.int64)
@@ -282,7 +283,7 @@ class SpectrumSearch:
     def search_queries(
         self, spectra: SpectrumArrays, queries: QueryArrays, hits: HitArrays, first: int, last: int
     ) -> Generator[int, None, None]:
-        """Search `first:last` as `kernels.cpu.scoring.SpectrumSearch.search_queries` does, batch by batch.
+        """Search `first:last` as `proteoscope.kernels.cpu.scoring.SpectrumSearch.search_queries` does, batch by batch.
 
         Yields the end of what is done after each batch: `hits` holds all rows before it. Closing the generator stops the search.
 

@@ -1,5 +1,5 @@
-"""Alignment of a query with a database of chains by their descriptors on a GPU: that of `kernels.cpu.structure_alignment`, with the kernels
-of structure_alignment.cu.
+"""Alignment of a query with a database of chains by their descriptors on a GPU: that of `proteoscope.kernels.cpu.structure_alignment`, with
+the kernels of structure_alignment.cu.
 
 The database stays on the device where it fits; else its chains come in batches. Phase 1 and phase 2 follow each other on the device without
 a word to the host; whoever drives the search hears between two runs of chains.
@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import Card, sent, struct
-from kernels.cuda.rates import USUAL_RATES, between_looks
-from kernels.device import DeviceMemoryError
-from kernels.partitions import equal_partitions
-from kernels.structure_layouts import Rewards, StructureArrays
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.device import DeviceMemoryError
+from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 
 __all__ = ["StructureSearch"]
 

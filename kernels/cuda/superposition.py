@@ -1,7 +1,8 @@
-"""Superposition of pairs of chains on a GPU: that of `kernels.cpu.superposition`, with the kernel of superposition.cu, bit for bit.
+"""Superposition of pairs of chains on a GPU: that of `proteoscope.kernels.cpu.superposition`, with the kernel of superposition.cu, bit for
+bit.
 
-The processor lays out the chains of a run of pairs and reports what was found of them (`kernels.cpu.chain_pairs`); all between is one
-launch, in which a block takes one pair after the other.
+The processor lays out the chains of a run of pairs and reports what was found of them (`proteoscope.kernels.cpu.chain_pairs`); all between
+is one launch, in which a block takes one pair after the other.
 
 ATGPU analysis, for n pairs of chains of r residues in all, m of them in the shorter chains and k in alignments to begin with (a word has
 4 bytes); `analysis` counts it:
@@ -23,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cpu.chain_pairs import farthest_pair, place_pairs, report_pairs, tm_scale
-from kernels.cuda.modules import Card, sent, struct
-from kernels.device import DeviceMemoryError
-from kernels.partitions import equal_partitions
-from kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
+from proteoscope.kernels.cpu.chain_pairs import farthest_pair, place_pairs, report_pairs, tm_scale
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.device import DeviceMemoryError
+from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 
 __all__ = ["ChainSuperposition"]
 

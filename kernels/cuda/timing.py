@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import CudaCard
+from proteoscope.kernels.cuda.modules import CudaCard
 
 __all__ = ["TimedCard"]
 

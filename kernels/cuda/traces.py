@@ -1,4 +1,4 @@
-"""Ion traces on a GPU: the function of `kernels.cpu.traces`, with the kernel of traces.cu."""
+"""Ion traces on a GPU: the function of `proteoscope.kernels.cpu.traces`, with the kernel of traces.cu."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import Card, sent, struct
-from kernels.trace_layouts import SurveyPeaks, TraceWindows
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["extract_traces"]
 
@@ -20,7 +20,7 @@ _PEAKS, _WINDOWS = (np.dtype([(name, np.uint64) for name in kind._fields] + [("n
 
 
 def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
-    """As `kernels.cpu.traces.extract_traces`, on a card."""
+    """As `proteoscope.kernels.cpu.traces.extract_traces`, on a card."""
     card, stream, n = device, device.stream(), len(windows.low)
     found = cells.copy()
     device_cells = card.buffer(found.nbytes)

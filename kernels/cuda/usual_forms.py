@@ -1,7 +1,7 @@
 """Compile the forms of the kernels that searches usually take, ahead of the first search on a card.
 
 Sources are compiled with macros that fit a task (letters, columns of a warp, numbers), so there is no list of all forms. `usual_forms.json`
-holds those that were compiled by searches of every kind, as `tests/benchmarks/card_forms.py` noted them: a form that is missing is compiled
+holds those that were compiled by searches of every kind, as `benchmarks/card_forms.py` noted them: a form that is missing is compiled
 when a search first needs it, and one that nobody needs costs its compilation. CuPy keeps what is compiled, for this card and compiler.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from importlib.resources import files
 
-from kernels.cuda.modules import CudaCard
-from kernels.device import DeviceError
+from proteoscope.kernels.cuda.modules import CudaCard
+from proteoscope.kernels.device import DeviceError
 
 __all__ = ["compile_usual_forms", "usual_forms"]
 
@@ -22,7 +22,7 @@ _LOOK_SECONDS = 0.1
 
 def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
     """Source files with the macros that they are compiled with."""
-    kept: dict[str, list[list[str]]] = json.loads((files("kernels.cuda") / "usual_forms.json").read_text(encoding="utf-8"))
+    kept: dict[str, list[list[str]]] = json.loads((files(__package__) / "usual_forms.json").read_text(encoding="utf-8"))
     return [(file, tuple(macros)) for file, forms in kept.items() for macros in forms]
 
 

@@ -1,8 +1,8 @@
-"""Clusters of sparse vectors on a GPU: those of `kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
+"""Clusters of sparse vectors on a GPU: those of `proteoscope.kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
 
 Islands come to the device in batches. The passes over the pairs of a batch find its connected components, or the clusters of DBSCAN. For
-complete and average linkage the host then lists the components as groups (`kernels.cpu.linkage_rounds`); the device fills the matrices of
-as many as fit, and merges each in a block of its own, groups of unlike sizes side by side.
+complete and average linkage the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`); the device fills the
+matrices of as many as fit, and merges each in a block of its own, groups of unlike sizes side by side.
 
 ATGPU analysis, for n vectors of m elements in all, p pairs in windows, and g groups of k members in all, with c cells and q pairs
 (a word has 4 bytes); `analysis` counts it:
@@ -28,13 +28,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
-from kernels.cpu.linkage_rounds import LinkageRounds
-from kernels.cuda.modules import Card, sent, struct
-from kernels.cuda.rates import USUAL_RATES, between_looks
-from kernels.device import DeviceMemoryError, UnsupportedSearchError
-from kernels.partitions import equal_partitions
-from kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
+from proteoscope.kernels.cpu.linkage_rounds import LinkageRounds
+from proteoscope.kernels.cuda.modules import Card, sent, struct
+from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
+from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["VectorClustering"]
 

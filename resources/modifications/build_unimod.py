@@ -27,7 +27,7 @@ def table(root: etree._Element, name: str) -> list[dict[str, str]]:
 
 
 def convert(xml: bytes) -> dict[str, object]:
-    """The catalogue as plain data: see `engine.chemistry.modifications` for what each column means."""
+    """The catalogue as plain data: see `proteoscope.engine.chemistry.modifications` for what each column means."""
     root = etree.fromstring(xml, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True))
     classifications = {row["record_id"]: row["classification"] for row in table(root, "classifications")}
     positions = {row["record_id"]: row["position"] for row in table(root, "positions")}

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.formats import Spectra, read_spectra
-from tests.benchmarks.entrapment_databases import ENTRAPMENT, distinct_peptides, foreign_databases, paired_databases
-from tests.benchmarks.entrapment_estimators import (
+from benchmarks.entrapment_databases import ENTRAPMENT, distinct_peptides, foreign_databases, paired_databases
+from benchmarks.entrapment_estimators import (
     Bootstrap,
     Spread,
     at_equal_share,
@@ -25,7 +24,8 @@ from tests.benchmarks.entrapment_estimators import (
     q_values,
     spread_over_spectra,
 )
-from tests.benchmarks.entrapment_spectra import COPIES, noisy_copies, sample
+from benchmarks.entrapment_spectra import COPIES, noisy_copies, sample
+from proteoscope.engine.formats import Spectra, read_spectra
 
 MASSES = {
     "G": 57.02146, "A": 71.03711, "S": 87.03203, "P": 97.05276, "V": 99.06841, "T": 101.04768, "C": 160.03065, "L": 113.08406,

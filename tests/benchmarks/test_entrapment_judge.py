@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.entrapment import main, read_records
-from tests.benchmarks.entrapment_tables import exceeded
+from benchmarks.entrapment import main, read_records
+from benchmarks.entrapment_tables import exceeded
 
 
 @pytest.mark.long

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.benchmarks import entrapment_searches
-from tests.benchmarks.entrapment import CURVE, done
-from tests.benchmarks.entrapment_databases import ENTRAPMENT
-from tests.benchmarks.entrapment_estimators import at_equal_share
-from tests.benchmarks.entrapment_searches import _with_entrapment_partners
-from tests.benchmarks.entrapment_tables import print_comparison
+from benchmarks import entrapment_searches
+from benchmarks.entrapment import CURVE, done
+from benchmarks.entrapment_databases import ENTRAPMENT
+from benchmarks.entrapment_estimators import at_equal_share
+from benchmarks.entrapment_searches import _with_entrapment_partners
+from benchmarks.entrapment_tables import print_comparison
 
 
 def curve(name: str, seed: int, per_threshold: float, false: float) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.report import RESULTS, Published, benchmarks, main, published_figures, read_rows
+from benchmarks.report import RESULTS, Published, benchmarks, main, published_figures, read_rows
 
 
 def test_every_file_of_results_has_commands_that_are_there() -> None:
@@ -31,7 +31,7 @@ def test_better_is_more_or_less(higher: bool, ratio: float) -> None:
 
 
 def test_the_page_holds_published_figures_false_shares_and_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.benchmarks.report._EXAMINATIONS", ("entrapment_variants",))  # the other takes many seconds
+    monkeypatch.setattr("benchmarks.report._EXAMINATIONS", ("entrapment_variants",))  # the other takes many seconds
     assert main(["--out", str(tmp_path / "report.html"), "--rows", "3"]) == 0
     page = (tmp_path / "report.html").read_text()
     assert "185.6 GCUPS" in page and "The newest 3 of" in page and "false" in page

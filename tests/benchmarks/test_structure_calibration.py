@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.structures.reading import read_structure
-from tests.benchmarks.structure_calibration import calibration_error, fitted_chance, fitted_logistic, reversed_chains
+from benchmarks.structure_calibration import calibration_error, fitted_chance, fitted_logistic, reversed_chains
+from proteoscope.engine.structures.reading import read_structure
 
 
 def test_the_constants_of_a_gumbel_distribution_are_found_although_some_chains_are_related():

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tests.benchmarks.structures import Labels, folds_of, ranking_figures
+from benchmarks.structures import Labels, folds_of, ranking_figures
 
 
 def test_a_superfamily_is_in_one_fold_and_folds_are_of_one_size():

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.project import Project
-from engine.searches import run_search
-from engine.sequences.matrices import LETTERS, encode, read_matrix
-from engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.sequences.matrices import LETTERS, encode, read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
 
 MZ = (100.5, 200.25, 300.125)
 INTENSITY = (10.0, 20.0, 30.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.arrays import offsets_of, pieces
+from proteoscope.engine.arrays import offsets_of, pieces
 
 
 @pytest.mark.parametrize("lengths", [[0, 0, 5, 0, 3], [0, 0], [4], [3_000_000, 0, 0, 2_000_000, 1, 0], [0, 0, 9_000_000, 0]])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-import resources
-from engine.entry import SearchRequest
-from engine.estimates import estimate, worthwhile
-from engine.execution.cost.kept import device_key, keep_parameters
-from engine.execution.cost.parameters import DeviceParameters, KindCosts
-from engine.execution.cost.reference import reference_parameters
-from engine.execution.device_lookup import DeviceLookup
-from engine.execution.devices import Device, processor
-from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
-from engine.jobs.progress import Progress
-from engine.parameters import read_preset
-from engine.searches import search_of_kind
+from proteoscope import resources
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import estimate, worthwhile
+from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts
+from proteoscope.engine.execution.cost.reference import reference_parameters
+from proteoscope.engine.execution.device_lookup import DeviceLookup
+from proteoscope.engine.execution.devices import Device, processor
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.search import identify
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.searches import search_of_kind
 
 CARD = Device("cuda:0", "a card", 1 << 34, True, numbers=(0,))
 SPECTRA, DATABASE = (resources.path("samples", name) for name in ("Ecoli_MS2_small.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"))
@@ -26,8 +26,8 @@ SPECTRA, DATABASE = (resources.path("samples", name) for name in ("Ecoli_MS2_sma
 def machine(tmp_path, monkeypatch):
     """A machine with a card, of which nothing was measured."""
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
-    for module in ("engine.estimates", "engine.execution.devices", "engine.search_run"):
+    monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
+    for module in ("proteoscope.engine.estimates", "proteoscope.engine.execution.devices", "proteoscope.engine.search_run"):
         monkeypatch.setattr(f"{module}.gpus", lambda *_: (CARD,))
 
 

@@ -7,15 +7,15 @@ import json
 import numpy as np
 import pytest
 
-import resources
-from engine.command_line.main import main
-from engine.entry import SearchRequest
-from engine.estimates import STEPS, estimate
-from engine.formats.sizes import input_size
-from engine.growth import GPUS, projections
-from engine.project import Project
-from engine.searches import SEARCHES, search_of_kind
-from engine.views.run_prediction import PARTS, draw_stacks, run_prediction, stacked_bars
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import STEPS, estimate
+from proteoscope.engine.formats.sizes import input_size
+from proteoscope.engine.growth import GPUS, projections
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import SEARCHES, search_of_kind
+from proteoscope.engine.views.run_prediction import PARTS, draw_stacks, run_prediction, stacked_bars
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 
 SPECTRA = resources.path("samples", "BSA1.mzML.gz")
@@ -186,8 +186,8 @@ def test_growth_on_many_cards(own_cache, capsys):
 
 
 def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
-    monkeypatch.setattr("engine.command_line.cost_model._SIZES", (1000, 100_000))
-    monkeypatch.setattr("engine.command_line.cost_model._SIDES", (16, 32))
+    monkeypatch.setattr("proteoscope.engine.command_line.cost_model._SIZES", (1000, 100_000))
+    monkeypatch.setattr("proteoscope.engine.command_line.cost_model._SIDES", (16, 32))
     path = tmp_path / "report.html"
     assert main(["cost-model", "report", "--out", str(path), "--device", "cpu", "--quiet"]) == 0
     page = path.read_text(encoding="utf-8")
@@ -199,7 +199,7 @@ def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
 
 
 def test_devices_are_measured_and_told(own_cache, capsys, monkeypatch):
-    monkeypatch.setattr("engine.calibration.KINDS", {"structures": ""})
+    monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     assert main(["devices", "--calibrate", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told[0]["measured"]["kinds"]["structures"]["operations"]

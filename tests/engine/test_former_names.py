@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.command_line.main import main
-from engine.entry import Search
-from engine.errors import ParameterError
-from engine.project import Project
-from engine.searches import SEARCHES
-from engine.sequence_search.entry import SEQUENCE_SEARCH
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.views.finished_run import open_finished_run
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import Search
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.engine.sequence_search.entry import SEQUENCE_SEARCH
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.views.finished_run import open_finished_run
 from tests.fuzz.result_tables import make
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.entry import SearchRequest
-from engine.estimates import Expectation, predicted_run
-from engine.execution.devices import processor
-from engine.formats.sizes import InputSize
-from engine.growth import projections
-from engine.identification.expecting import expectation
-from engine.identification.parameters import IdentificationParameters
-from engine.matches.expecting import peptides_of
-from engine.parameters import read_preset
-from engine.searches import search_of_kind
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, predicted_run
+from proteoscope.engine.execution.devices import processor
+from proteoscope.engine.formats.sizes import InputSize
+from proteoscope.engine.growth import projections
+from proteoscope.engine.identification.expecting import expectation
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.expecting import peptides_of
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.searches import search_of_kind
 
 MEASURED = Path(__file__).parents[1] / "benchmarks" / "results" / "growth.jsonl"
 ROWS = [row for row in map(json.loads, MEASURED.read_text(encoding="utf-8").splitlines()) if row["figure"] != "growth of reads"]
@@ -30,9 +30,9 @@ def own_cache(tmp_path, monkeypatch):
 def expected(row: dict, monkeypatch: pytest.MonkeyPatch) -> Expectation:
     spectra = InputSize(1, 0, 1e6 * row["input_megabytes"], row["items"], 60.0 * row["items"])
     if row["figure"] == "growth of cluster":
-        monkeypatch.setattr("engine.clustering.expecting.input_size", lambda files: spectra)
+        monkeypatch.setattr("proteoscope.engine.clustering.expecting.input_size", lambda files: spectra)
         search = search_of_kind("cluster")
-        from engine.clustering.expecting import expected as of_clustering
+        from proteoscope.engine.clustering.expecting import expected as of_clustering
 
         return of_clustering(SearchRequest({"spectra": []}, search.parameters_of(search.preset)))
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))

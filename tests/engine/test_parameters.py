@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from engine.errors import InputError, ParameterError
-from engine.parameters import SearchParameters, list_text, parameter, parts_of_list, preset_description, preset_names, read_preset
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.parameters import (
+    SearchParameters,
+    list_text,
+    parameter,
+    parts_of_list,
+    preset_description,
+    preset_names,
+    read_preset,
+)
 
 
 class Parameters(SearchParameters):
@@ -154,7 +162,7 @@ def test_a_missing_file_or_a_folder_is_no_preset(tmp_path):
 
 
 def test_presets_hold_nothing_but_a_description_and_parameters():
-    import resources
+    from proteoscope import resources
 
     for name in preset_names("identify"):
         content = tomllib.loads((resources.path("presets", "identify") / f"{name}.toml").read_text(encoding="utf-8"))

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import resources
-from engine.command_line import search as search_command
-from engine.command_line.main import main
-from engine.entry import Search
-from engine.project import Project
-from engine.searches import SEARCHES, run_search, search_of_kind
-from engine.summary import Summary
+from proteoscope import resources
+from proteoscope.engine.command_line import search as search_command
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import Search
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import SEARCHES, run_search, search_of_kind
+from proteoscope.engine.summary import Summary
 from tests.conftest import REPOSITORY, leave_advice_out
 
 
@@ -150,14 +150,15 @@ def test_the_driver_is_begun_with_when_what_it_needs_is_whole() -> None:
     # Two threads that begin with a package at once find it half made: in a process of its own, as these are loaded here.
     program = """
 import sys, threading
-from engine.command_line import search
+from proteoscope.engine.command_line import search
 seen = []
 class Thread(threading.Thread):
     def start(self):
-        seen.extend(name for name in ("engine.execution.devices", "engine.project.project", "numpy.typing") if name in sys.modules)
+        seen.extend(name for name in ("proteoscope.engine.execution.devices", "proteoscope.engine.project.project", "numpy.typing") if name
+        in sys.modules)
 search.threading.Thread = Thread
 search.begin_gpus("cpu")
 print(*seen)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["engine.execution.devices", "engine.project.project", "numpy.typing"]
+    assert done.stdout.split() == ["proteoscope.engine.execution.devices", "proteoscope.engine.project.project", "numpy.typing"]

@@ -8,16 +8,16 @@ import sys
 
 import pytest
 
-import resources
-from engine.command_line.cache import kept_kinds
-from engine.command_line.main import main
-from engine.execution.kinds import KINDS
-from engine.execution.work import Work, kind_of
-from engine.parameters import preset_names, read_preset
-from engine.results.columns import Column
-from engine.searches import SEARCHES, search_of_kind
-from engine.sequences.database import _NAME as _NAME_OF_SEQUENCES
-from engine.structure_search.descriptor_index import _NAME as _NAME_OF_STRUCTURES
+from proteoscope import resources
+from proteoscope.engine.command_line.cache import kept_kinds
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.work import Work, kind_of
+from proteoscope.engine.parameters import preset_names, read_preset
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.searches import SEARCHES, search_of_kind
+from proteoscope.engine.sequences.database import _NAME as _NAME_OF_SEQUENCES
+from proteoscope.engine.structure_search.descriptor_index import _NAME as _NAME_OF_STRUCTURES
 
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
 
@@ -29,7 +29,7 @@ def test_kinds_names_and_sub_commands_are_different():
 
 def test_the_list_loads_nothing_that_computes():
     heavy = ("numpy", "numba", "pydantic", "duckdb", "pyarrow", "PySide6", "cupy")
-    code = f"import engine.searches, sys; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import proteoscope.engine.searches, sys; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
     assert done.stdout.strip() == "[]"
 
@@ -91,12 +91,15 @@ def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
     assert kept == {kind.name for search in SEARCHES for kind in search.keeps} == set(kept_kinds())
 
 
-@pytest.mark.parametrize("folder", sorted({place.split(".")[1] for search in SEARCHES for _, place in search.work} - {"matches"}))
+@pytest.mark.parametrize("folder", sorted({place.split(".")[2] for search in SEARCHES for _, place in search.work} - {"matches"}))
 def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
-    code = f"import engine.{folder}.search, sys; from engine.execution.kinds import KINDS; print('engine.searches' in sys.modules, *KINDS)"
+    code = (
+        f"import proteoscope.engine.{folder}.search, sys; from proteoscope.engine.execution.kinds import KINDS; "
+        "print('proteoscope.engine.searches' in sys.modules, *KINDS)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
     loaded, *known = done.stdout.split()
-    own = {name for search in SEARCHES if search.run.__module__ == f"engine.{folder}.entry"
+    own = {name for search in SEARCHES if search.run.__module__ == f"proteoscope.engine.{folder}.entry"
            for name, _ in search.work}  # fmt: skip
     assert loaded == "False" and own and own <= set(known)
 

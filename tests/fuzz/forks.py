@@ -112,7 +112,7 @@ def _parent() -> _Parent:
 @cache
 def _do_once(command: str, folder: Path) -> None:
     """Do a command of this kind, if it is one of those that are done often."""
-    from engine.command_line.main import main
+    from proteoscope.engine.command_line.main import main
     from tests.engine.structures.examples import as_pdb, atoms_of, helix
     from tests.fuzz import kills
     from tests.searching import few_proteins
@@ -137,7 +137,7 @@ def _do_once(command: str, folder: Path) -> None:
 
 def _become(request: dict[str, object]) -> None:
     """Be the program that was asked for, to its end."""
-    from engine.command_line.main import main
+    from proteoscope.engine.command_line.main import main
     from tests.fuzz.keeping_command import keep_at_once
 
     for stream, name in ((1, "output"), (2, "errors")):

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from engine.project import Project
+from proteoscope.engine.project import Project
 from tests.fuzz.forks import run_forked
 from tests.fuzz.kills import QUERY, REPOSITORY, SPECTRA
 from tests.searching import few_proteins
@@ -76,7 +76,7 @@ def search(kind: str, folder: Path, variant: int, *, is_started: bool = False) -
     environment["PYTHONPATH"] = str(REPOSITORY)
     if (folder / "numba").is_mount():
         environment["NUMBA_CACHE_DIR"] = str(folder / "numba")
-    command = [sys.executable, "-m", "engine.command_line", *command]
+    command = [sys.executable, "-m", "proteoscope.engine.command_line", *command]
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
 
 

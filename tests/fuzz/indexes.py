@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.parameters import read_preset
-from engine.project.cache import index_store
-from engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from tests.fuzz.places import IN_MEMORY
 from tests.searching import align, few_proteins, identify
 
@@ -166,11 +166,11 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
 
 
 def _is_refused(kind: str, index: Path) -> bool:
-    from engine.peptides.digestion import Digestion
-    from engine.peptides.peptide_index import open_peptide_index
-    from engine.peptides.protein_index import open_protein_index
-    from engine.project.columns import UnsoundIndexError
-    from engine.sequences.database import _open
+    from proteoscope.engine.peptides.digestion import Digestion
+    from proteoscope.engine.peptides.peptide_index import open_peptide_index
+    from proteoscope.engine.peptides.protein_index import open_protein_index
+    from proteoscope.engine.project.columns import UnsoundIndexError
+    from proteoscope.engine.sequences.database import _open
 
     try:
         if kind == "sequences":

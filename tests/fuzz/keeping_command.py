@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from engine.clustering import standing
-from engine.command_line.main import main
-from engine.execution import kept
-from engine.sequence_search import scoring
+from proteoscope.engine.clustering import standing
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.execution import kept
+from proteoscope.engine.sequence_search import scoring
 
 __all__ = ["keep_at_once", "main"]
 

@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from engine.project import Project
-from engine.project.cache import VARIABLE
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.cache import VARIABLE
 from tests.fuzz.forks import ForkedCommand, prepare
 
 REPOSITORY = Path(__file__).resolve().parents[2]

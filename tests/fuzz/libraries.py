@@ -12,13 +12,13 @@ from unittest import mock
 
 import numpy as np
 
-from engine.execution.resources import Resources
-from engine.formats.libraries.reading import read_libraries
-from engine.formats.libraries.writing import write_library
-from engine.jobs.progress import Progress
-from engine.library_search import references
-from engine.library_search.parameters import LibrarySearchParameters
-from engine.library_search.references import load_references, save_references
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.formats.libraries.writing import write_library
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.library_search import references
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.references import load_references, save_references
 from tests.engine.formats.libraries import test_readers as samples
 from tests.engine.formats.libraries.written import entries
 

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from engine.command_line.main import main as command_line
-from engine.errors import ProteoscopeError
-from engine.project import Project
+from proteoscope.engine.command_line.main import main as command_line
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.project import Project
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.fuzz.places import IN_MEMORY
 
@@ -61,7 +61,7 @@ def make(folder: Path) -> Path:
     project = Project.create_or_open(folder)
     tables = identification(n_spectra=20)
     (folder.parent / "spectra.mgf").write_text("spectra")
-    from engine.project import RunInput
+    from proteoscope.engine.project import RunInput
 
     parameters = {**PARAMETERS, "fixed_modifications": list(PARAMETERS["fixed_modifications"])}
     with project.run("identify", parameters, [RunInput(folder.parent / "spectra.mgf", "spectra")], version="1", device="cpu") as run:

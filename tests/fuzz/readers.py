@@ -34,11 +34,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import InputError, ProteoscopeError
-from engine.formats import read_proteins, read_spectra
-from engine.formats.reporter_regions import read_reporter_regions
-from engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
-from engine.quantification.third_level import of_second_level
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.formats import read_proteins, read_spectra
+from proteoscope.engine.formats.reporter_regions import read_reporter_regions
+from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
+from proteoscope.engine.quantification.third_level import of_second_level
 from tests.engine.formats import entry_files
 from tests.engine.imported import small_results
 from tests.engine.structures import examples
@@ -288,14 +288,14 @@ def _read_proteins(path: Path, chance: random.Random) -> int:
 
 def _read_results(path: Path, chance: random.Random) -> int:
     """Read results of a search engine and make the tables of a run of them."""
-    from engine.chemistry.enzymes import enzyme
-    from engine.imported.parameters import ImportParameters
-    from engine.imported.reading import read_identifications
-    from engine.imported.results import judge, left_out_table
-    from engine.jobs.progress import Progress
-    from engine.matches.listed.matches import collect_matches
-    from engine.matches.listed.references import find_spectra
-    from engine.matches.listed.tables import listed_tables
+    from proteoscope.engine.chemistry.enzymes import enzyme
+    from proteoscope.engine.imported.parameters import ImportParameters
+    from proteoscope.engine.imported.reading import read_identifications
+    from proteoscope.engine.imported.results import judge, left_out_table
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.matches.listed.matches import collect_matches
+    from proteoscope.engine.matches.listed.references import find_spectra
+    from proteoscope.engine.matches.listed.tables import listed_tables
 
     found = read_identifications([path])
     spectra = read_spectra([small_results.write_spectra(path.with_name("run.mgf"))], threads=1)
@@ -324,8 +324,8 @@ def _results_of(names: tuple[str, ...]) -> list[bytes]:
 
 
 def _read_structure(path: Path, chance: random.Random) -> int:
-    from engine.structures.chains import FEWEST_RESIDUES, RESIDUE_COLUMNS
-    from engine.structures.reading import read_structure
+    from proteoscope.engine.structures.chains import FEWEST_RESIDUES, RESIDUE_COLUMNS
+    from proteoscope.engine.structures.reading import read_structure
 
     found = read_structure(path, minimum_confidence=chance.choice((0.0, 50.0)))
     chains = found.chains
@@ -344,9 +344,9 @@ def _read_structure(path: Path, chance: random.Random) -> int:
 
 
 def _read_preset(path: Path, chance: random.Random) -> int:
-    from engine.identification.parameters import IdentificationParameters
-    from engine.parameters import read_preset
-    from engine.sequence_search.parameters import SequenceSearchParameters
+    from proteoscope.engine.identification.parameters import IdentificationParameters
+    from proteoscope.engine.parameters import read_preset
+    from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 
     del chance
     preset = path.rename(path.with_suffix(".toml"))
@@ -359,7 +359,7 @@ def _read_preset(path: Path, chance: random.Random) -> int:
 
 
 def _read_reads(path: Path, chance: random.Random) -> int:
-    from engine.formats.fastq import read_fastq
+    from proteoscope.engine.formats.fastq import read_fastq
 
     del chance
     reads = read_fastq(path)
@@ -369,7 +369,7 @@ def _read_reads(path: Path, chance: random.Random) -> int:
 
 
 def _read_matrix(path: Path, chance: random.Random) -> int:
-    from engine.sequences.matrices import read_matrix
+    from proteoscope.engine.sequences.matrices import read_matrix
 
     del chance
     matrix = read_matrix(str(path))
@@ -379,7 +379,7 @@ def _read_matrix(path: Path, chance: random.Random) -> int:
 
 
 def _read_peptidoform(path: Path, chance: random.Random) -> int:
-    from engine.chemistry.peptidoforms import parse, write
+    from proteoscope.engine.chemistry.peptidoforms import parse, write
 
     del chance
     peptidoform = parse(_as_text(path))
@@ -388,7 +388,7 @@ def _read_peptidoform(path: Path, chance: random.Random) -> int:
 
 
 def _read_modification(path: Path, chance: random.Random) -> int:
-    from engine.chemistry.modifications import parse_modification
+    from proteoscope.engine.chemistry.modifications import parse_modification
 
     del chance
     return len(str(parse_modification(_as_text(path))))

@@ -34,20 +34,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import resources
-from engine.command_line.main import main as command_line
-from engine.errors import ProteoscopeError
-from engine.matches.columns import SHIFT_COLUMNS
-from engine.matches.exporting import OF_GENOMES
-from engine.matches.identified_spectra import read_identified
-from engine.matches.source_run import identified_run, identified_spectra, write_identified_proteins
-from engine.modified_search.parameters import ModifiedSearchParameters
-from engine.modified_search.tables import MODIFICATIONS
-from engine.project import Project
-from engine.project.digests import file_digest
-from engine.searches import SEARCHES, run_search, search_of_kind
-from engine.sequences.hits import OF_ONE_QUERY
-from engine.spectra.tables import read_spectra_table, spectra_table
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main as command_line
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.matches.columns import SHIFT_COLUMNS
+from proteoscope.engine.matches.exporting import OF_GENOMES
+from proteoscope.engine.matches.identified_spectra import read_identified
+from proteoscope.engine.matches.source_run import identified_run, identified_spectra, write_identified_proteins
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.modified_search.tables import MODIFICATIONS
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.searches import SEARCHES, run_search, search_of_kind
+from proteoscope.engine.sequences.hits import OF_ONE_QUERY
+from proteoscope.engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.imported.small_results import write_database, write_results, write_spectra
@@ -364,7 +364,7 @@ class Window:
 
         from PySide6.QtWidgets import QApplication
 
-        from gui.theme import Theme
+        from proteoscope.gui.theme import Theme
 
         self._application = QApplication.instance() or QApplication(["proteoscope"])
         self._theme = Theme(self._application)
@@ -387,7 +387,7 @@ class Window:
         """Look at a run; whether it is refused as a whole."""
         from PySide6.QtCore import QEvent
 
-        from gui.searches import _OWN_VIEWS, _STANDARD_VIEW
+        from proteoscope.gui.searches import _OWN_VIEWS, _STANDARD_VIEW
 
         module, _, name = _OWN_VIEWS.get(kind, _STANDARD_VIEW).rpartition(".")
         view = getattr(import_module(module), name)(search_of_kind(kind))

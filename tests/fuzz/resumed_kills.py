@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.project import Project
-from engine.project.cache import VARIABLE
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.cache import VARIABLE
 from tests.fuzz.forks import ForkedCommand, prepare
 from tests.fuzz.kills import DATABASE, SAMPLES
 

@@ -23,13 +23,13 @@ from pathlib import Path
 import gemmi
 import numpy as np
 
-from engine.errors import InputError
-from engine.structure_search.hit_chains import HitChains, write_hit
-from engine.structure_search.structures import DATABASE_FILE
-from engine.structures.building import build_database
-from engine.structures.chains import RESIDUE_COLUMNS
-from engine.structures.database import StructureDatabase, open_database
-from engine.structures.reading import read_structure
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structure_search.hit_chains import HitChains, write_hit
+from proteoscope.engine.structure_search.structures import DATABASE_FILE
+from proteoscope.engine.structures.building import build_database
+from proteoscope.engine.structures.chains import RESIDUE_COLUMNS
+from proteoscope.engine.structures.database import StructureDatabase, open_database
+from proteoscope.engine.structures.reading import read_structure
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 from tests.fuzz.forks import ForkedCommand, prepare, run_forked
 
@@ -218,7 +218,7 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
 def at_once(folder: Path, *, n_files: int = 300) -> list[str]:
     """Two builds of one database at once: one does it, the other does it after or says who does; what they said on stderr."""
     files, database = structures(folder / "files", n_files), folder / "database"
-    command = [sys.executable, "-m", "engine.command_line", *arguments(files, database)]
+    command = [sys.executable, "-m", "proteoscope.engine.command_line", *arguments(files, database)]
     both = [
         subprocess.Popen(command, cwd=REPOSITORY, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from engine.project.cache import VARIABLE
+from proteoscope.engine.project.cache import VARIABLE
 from tests.fuzz import full_disk, kills, resumed_kills, workers
 from tests.searching import few_proteins
 

@@ -59,7 +59,7 @@ BAD_READERS = {
 
 def test_what_is_no_clear_error_is_noticed_and_the_other_cases_go_on() -> None:
     script = (
-        "import os, random, sys, warnings; from pathlib import Path; from engine.errors import ProteoscopeError\n"
+        "import os, random, sys, warnings; from pathlib import Path; from proteoscope.engine.errors import ProteoscopeError\n"
         "import tests.fuzz.readers as harness\n"
         "harness.PROCESSOR_SECONDS = 0\n"
         "deed = ''\n"

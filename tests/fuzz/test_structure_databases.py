@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from engine.command_line.main import main
-from engine.errors import InputError
-from engine.structure_search.structures import sources_of
-from engine.structures.building import structure_files
-from engine.structures.database import open_database
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structure_search.structures import sources_of
+from proteoscope.engine.structures.building import structure_files
+from proteoscope.engine.structures.database import open_database
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 from tests.fuzz import full_disk, structure_databases
 from tests.fuzz.forks import run_forked

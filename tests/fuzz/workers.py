@@ -19,17 +19,17 @@ import time
 
 import numpy as np
 
-import engine.searches  # noqa: F401 - its kinds of work
-from engine.execution.cluster.cluster import Cluster
-from engine.execution.cluster.connection import RemoteDevice
-from engine.execution.cluster.starting import open_cluster
-from engine.execution.executor import Executor
-from engine.execution.kinds import register_kinds
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress, RecordingProgress
-from engine.sequence_search import scoring
-from engine.sequences.matrices import read_matrix
-from engine.sequences.scheme import ScoringScheme
+import proteoscope.engine.searches  # noqa: F401 - its kinds of work
+from proteoscope.engine.execution.cluster.cluster import Cluster
+from proteoscope.engine.execution.cluster.connection import RemoteDevice
+from proteoscope.engine.execution.cluster.starting import open_cluster
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.kinds import register_kinds
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
+from proteoscope.engine.sequence_search import scoring
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
 from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
 
 N_ITEMS, N_SEQUENCES, LENGTH = 600, 6000, 300

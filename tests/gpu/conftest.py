@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.execution.devices import gpus
-from kernels.cuda.modules import CudaCard, card
+from proteoscope.engine.execution.devices import gpus
+from proteoscope.kernels.cuda.modules import CudaCard, card
 
 
 @pytest.fixture(scope="session")

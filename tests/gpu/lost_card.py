@@ -12,15 +12,15 @@ import sys
 
 import numpy as np
 
-from engine.execution.cards import open_cards
-from engine.execution.devices import chosen_device
-from engine.execution.resources import Resources
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.matches import scoring
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.cuda import modules
-from kernels.cuda.scoring import SpectrumSearch
+from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.devices import chosen_device
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches import scoring
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.cuda import modules
+from proteoscope.kernels.cuda.scoring import SpectrumSearch
 from tests.shim.search_inputs import random_search
 
 is_dense = sys.argv[1] == "dense"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.jobs.progress import Progress
-from engine.sequence_search.scoring import score_all
-from engine.sequences.database import read_sequences
-from engine.sequences.matrices import Matrix, read_matrix
-from engine.sequences.scheme import ScoringScheme
-from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.scoring import score_all
+from proteoscope.engine.sequences.database import read_sequences
+from proteoscope.engine.sequences.matrices import Matrix, read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored, search_with
 
 pytestmark = pytest.mark.gpu

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import engine.searches  # noqa: F401  makes the kinds of work known
-from engine.execution.cost.calibration import calibrate_card
-from engine.jobs.progress import Progress
-from kernels.analyses_layouts import OPERATIONS, PROBLEMS
-from kernels.cpu.processor import Processor
-from kernels.device import twin
+import proteoscope.engine.searches  # noqa: F401  makes the kinds of work known
+from proteoscope.engine.execution.cost.calibration import calibrate_card
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.analyses_layouts import OPERATIONS, PROBLEMS
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import twin
 from tests.kernels.test_analyses import expected, given
 
 pytestmark = pytest.mark.gpu

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.chemistry.enzymes import enzyme
-from engine.chemistry.masses import RESIDUE_MASS
-from engine.formats import read_proteins
-from kernels.cpu import digestion as cpu
-from kernels.cpu.processor import Processor
-from kernels.cuda import digestion as cuda
-from kernels.digestion_layouts import DigestionRules
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS
+from proteoscope.engine.formats import read_proteins
+from proteoscope.kernels.cpu import digestion as cpu
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import digestion as cuda
+from proteoscope.kernels.digestion_layouts import DigestionRules
 
 pytestmark = pytest.mark.gpu
 

@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from kernels.cuda import driver
+from proteoscope.kernels.cuda import driver
 
 pytestmark = pytest.mark.gpu
 

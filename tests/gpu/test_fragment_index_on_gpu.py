@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.score_kinds import HYPERSCORE, SDP
-from tests.benchmarks.search_workload import peptides_of, preset, search_workload
+from benchmarks.search_workload import peptides_of, preset, search_workload
+from proteoscope.kernels.score_kinds import HYPERSCORE, SDP
 from tests.shim.fragment_inputs import assert_same_answer, fragment_inputs, on_card, on_processor, random_fragment_search
 
 pytestmark = pytest.mark.gpu

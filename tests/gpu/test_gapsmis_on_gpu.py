@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.cuda.gapsmis_plan import EIGHT, FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, TABLE, WIDE, GapsMisShape
-from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
+from proteoscope.kernels.cuda.gapsmis_plan import EIGHT, FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, TABLE, WIDE, GapsMisShape
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments
 
 pytestmark = pytest.mark.gpu

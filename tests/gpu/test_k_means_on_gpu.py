@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.clustering.k_means import Points, Seeds, Vectors, k_means
-from engine.execution.devices import gpus
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from kernels.cpu.processor import Processor
-from kernels.cuda.modules import card
+from proteoscope.engine.clustering.k_means import Points, Seeds, Vectors, k_means
+from proteoscope.engine.execution.devices import gpus
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.modules import card
 from tests.shim.k_means_inputs import assigned, iterated, means_on, random_points, random_vectors, seeds_of
 
 pytestmark = pytest.mark.gpu

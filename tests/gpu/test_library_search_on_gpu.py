@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.processor import Processor
-from kernels.cuda import library_search as cuda
-from kernels.library_layouts import Matching, Pools
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import library_search as cuda
+from proteoscope.kernels.library_layouts import Matching, Pools
 from tests.kernels.test_library_search import TOLERANCE, random_peaks, random_task, searched
 from tests.shim.tuning import tuned
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.processor import Processor
-from kernels.cuda.match_scores import MatchScores
-from kernels.match_score_layouts import MassLists
-from tests.benchmarks.match_scores import SHAPES
+from benchmarks.match_scores import SHAPES
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.match_scores import MatchScores
+from proteoscope.kernels.match_score_layouts import MassLists
 from tests.shim.mass_inputs import random_lists, scored_on, searched_on
 from tests.shim.tuning import limited, tuned
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.jobs.progress import Progress
-from engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from tests.searching import align_reads
 from tests.shim.read_inputs import damaged_reads
 

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.chemistry.masses import PROTON_MASS
-from engine.execution.devices import chosen_device, gpus
-from engine.execution.threads import available_threads
-from engine.formats import read_spectra
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.matches.fragment_index import FragmentIndexSearch
-from engine.parameters import preset_names, read_preset
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.execution.devices import chosen_device, gpus
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
+from proteoscope.engine.parameters import preset_names, read_preset
 from tests.searching import identify
 
 pytestmark = pytest.mark.gpu

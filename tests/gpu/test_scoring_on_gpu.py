@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.cpu import candidates as cpu
-from kernels.cuda import scoring as cuda
-from kernels.cuda.modules import card
-from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.benchmarks.search_workload import peptides_of, preset, search_workload
+from benchmarks.search_workload import peptides_of, preset, search_workload
+from proteoscope.kernels.cpu import candidates as cpu
+from proteoscope.kernels.cuda import scoring as cuda
+from proteoscope.kernels.cuda.modules import card
+from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search, with_known_modifications
 from tests.shim.tuning import limited, tuned
 
@@ -162,13 +162,13 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
 
 @pytest.mark.parametrize("wish", ["auto", "all"])
 def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
-    from engine.execution.cards import open_cards
-    from engine.execution.devices import chosen_device
-    from engine.execution.resources import Resources
-    from engine.identification.parameters import IdentificationParameters
-    from engine.jobs.progress import Progress
-    from engine.matches import scoring
-    from engine.spectra.spectrum_index import SpectrumIndex
+    from proteoscope.engine.execution.cards import open_cards
+    from proteoscope.engine.execution.devices import chosen_device
+    from proteoscope.engine.execution.resources import Resources
+    from proteoscope.engine.identification.parameters import IdentificationParameters
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.matches import scoring
+    from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 
     spectra, queries, peptides, modifications, settings = random_search(500, HYPERSCORE, n_queries=3000, n_peptides=100_000)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)

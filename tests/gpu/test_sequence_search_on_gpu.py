@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.execution.devices import gpus
-from engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.execution.devices import gpus
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from tests.searching import align
 
 pytestmark = pytest.mark.gpu

@@ -8,24 +8,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.chemistry.enzymes import enzyme
-from engine.sequences.matrices import read_matrix
-from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage
-from kernels.cpu import candidates as cpu
-from kernels.cpu import digestion as cpu_digestion
-from kernels.cpu import vector_clustering as cpu_vector_clustering
-from kernels.cpu.processor import Processor
-from kernels.cuda import digestion as cuda_digestion
-from kernels.cuda import vector_clustering as cuda_vector_clustering
-from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
-from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, GapsMisShape
-from kernels.cuda.match_scores import MatchScores
-from kernels.cuda.scoring import SpectrumSearch
-from kernels.device import twin
-from kernels.digestion_layouts import DigestionRules
-from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
-from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from kernels.structure_layouts import FoundSuperpositions, SearchSteps
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage
+from proteoscope.kernels.cpu import candidates as cpu
+from proteoscope.kernels.cpu import digestion as cpu_digestion
+from proteoscope.kernels.cpu import vector_clustering as cpu_vector_clustering
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import digestion as cuda_digestion
+from proteoscope.kernels.cuda import vector_clustering as cuda_vector_clustering
+from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from proteoscope.kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, GapsMisShape
+from proteoscope.kernels.cuda.match_scores import MatchScores
+from proteoscope.kernels.cuda.scoring import SpectrumSearch
+from proteoscope.kernels.device import twin
+from proteoscope.kernels.digestion_layouts import DigestionRules
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
+from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
+from proteoscope.kernels.structure_layouts import FoundSuperpositions, SearchSteps
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
 from tests.shim.chain_inputs import random_pairs
 from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search

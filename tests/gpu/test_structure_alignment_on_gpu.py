@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.processor import Processor
-from kernels.device import twin
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import twin
 from tests.shim.structure_inputs import random_rewards, random_structures
 
 pytestmark = pytest.mark.gpu

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.processor import Processor
-from kernels.device import twin
-from kernels.structure_layouts import EFFORTS, FoundSuperpositions
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import twin
+from proteoscope.kernels.structure_layouts import EFFORTS, FoundSuperpositions
 from tests.shim.chain_inputs import random_pairs
 
 pytestmark = pytest.mark.gpu

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.execution.resources import Resources
-from engine.quantification.ion_traces import measured_traces
-from engine.quantification.parameters import QuantificationParameters
-from kernels.cpu import traces as cpu
-from kernels.cpu.processor import Processor
-from kernels.cuda import traces as cuda
-from kernels.cuda.modules import card
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.quantification.ion_traces import measured_traces
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.kernels.cpu import traces as cpu
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import traces as cuda
+from proteoscope.kernels.cuda.modules import card
 from tests.shim.trace_inputs import made_surveys, random_traces
 
 pytestmark = pytest.mark.gpu

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage
-from kernels.cpu.processor import Processor
-from kernels.cpu.vector_clustering import VectorClustering as OnProcessor
-from kernels.cuda.vector_clustering import VectorClustering as OnCard
+from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.vector_clustering import VectorClustering as OnProcessor
+from proteoscope.kernels.cuda.vector_clustering import VectorClustering as OnCard
 from tests.shim.tuning import tuned
 from tests.shim.vector_inputs import clustered, random_vectors, windows
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication
 
-    from gui.theme import Theme
-    from gui.window import MainWindow
+    from proteoscope.gui.theme import Theme
+    from proteoscope.gui.window import MainWindow
     from tests.gui.x_events import Hand
 
 SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
@@ -80,7 +80,7 @@ def qapp_args(display: None) -> list[str]:
 
 @pytest.fixture(scope="session")
 def shared_theme(qapp: QApplication) -> Theme:
-    from gui.theme import Theme
+    from proteoscope.gui.theme import Theme
 
     return Theme(qapp)
 
@@ -192,8 +192,8 @@ def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) 
     from PySide6.QtCore import QEvent
     from shiboken6 import isValid
 
-    from gui.settings import SettingsFile
-    from gui.window import MainWindow
+    from proteoscope.gui.settings import SettingsFile
+    from proteoscope.gui.window import MainWindow
 
     windows: list[MainWindow] = []
 
@@ -244,7 +244,7 @@ def small_spectra(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path, small_database: Path) -> Path:
     """A project with the identification of the sample, as the demo does it, among those proteins."""
-    from engine.searches import run_search, search_of_kind
+    from proteoscope.engine.searches import run_search, search_of_kind
 
     folder, demo = tmp_path_factory.mktemp("identified-once") / "project", search_of_kind("identify").demo
     assert demo is not None

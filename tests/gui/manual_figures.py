@@ -62,7 +62,7 @@ class Figures(Photographer):
 
     def examples(self) -> Path:
         """The project of the worked examples."""
-        from engine.command_line.main import main
+        from proteoscope.engine.command_line.main import main
         from tests.test_worked_examples import PAGE, examples
 
         with contextlib.chdir(self.temporary), io.StringIO() as nowhere, contextlib.redirect_stdout(nowhere):

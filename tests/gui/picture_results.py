@@ -13,11 +13,11 @@ from typing import Literal
 
 from PySide6.QtWidgets import QApplication
 
-from engine.project import Project
-from gui.results.hits_view import HitsView
-from gui.results.identification_view import IdentificationView
-from gui.results.run_view import RunView
-from gui.theme import Theme
+from proteoscope.engine.project import Project
+from proteoscope.gui.results.hits_view import HitsView
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.theme import Theme
 
 LOOKS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 

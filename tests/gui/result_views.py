@@ -10,11 +10,11 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QComboBox, QLabel, QLineEdit, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from gui.results.filter_bar import FilterBar
-from gui.results.run_view import RunView
-from gui.tables.elided_label import ElidedLabel
-from gui.tables.panel import TablePanel
+from proteoscope.engine.project import Project
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.tables.elided_label import ElidedLabel
+from proteoscope.gui.tables.panel import TablePanel
 
 View = TypeVar("View", bound=RunView)
 

@@ -63,9 +63,9 @@ class Photographer:
     def __init__(self, folder: Path, look: Any, scale: str, recent: tuple[str, ...] = RECENT) -> None:
         from PySide6.QtWidgets import QApplication
 
-        from gui.settings import SettingsFile
-        from gui.theme import Theme
-        from gui.window import MainWindow
+        from proteoscope.gui.settings import SettingsFile
+        from proteoscope.gui.theme import Theme
+        from proteoscope.gui.window import MainWindow
 
         self.application = QApplication(["proteoscope"])
         self.folder, self.suffix = folder, f"{look}-{100 * int(scale)}"
@@ -135,8 +135,8 @@ class Photographer:
 
     def dialogs(self) -> None:
         """Picker, questions and messages."""
-        from gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, about, report_text
-        from gui.forms.modification_picker import ModificationPicker
+        from proteoscope.gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, about, report_text
+        from proteoscope.gui.forms.modification_picker import ModificationPicker
 
         window = self.window
         picker = ModificationPicker("Variable modifications", window)
@@ -166,7 +166,7 @@ class Photographer:
 
     def jobs_and_results(self) -> None:
         """A run, and what it found."""
-        from gui.tasks import SearchTask
+        from proteoscope.gui.tasks import SearchTask
 
         window, real = self.window, SearchTask.run
         hold = [True]
@@ -354,7 +354,7 @@ class Photographer:
         """Superposed structures: styles, colours, picked residues, many hits, small windows, and without OpenGL."""
         from PySide6.QtCore import Qt
 
-        from gui.structure.pictures import PictureDialog
+        from proteoscope.gui.structure.pictures import PictureDialog
         from tests.engine.views.structure_projects import project_with_structures
 
         window = self.window
@@ -461,8 +461,8 @@ class Photographer:
 
     def runs(self) -> None:
         """The sample's run: all spectra, chromatogram, a match mirrored with its prediction, the page of what it was, and advice."""
-        from engine.command_line.main import main as run
-        from gui.conversion_dialog import ConversionDialog
+        from proteoscope.engine.command_line.main import main as run
+        from proteoscope.gui.conversion_dialog import ConversionDialog
 
         window, project = self.window, self.temporary / "sample"
         run(["demo", "--out", str(project), "--quiet", "--device", "cpu"])
@@ -495,7 +495,7 @@ class Photographer:
 
     def library(self) -> None:
         """The sample in a library of two other runs: matches, and one mirrored with its entry."""
-        from engine.command_line.main import main as run
+        from proteoscope.engine.command_line.main import main as run
 
         window, project = self.window, self.temporary / "library"
         run(["demo", "library", "--out", str(project), "--quiet", "--device", "cpu"])
@@ -509,7 +509,7 @@ class Photographer:
 
     def evidence(self) -> None:
         """Peptides of the sample on the structure of a relative: a protein, a peptide, and the fold by exposure."""
-        from engine.command_line.main import main as run
+        from proteoscope.engine.command_line.main import main as run
 
         window, project = self.window, self.temporary / "evidence"
         run(["demo", "evidence", "--out", str(project), "--quiet", "--device", "cpu"])
@@ -679,7 +679,7 @@ class Photographer:
 
     def help(self) -> None:
         """The tour, the help at a setting, shortcuts, a report of a fault, and how to cite."""
-        from gui.help.text_dialogs import CitingDialog, FaultDialog
+        from proteoscope.gui.help.text_dialogs import CitingDialog, FaultDialog
 
         window = self.window
         window.show_page(window.start_page)
@@ -711,7 +711,7 @@ class Photographer:
 
     def gpus(self) -> tuple[Any, ...]:
         """What a machine with a good and an old GPU would show."""
-        from engine.execution.devices import Device
+        from proteoscope.engine.execution.devices import Device
 
         driver = ", driver 570.86.15 (CUDA 12.8)"
         return (

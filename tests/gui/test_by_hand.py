@@ -9,8 +9,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QToolBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from gui.help.help_window import HelpWindow
-from gui.window import MainWindow
+from proteoscope.gui.help.help_window import HelpWindow
+from proteoscope.gui.window import MainWindow
 from tests.gui.test_jobs import UntilCancelled
 from tests.gui.x_events import Hand, wait_until_still, wait_until_still_in_form
 

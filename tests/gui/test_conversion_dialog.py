@@ -8,9 +8,9 @@ import pytest
 from pyteomics import mgf
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from gui.conversion_dialog import ConversionDialog
-from gui.window import MainWindow
+from proteoscope.engine.project import Project
+from proteoscope.gui.conversion_dialog import ConversionDialog
+from proteoscope.gui.window import MainWindow
 from tests.engine.imported.small_results import write_spectra
 from tests.gui.test_window import click, drop
 

@@ -13,19 +13,19 @@ from PySide6.QtGui import QGuiApplication, QStandardItemModel
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from engine.execution.cost.kept import known_parameters
-from engine.execution.device_use import DeviceUse
-from engine.execution.devices import Device, processor
-from engine.execution.speeds import Speeds
-from engine.execution.threads import available_threads
-from engine.jobs import Progress
-from engine.views.devices import devices_of_choice
-from gui.bridge import JobBridge
-from gui.device_page import DeviceButton, DevicePage
-from gui.devices import DeviceSurvey
-from gui.forms.device_choice import DeviceChoice
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.engine.execution.cost.kept import known_parameters
+from proteoscope.engine.execution.device_use import DeviceUse
+from proteoscope.engine.execution.devices import Device, processor
+from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.views.devices import devices_of_choice
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.device_page import DeviceButton, DevicePage
+from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.forms.device_choice import DeviceChoice
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 
 PROCESSOR = Device("cpu", "A processor, 8 threads", 32_000_000_000, True)
 GOOD = Device("cuda:0", "NVIDIA H200, compute capability 9.0, driver 570.86 (CUDA 12.8)", 150_000_000_000, True, "", "570.86", "9.0", (0,))
@@ -53,8 +53,8 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
-    monkeypatch.setattr("gui.devices.devices", made)
-    monkeypatch.setattr("gui.devices.processor", lambda: PROCESSOR)
+    monkeypatch.setattr("proteoscope.gui.devices.devices", made)
+    monkeypatch.setattr("proteoscope.gui.devices.processor", lambda: PROCESSOR)
     return made
 
 
@@ -188,8 +188,8 @@ def test_use_and_jobs_are_told_of_each_device(page: DevicePage, survey: DeviceSu
 def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
     window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
-    monkeypatch.setattr("engine.calibration.KINDS", {"structures": ""})
-    monkeypatch.setattr("engine.calibration._kernels", list)
+    monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
+    monkeypatch.setattr("proteoscope.engine.calibration._kernels", list)
     Speeds("structures", available_threads()).remember({"cpu": 3.4e10})
     window.menus.devices.trigger()
     page = window.device_page
@@ -209,7 +209,7 @@ def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
 def test_a_calibration_is_cancelled_from_the_page(
     window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
-    monkeypatch.setattr("engine.calibration.KINDS", {"structures": ""})
+    monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     entered = threading.Event()
 
     def endless(places: list[str], progress: Progress) -> None:
@@ -219,7 +219,7 @@ def test_a_calibration_is_cancelled_from_the_page(
             progress.check()
             time.sleep(0.01)
 
-    monkeypatch.setattr("engine.calibration.compile_ahead", endless)
+    monkeypatch.setattr("proteoscope.engine.calibration.compile_ahead", endless)
     window.menus.devices.trigger()
     page = window.device_page
     qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)

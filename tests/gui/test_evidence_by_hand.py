@@ -9,9 +9,9 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from engine.evidence.tables import TABLES, file_of
-from engine.project import Project
-from gui.window import MainWindow
+from proteoscope.engine.evidence.tables import TABLES, file_of
+from proteoscope.engine.project import Project
+from proteoscope.gui.window import MainWindow
 from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.evidence.written_evidence import check_gff3, check_pages, check_structures, check_tables
 from tests.gui.result_views import settle

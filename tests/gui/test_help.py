@@ -13,12 +13,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from engine.searches import SEARCHES, search_of_kind
-from gui.help.help_window import HelpWindow
-from gui.help.places import manual_folder, manual_page, place_of
-from gui.help.text_dialogs import CitingDialog, FaultDialog
-from gui.prediction_dialog import PredictionDialog
-from gui.window import MainWindow
+from proteoscope.engine.searches import SEARCHES, search_of_kind
+from proteoscope.gui.help.help_window import HelpWindow
+from proteoscope.gui.help.places import manual_folder, manual_page, place_of
+from proteoscope.gui.help.text_dialogs import CitingDialog, FaultDialog
+from proteoscope.gui.prediction_dialog import PredictionDialog
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results, spectra_table
 from tests.gui.result_views import settle
 

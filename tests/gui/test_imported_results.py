@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from gui.results.identification_view import IdentificationView
-from gui.window import MainWindow
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.window import MainWindow
 from tests.engine.imported.small_results import TRUTH, write_database, write_results, write_spectra
 from tests.gui.result_views import click_row, settle, shown
 from tests.gui.test_window import click, drop

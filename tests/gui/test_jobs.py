@@ -11,11 +11,11 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine.errors import InputError
-from engine.jobs import Job, JobQueue, Progress
-from gui.bridge import JobBridge
-from gui.job_dock import JobDock, duration_text
-from gui.theme import Theme
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs import Job, JobQueue, Progress
+from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.job_dock import JobDock, duration_text
+from proteoscope.gui.theme import Theme
 
 
 @pytest.fixture

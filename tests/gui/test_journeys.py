@@ -12,10 +12,10 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from gui.results.filter_bar import FilterBar
-from gui.results.identification_view import IdentificationView
-from gui.results.reads_view import ReadsView
-from gui.window import MainWindow
+from proteoscope.gui.results.filter_bar import FilterBar
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.results.reads_view import ReadsView
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.read_projects import read_files
 from tests.gui.result_views import cut_off, overlapping, settle

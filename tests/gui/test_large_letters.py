@@ -11,11 +11,11 @@ from PySide6.QtCore import QRect, QSize
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QDialog, QLabel, QMainWindow, QScrollArea, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.searches import SEARCHES
-from gui.room import FoldingBar, PageScroll
-from gui.settings import LETTER_SIZES
-from gui.theme import scale_letters
-from gui.window import MainWindow
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.gui.room import FoldingBar, PageScroll
+from proteoscope.gui.settings import LETTER_SIZES
+from proteoscope.gui.theme import scale_letters
+from proteoscope.gui.window import MainWindow
 from tests.gui.result_views import cut_off, settle
 
 _KINDS = ("identify", "align", "structures", "modified", "evidence", "library", "quantify")

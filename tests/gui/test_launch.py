@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.execution import libraries
-from engine.project import Project
-from gui import launch
+from proteoscope.engine.execution import libraries
+from proteoscope.engine.project import Project
+from proteoscope.gui import launch
 
 _REPOSITORY = Path(__file__).parents[2]
 
 
 def run(arguments: list[str], environment: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    code = "import sys; from gui.launch import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from proteoscope.gui.launch import main; sys.exit(main(sys.argv[1:]))"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, cwd=cwd, timeout=60, check=False
     )
@@ -68,7 +68,7 @@ def test_the_window_bounds_what_threads_leave_before_any_is_begun(monkeypatch: p
 
 def test_any_other_argument_goes_to_the_command_line_without_qt(tmp_path: Path) -> None:
     code = (
-        "import sys; from gui.launch import main; status = main(['presets']); "
+        "import sys; from proteoscope.gui.launch import main; status = main(['presets']); "
         "assert not any(name.startswith('PySide6') for name in sys.modules); sys.exit(status)"
     )
     answer = subprocess.run(
@@ -102,10 +102,10 @@ def test_missing_libraries_are_named_with_the_remedy(missing: str, monkeypatch: 
 def test_the_window_opens_and_closes_as_a_user_starts_it(display: None, tmp_path: Path) -> None:
     # A timer in the program's own loop closes the window, as a person would a moment later.
     code = (
-        "import sys; from PySide6.QtCore import QTimer; import gui.application as a; real = a.MainWindow.show\n"
+        "import sys; from PySide6.QtCore import QTimer; import proteoscope.gui.application as a; real = a.MainWindow.show\n"
         "def show(self):\n    real(self); QTimer.singleShot(300, self.close)\n"
         "a.MainWindow.show = show\n"
-        "from gui.launch import main; sys.exit(main([]))"
+        "from proteoscope.gui.launch import main; sys.exit(main([]))"
     )
     environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "XDG_CONFIG_HOME": str(tmp_path)}
     answer = subprocess.run(

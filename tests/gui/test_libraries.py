@@ -9,16 +9,16 @@ import pytest
 from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-import resources
-from engine.entry import ExportRequest
-from engine.formats.libraries.reading import read_libraries
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.searches import search_of_kind
-from gui.forms.file_survey import file_kind
-from gui.prediction_dialog import PredictionDialog
-from gui.results.export import ExportDialog
-from gui.window import MainWindow
+from proteoscope import resources
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.forms.file_survey import file_kind
+from proteoscope.gui.prediction_dialog import PredictionDialog
+from proteoscope.gui.results.export import ExportDialog
+from proteoscope.gui.window import MainWindow
 from tests.engine.library_search.test_search import as_mgf, files, planted, rows_of
 from tests.gui.test_window import click, drop
 

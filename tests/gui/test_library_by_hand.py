@@ -8,9 +8,9 @@ import pytest
 from PySide6.QtCore import QPoint
 from pytestqt.qtbot import QtBot
 
-from engine.searches import run_search
-from gui.tables.panel import TablePanel
-from gui.window import MainWindow
+from proteoscope.engine.searches import run_search
+from proteoscope.gui.tables.panel import TablePanel
+from proteoscope.gui.window import MainWindow
 from tests.engine.library_search.test_search import compound_entries, files
 from tests.gui.result_views import cut_off, overlapping, settle, shown
 from tests.gui.test_libraries import shot

@@ -17,12 +17,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from engine.jobs import Progress
-from engine.project import Project, is_project
-from engine.results.counts import Count
-from gui.dialogs import CrashDialog
-from gui.tasks import SearchTask
-from gui.window import MainWindow
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.project import Project, is_project
+from proteoscope.engine.results.counts import Count
+from proteoscope.gui.dialogs import CrashDialog
+from proteoscope.gui.tasks import SearchTask
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.search_projects import said
 from tests.gui.test_window import click, counting, filled, spectra
 
@@ -231,7 +231,7 @@ def test_one_fault_again_and_again_is_one_dialog(window: MainWindow) -> None:
 
 HOLDING = """
 import sys
-from engine.project import Project
+from proteoscope.engine.project import Project
 with Project.open(sys.argv[1]).run("identify", {}) as run:
     print(run.id, flush=True)
     sys.stdin.readline()

@@ -11,14 +11,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.evidence.entry import EVIDENCE
-from engine.project import Project
-from engine.searches import run_search
-from engine.structures.reading import read_structure
-from engine.views.drawings import Bar, Drawing
-from gui.plots.drawing_view import DrawingView
-from gui.results.evidence_view import EvidenceView
-from gui.structure.hit_list import HitList
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.views.drawings import Bar, Drawing
+from proteoscope.gui.plots.drawing_view import DrawingView
+from proteoscope.gui.results.evidence_view import EvidenceView
+from proteoscope.gui.structure.hit_list import HitList
 from tests.engine.evidence.evidence_projects import write_albumin, write_identification
 from tests.gui.result_views import click_row, opened, settle
 

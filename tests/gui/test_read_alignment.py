@@ -12,16 +12,16 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from engine.entry import Option
-from engine.formats.fastq import read_fastq
-from engine.formats.letters import SequenceCount, count_sequences
-from engine.formats.registry import names_of
-from engine.read_alignment.entry import READ_ALIGNMENT
-from gui.forms.file_survey import file_kind
-from gui.forms.search_form import SearchForm
-from gui.results.export import ExportDialog
-from gui.results.reads_view import ReadsView
-from gui.window import MainWindow
+from proteoscope.engine.entry import Option
+from proteoscope.engine.formats.fastq import read_fastq
+from proteoscope.engine.formats.letters import SequenceCount, count_sequences
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
+from proteoscope.gui.forms.file_survey import file_kind
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.results.export import ExportDialog
+from proteoscope.gui.results.reads_view import ReadsView
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.read_projects import read_files, write_fastq
 from tests.gui.result_views import cut_off, settle, shown
 from tests.gui.test_window import SEARCH_MS, click, drop
@@ -52,7 +52,7 @@ def test_reads_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.
     path = write_fastq(tmp_path / "reads.fastq", reads)
     # Neither blank lines around the reads nor an end without one change anything.
     path.write_bytes(("\n" + path.read_text().rstrip("\n")).replace("\n", ending).encode())
-    monkeypatch.setattr("engine.formats.letters._BLOCK", block)
+    monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", block)
     found, read = count_sequences(path), read_fastq(path)
     assert found is not None and (found.n_sequences, found.n_residues) == (len(read), len(read.letters)) == (60, sum(lengths))
     assert found.n_nucleotides == 60 - lengths.count(0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gui.settings import SettingsFile
+from proteoscope.gui.settings import SettingsFile
 from tests.conftest import REPOSITORY
 from tests.engine.views.result_projects import project_with_results
 
@@ -22,13 +22,13 @@ _SECONDS, _PAUSE = 60.0, 0.05
 _CHANGED_AND_LEFT = """
 import sys
 from PySide6.QtCore import QTimer
-import gui.application as application
+import proteoscope.gui.application as application
 shown = application.MainWindow.show
 def show(self):
     shown(self)
     QTimer.singleShot(0, self.menus.looks["dark"].trigger)
 application.MainWindow.show = show
-from gui.launch import main
+from proteoscope.gui.launch import main
 sys.exit(main(sys.argv[1:]))
 """
 """Starts the program as its command does; somebody chooses the dark look, and leaves the window open."""
@@ -37,8 +37,8 @@ _OPENED_AND_ENDED = """
 import os, signal, sys, threading, time
 from pathlib import Path
 from PySide6.QtCore import QTimer
-import gui.application as application
-import gui.settings as settings
+import proteoscope.gui.application as application
+import proteoscope.gui.settings as settings
 written, opened = settings.atomic_file, threading.Event()
 def slowly(path):
     opened.wait()
@@ -62,9 +62,9 @@ _AT_TWICE = """
 import json, sys
 from pathlib import Path
 from PySide6.QtWidgets import QApplication
-from gui.settings import SettingsFile
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.gui.settings import SettingsFile
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 application = QApplication(["proteoscope"])
 window = MainWindow(SettingsFile(Path(sys.argv[1])), Theme(application))
 window.show()

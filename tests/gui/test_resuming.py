@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from gui.project_pane import CAN_BE_RESUMED, CANNOT_BE_RESUMED_HERE
-from gui.window import MainWindow
+from proteoscope.gui.project_pane import CAN_BE_RESUMED, CANNOT_BE_RESUMED_HERE
+from proteoscope.gui.window import MainWindow
 from tests.gui.test_window import click
 from tests.stopped_runs import keep_at_once, stop_a_search, tables
 
@@ -67,7 +67,7 @@ def test_what_hinders_a_run_from_going_on_is_told(shown: MainWindow, tmp_path: P
 
 
 def test_runs_that_ended_badly_for_good_are_not_offered(window: MainWindow, project: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    from engine.project.kept_file import PARTITIONS
+    from proteoscope.engine.project.kept_file import PARTITIONS
 
     run = stop_a_search(project, tmp_path)
     (project / "results" / run / PARTITIONS).write_bytes(b"spoilt")

@@ -16,10 +16,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from engine.errors import InputError
-from engine.project import Project, RunNote
-from gui.theme import colours
-from gui.window import MainWindow
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.project import Project, RunNote
+from proteoscope.gui.theme import colours
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.search_projects import project_with_search
 
@@ -152,7 +152,7 @@ def test_the_folder_of_a_run_is_opened(
 ) -> None:
     opened: list[QUrl] = []
     # The desktop's own program would open on the screen of whoever runs the tests.
-    monkeypatch.setattr("gui.run_actions.QDesktopServices.openUrl", lambda url: opened.append(url) or True)
+    monkeypatch.setattr("proteoscope.gui.run_actions.QDesktopServices.openUrl", lambda url: opened.append(url) or True)
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)

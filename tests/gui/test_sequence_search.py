@@ -17,25 +17,25 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
-from engine.formats import letters, read_proteins
-from engine.formats.letters import SequenceCount, count_sequences
-from engine.jobs import Progress
-from engine.parameters import preset_names, read_preset
-from engine.project import Project
-from engine.results.counts import Count
-from engine.sequence_search.entry import SEQUENCE_SEARCH
-from engine.sequence_search.exporting import export_hits
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequences.database import read_sequences
-from engine.sequences.hits import HitFormat
-from engine.sequences.statistics import default_gap_costs
-from gui.forms.editors import MatrixEditor
-from gui.forms.search_form import SearchForm
-from gui.forms.sequence_box import read_pasted
-from gui.results.export import ExportDialog, fitted
-from gui.results.hits_view import HitsView
-from gui.tasks import ExportTask, SearchTask
-from gui.window import MainWindow
+from proteoscope.engine.formats import letters, read_proteins
+from proteoscope.engine.formats.letters import SequenceCount, count_sequences
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.parameters import preset_names, read_preset
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.counts import Count
+from proteoscope.engine.sequence_search.entry import SEQUENCE_SEARCH
+from proteoscope.engine.sequence_search.exporting import export_hits
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequences.database import read_sequences
+from proteoscope.engine.sequences.hits import HitFormat
+from proteoscope.engine.sequences.statistics import default_gap_costs
+from proteoscope.gui.forms.editors import MatrixEditor
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.forms.sequence_box import read_pasted
+from proteoscope.gui.results.export import ExportDialog, fitted
+from proteoscope.gui.results.hits_view import HitsView
+from proteoscope.gui.tasks import ExportTask, SearchTask
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import said, search_files, write_fasta
 from tests.gui.result_views import overlapping
@@ -264,7 +264,7 @@ def test_sequences_of_dna_are_counted_as_the_search_counts_them(tmp_path: Path, 
     lines = [part for name, letters in records for part in (f">{name}", *(letters[at : at + 60] for at in range(0, len(letters), 60)))]
     path = tmp_path / "mixed.fasta"
     path.write_text("\n".join([*lines[:1], "; a remark", *lines[1:]]), encoding="utf-8")
-    monkeypatch.setattr("engine.formats.letters._BLOCK", block)
+    monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", block)
     found = count_sequences(path)
     path.write_text("\n".join(lines), encoding="utf-8")
     expected = read_sequences([path], Progress()).n_nucleotides
@@ -275,8 +275,8 @@ def test_sequences_of_dna_are_counted_as_the_search_counts_them(tmp_path: Path, 
 def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
-    monkeypatch.setattr("engine.formats.letters._BLOCK", 5000)
-    monkeypatch.setattr("engine.formats.letters._MAXIMUM_JUDGED", 2000)
+    monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", 5000)
+    monkeypatch.setattr("proteoscope.engine.formats.letters._MAXIMUM_JUDGED", 2000)
     judged: list[int] = []
     real = letters.nucleotide_counts
     monkeypatch.setattr(letters, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
@@ -296,7 +296,7 @@ def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: p
 def test_primers_are_judged_together_however_they_are_read(
     sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.formats.letters._BLOCK", 50)
+    monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", 50)
     path = tmp_path / "primers.fasta"
     path.write_text("".join(f">{k}\n{one}\n" for k, one in enumerate(sequences)))
     found = count_sequences(path)

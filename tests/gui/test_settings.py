@@ -11,9 +11,9 @@ from typing import Any, BinaryIO, Literal
 
 import pytest
 
-import gui.settings
-from engine.files import atomic_file
-from gui.settings import SearchSettings, Settings, SettingsFile, default_settings_path
+from proteoscope.engine.files import atomic_file
+from proteoscope.gui import settings as settings_module
+from proteoscope.gui.settings import SearchSettings, Settings, SettingsFile, default_settings_path
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_of_what_is_saved_while_the_disk_is_busy_the_last_is_written(path: Path,
             yield file
         written.append(json.loads(at.read_bytes())["theme"])
 
-    monkeypatch.setattr(gui.settings, "atomic_file", slowly)
+    monkeypatch.setattr(settings_module, "atomic_file", slowly)
     file = SettingsFile(path)
     themes: tuple[Literal["dark", "light", "system"], ...] = ("dark", "light", "system", "dark")
     for theme in themes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QDockWidget, QLineEdit, QTabBar, QWidget
 
-from gui.window import MainWindow
+from proteoscope.gui.window import MainWindow
 
 _QTS_OWN = (QLineEdit, QTabBar, QComboBox, QDockWidget)
 """What makes small buttons by itself, which Qt describes."""

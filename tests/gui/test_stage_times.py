@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.jobs import ProgressEvent
-from gui.stage_times import StageTimes
+from proteoscope.engine.jobs import ProgressEvent
+from proteoscope.gui.stage_times import StageTimes
 
 EARLIER = {"Reading": 10.0, "Scoring": 60.0, "Writing": 5.0}
 

@@ -16,12 +16,12 @@ import pytest
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from engine.jobs import JobQueue
-from gui.forms.search_form import SearchForm
-from gui.garbage import GarbageCollector
-from gui.preparation import Preparation
-from gui.results.modified_view import ModifiedView
-from gui.window import MainWindow
+from proteoscope.engine.jobs import JobQueue
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.garbage import GarbageCollector
+from proteoscope.gui.preparation import Preparation
+from proteoscope.gui.results.modified_view import ModifiedView
+from proteoscope.gui.window import MainWindow
 from tests.conftest import REPOSITORY
 from tests.engine.views.read_projects import project_with_reads
 from tests.engine.views.result_projects import project_with_results
@@ -30,17 +30,23 @@ from tests.engine.views.structure_projects import project_with_structures
 from tests.gui.result_views import settle
 
 _HEAVY = (
-    "pyqtgraph", "pyarrow", "duckdb", "numba", "scipy", "pandas", "gemmi", "lxml", "sklearn", "cupy", "gui.forms.search_form",
-    "gui.results.run_view",
+    "pyqtgraph", "pyarrow", "duckdb", "numba", "scipy", "pandas", "gemmi", "lxml", "sklearn", "cupy", "proteoscope.gui.forms.search_form",
+    "proteoscope.gui.results.run_view",
 )  # fmt: skip
-_DRAWING = ("OpenGL", "PIL", "gui.structure.structure_panel", "gui.structure.opengl_renderer", "engine.structures.meshes")
+_DRAWING = (
+    "OpenGL",
+    "PIL",
+    "proteoscope.gui.structure.structure_panel",
+    "proteoscope.gui.structure.opengl_renderer",
+    "proteoscope.engine.structures.meshes",
+)
 _START = f"""
 import json, sys
 from pathlib import Path
 from PySide6.QtWidgets import QApplication, QWidget
-from gui.settings import SettingsFile
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.gui.settings import SettingsFile
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 application = QApplication(["proteoscope"])
 window = MainWindow(SettingsFile(Path(sys.argv[1])), Theme(application))
 window.show()

@@ -12,14 +12,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from engine.jobs import Progress
-from engine.structures.compilation import STRUCTURE_KERNELS
-from gui.database_dialog import DatabaseDialog, LeftOut
-from gui.forms.file_list import structure_text
-from gui.forms.file_survey import file_kind
-from gui.forms.search_form import SearchForm
-from gui.results.structure_view import StructureView
-from gui.window import MainWindow
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
+from proteoscope.gui.database_dialog import DatabaseDialog, LeftOut
+from proteoscope.gui.forms.file_list import structure_text
+from proteoscope.gui.forms.file_survey import file_kind
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.results.structure_view import StructureView
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.structure_projects import write_structures
 from tests.gui.result_views import cut_off, settle
 from tests.gui.test_window import click, drop

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.entry import SearchRequest
-from engine.errors import StorageError
-from engine.jobs import Progress
-from engine.project import Project
-from engine.searches import search_of_kind
-from gui.tasks import SearchTask
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.tasks import SearchTask
 
 
 def task(folder: Path) -> SearchTask:

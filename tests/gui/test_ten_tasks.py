@@ -31,12 +31,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from gui.results.identification_view import IdentificationView
-from gui.settings import SettingsFile
-from gui.tables.panel import TablePanel
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.engine.project import Project
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.settings import SettingsFile
+from proteoscope.gui.tables.panel import TablePanel
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.gui.result_views import KeptView, settle, shown
 from tests.gui.x_events import Hand, at_hand

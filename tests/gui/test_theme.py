@@ -14,11 +14,11 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from gui.buttons import PrimaryButton
-from gui.icons import pixmap, set_icon
-from gui.labels import toned_label
-from gui.theme import DARK, LIGHT, Colours, Theme, colours, contrast, scale_letters
-from gui.window import MainWindow
+from proteoscope.gui.buttons import PrimaryButton
+from proteoscope.gui.icons import pixmap, set_icon
+from proteoscope.gui.labels import toned_label
+from proteoscope.gui.theme import DARK, LIGHT, Colours, Theme, colours, contrast, scale_letters
+from proteoscope.gui.window import MainWindow
 
 _ICONS = Path(__file__).parents[2] / "resources" / "icons"
 LOOKS = pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])

@@ -13,13 +13,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from engine import searches
-from engine.project import Project
-from gui.forms.numbers import IntegerBox
-from gui.forms.search_form import SearchForm
-from gui.results.export import ExportDialog
-from gui.results.standard_view import StandardView
-from gui.window import MainWindow
+from proteoscope.engine import searches
+from proteoscope.engine.project import Project
+from proteoscope.gui.forms.numbers import IntegerBox
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.results.export import ExportDialog
+from proteoscope.gui.results.standard_view import StandardView
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.search_projects import write_fasta
 from tests.gui.result_views import click_row, cut_off, settle, shown
 from tests.gui.test_window import click, drop

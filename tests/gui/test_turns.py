@@ -12,12 +12,12 @@ from PySide6.QtGui import QPalette, QPixmap
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from gui import icons
-from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.spectrum_view import SpectrumView
-from gui.turns import Turns
-from gui.window import MainWindow
+from proteoscope.engine.project import Project
+from proteoscope.gui import icons
+from proteoscope.gui.spectrum.mirror_view import MirrorView
+from proteoscope.gui.spectrum.spectrum_view import SpectrumView
+from proteoscope.gui.turns import Turns
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.result_projects import project_with_results
 
@@ -155,10 +155,10 @@ def test_another_look_is_taken_a_piece_at_a_time(window: MainWindow, count: _Cou
                 yield
 
     _ = window.form
-    monkeypatch.setattr("gui.theme.QApplication", Application)
+    monkeypatch.setattr("proteoscope.gui.theme.QApplication", Application)
     pixmap, refresh_icons = icons.pixmap, icons.refresh_icons
     monkeypatch.setattr(icons, "pixmap", drawn)
-    monkeypatch.setattr("gui.theme.refresh_icons", refresh)
+    monkeypatch.setattr("proteoscope.gui.theme.refresh_icons", refresh)
     window.theme.changed.connect(lambda: count.note("parts of the window"))
     window.choose_look("dark")
     assert count.notes == []

@@ -19,19 +19,19 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QLineEdit, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.entry import ExportRequest
-from engine.errors import InputError
-from engine.execution.devices import Device, processor
-from engine.jobs import Progress, ProgressEvent
-from engine.project import Project
-from engine.project.kept_file import is_kept_name
-from engine.results.counts import Count
-from gui.dialogs import CrashDialog
-from gui.forms.numbers import IntegerBox
-from gui.settings import SettingsFile
-from gui.tasks import ExportTask, SearchTask
-from gui.theme import DARK, LIGHT, colours
-from gui.window import MainWindow
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.devices import Device, processor
+from proteoscope.engine.jobs import Progress, ProgressEvent
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.kept_file import is_kept_name
+from proteoscope.engine.results.counts import Count
+from proteoscope.gui.dialogs import CrashDialog
+from proteoscope.gui.forms.numbers import IntegerBox
+from proteoscope.gui.settings import SettingsFile
+from proteoscope.gui.tasks import ExportTask, SearchTask
+from proteoscope.gui.theme import DARK, LIGHT, colours
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import said
 
@@ -608,7 +608,7 @@ def test_opening_does_not_wait_for_what_computes(
         assert found.wait(60)
         return (processor(),)
 
-    monkeypatch.setattr("gui.devices.devices", looked)
+    monkeypatch.setattr("proteoscope.gui.devices.devices", looked)
     window = make_window()
     qtbot.waitExposed(window)
     window.devices.look()

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 if TYPE_CHECKING:
-    from gui.window import MainWindow
+    from proteoscope.gui.window import MainWindow
 
 Place = TypeVar("Place")
 

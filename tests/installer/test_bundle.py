@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from engine.searches import SEARCHES
 from installer.man_page import man_page
+from proteoscope.engine.searches import SEARCHES
 
 REPOSITORY = Path(__file__).parents[2]
 BUNDLE = REPOSITORY / "installer" / "bundle"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.searches import SEARCHES
 from installer.manual import DOCS, write_pages
+from proteoscope.engine.searches import SEARCHES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -41,7 +41,7 @@ def test_every_parameter_and_column_is_told_with_what_it_means(pages: dict[str, 
 
 def test_every_command_is_told(pages: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "engine.command_line", "--help"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "proteoscope.engine.command_line", "--help"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
     names = re.findall(r"^    (\w[\w-]*)(?:  |$)", done.stdout, re.MULTILINE)
     assert len(names) > 20

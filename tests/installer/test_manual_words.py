@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.searches import SEARCHES
+from proteoscope.engine.searches import SEARCHES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -86,8 +86,8 @@ def test_tables_with_a_row_for_each_search_leave_none_out(page: str) -> None:
 
 def test_the_page_of_spectra_names_the_searches_whose_results_list_them_all() -> None:
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
-    from gui import searches
-    from gui.results.spectra_run_view import SpectraRunView
+    from proteoscope.gui import searches
+    from proteoscope.gui.results.spectra_run_view import SpectraRunView
 
     views = {one.kind: searches._class_at(searches._OWN_VIEWS.get(one.kind, searches._STANDARD_VIEW)) for one in SEARCHES}
     listing = {kind for kind, view in views.items() if issubclass(view, SpectraRunView)}

@@ -1,111 +1,183 @@
-"""What is installed: one name for everybody, and a program that finds its own files by it, whatever lies around it."""
+"""The installed package: one name, the same files whichever way it was built, and its own files whatever lies around it."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
-import proteoscope
+from tests.searching import few_proteins
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PARTS = ("docs", "engine", "gui", "kernels", "resources")
 pytest.importorskip("hatchling", reason="what builds the wheel is not installed")
+
+
+def build(kind: str, source: Path, folder: Path) -> Path:
+    """Build a wheel or an sdist without a network, and return it."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (built,) = (path for path in folder.iterdir() if path.suffix in (".whl", ".gz"))
+    return built
+
+
+def files_of(wheel: Path) -> set[str]:
+    """Return the names of the files in a wheel."""
+    with zipfile.ZipFile(wheel) as file:
+        return set(file.namelist())
+
+
+def tracked_files(folder: str) -> set[str]:
+    """Return the files below a folder of the repository that were not made by running the program."""
+    paths = (path for path in (REPOSITORY / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(REPOSITORY).as_posix() for path in paths}
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built without a network."""
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=REPOSITORY, check=True, capture_output=True
-    )
-    (built,) = folder.glob("*.whl")
-    return built
+    """The wheel of the working tree."""
+    return build("wheel", REPOSITORY, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked sdist of the working tree."""
+    folder = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(build("sdist", REPOSITORY, folder)) as file:
+        file.extractall(folder, filter="data")
+    (unpacked,) = (path for path in folder.iterdir() if path.is_dir())
+    return unpacked
 
 
 @pytest.fixture
 def installed(wheel: Path, tmp_path: Path) -> Path:
-    """A folder with what installing puts into `site-packages`, beside packages of others with the program's names."""
-    place = tmp_path / "site-packages"
+    """A folder with what installing the wheel puts into `site-packages`."""
+    folder = tmp_path / "site-packages"
     with zipfile.ZipFile(wheel) as file:
-        file.extractall(place)
-    for name in proteoscope.PACKAGES:
-        (place / name).mkdir()
-        (place / name / "__init__.py").write_text("STRANGER = True\n")
-    return place
+        file.extractall(folder)
+    return folder
 
 
-def python(place: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Python with the packages of a place, in a folder where it keeps what it keeps."""
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment |= {"PYTHONPATH": str(place), "PROTEOSCOPE_CACHE": str(home / "cache")}
-    return subprocess.run([sys.executable, *arguments], cwd=home, env=environment, capture_output=True, text=True)
+@pytest.fixture
+def foreign_folder(tmp_path: Path) -> Path:
+    """A folder with packages named `engine`, `gui`, `kernels` and `resources` that are not ours and fail when they are imported."""
+    folder = tmp_path / "foreign"
+    for name in PARTS[1:]:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text("raise RuntimeError('this package belongs to another program')\n")
+    return folder
 
 
-def test_a_wheel_holds_one_name_and_all_that_the_packages_hold(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as file:
-        names = {Path(name) for name in file.namelist()}
-    assert {name.parts[0].partition("-")[0] for name in names} == {"proteoscope"}
-    assert {name.parts[0] for name in names if len(name.parts) == 2 and name.name == "__init__.py"} == {"proteoscope"}
-    for package in proteoscope.PACKAGES:
-        files = {path for path in (REPOSITORY / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-        within = Path("proteoscope", "top-level")
-        assert {within / path.relative_to(REPOSITORY) for path in files} == {
-            name for name in names if name.is_relative_to(within / package)
-        }
+def python(path: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder, with a path of its own, a cache in that folder, and without the editable install."""
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR" and not name.startswith("COV")}
+    environment |= {"PYTHONPATH": str(path), "PROTEOSCOPE_CACHE": str(folder / "cache")}
+    return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def test_other_programs_keep_their_own_packages_of_these_names(installed: Path, tmp_path: Path) -> None:
-    done = python(installed, tmp_path, "-c", "import gui, engine, kernels, resources; print(engine.STRANGER, resources.STRANGER)")
-    assert done.stdout == "True True\n", done.stderr
+def test_wheel_has_one_top_level_package_and_all_files(wheel: Path) -> None:
+    names = files_of(wheel)
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"proteoscope"}
+    for part in PARTS:
+        assert {name.removeprefix("proteoscope/") for name in names if name.startswith(f"proteoscope/{part}/")} == tracked_files(part)
 
 
-def test_the_program_finds_its_own_among_strangers(installed: Path, tmp_path: Path) -> None:
-    (tmp_path / "resources").mkdir()
-    (tmp_path / "resources" / "__init__.py").touch()
-    (tmp_path / "engine.py").touch()
-    done = python(installed, tmp_path, "-m", "proteoscope", "presets")
+def test_wheel_from_sdist_equals_wheel_from_tree(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    assert files_of(build("wheel", sdist, tmp_path)) == files_of(wheel)
+
+
+def test_sdist_holds_each_part_once(sdist: Path) -> None:
+    assert not [part for part in PARTS if (sdist / "proteoscope" / part).exists()]
+    assert not [part for part in PARTS if not (sdist / part).is_dir()]
+
+
+def test_links_are_relative() -> None:
+    links = [REPOSITORY / "proteoscope" / part for part in PARTS] + [REPOSITORY / "installer" / "editable" / "proteoscope"]
+    assert [str(link.readlink()) for link in links] == [*(f"../{part}" for part in PARTS), "../../proteoscope"]
+
+
+def test_bare_names_are_not_importable_from_wheel(installed: Path, tmp_path: Path) -> None:
+    for name in PARTS[1:]:
+        done = python(installed, tmp_path, "-c", f"import {name}")
+        assert f"ModuleNotFoundError: No module named '{name}'" in done.stderr
+
+
+def sources() -> list[str]:
+    """Return the ways in which the package can come."""
+    return ["wheel", "sdist", "editable", "no links"]
+
+
+@pytest.mark.parametrize("source", sources())
+def test_search_runs_beside_foreign_packages(source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path) -> None:
+    """A script finds our modules by one name only, in the same process and in those that it starts, whatever its folder holds."""
+    if source == "wheel":
+        path = request.getfixturevalue("installed")
+    elif source == "editable":
+        path = REPOSITORY / "installer" / "editable"
+    else:  # a checkout whose links Git wrote as text files, or an sdist, which has none
+        path = request.getfixturevalue("sdist") if source == "sdist" else tmp_path / "checkout"
+    if source == "no links":
+        (path / "proteoscope").mkdir(parents=True)
+        for name in ("__init__.py", "__main__.py"):
+            (path / "proteoscope" / name).write_bytes((REPOSITORY / "proteoscope" / name).read_bytes())
+        for part in PARTS:
+            (path / part).symlink_to(REPOSITORY / part)
+            (path / "proteoscope" / part).write_text(f"../{part}")
+    few_proteins(foreign_folder)
+    (foreign_folder / "script.py").write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from proteoscope import resources\n"
+        "from proteoscope.engine.searches import run_search\n"
+        "if __name__ == '__main__':\n"
+        "    spectra = [resources.path('samples', 'BSA1.mzML.gz')]\n"
+        "    structure = [resources.path('samples', 'albumin_domain_3.pdb.gz')]\n"
+        "    database = list(Path().glob('*.fasta*'))\n"
+        "    inputs = {'spectra': spectra, 'database': database}\n"
+        "    summary = run_search('identify', inputs, project='project', device='cpu', preset='low-resolution')\n"
+        "    run_search('structures', {'queries': structure, 'database': structure}, out='hits.tsv', device='cpu')\n"
+        "    print(summary.n_psms > 0, [name for name in ('engine', 'gui', 'kernels', 'resources') if name in sys.modules])\n"
+    )
+    done = python(path, foreign_folder, "script.py")
+    assert done.stdout == "True []\n", done.stderr
+
+
+def test_command_line_runs_beside_foreign_packages(installed: Path, foreign_folder: Path) -> None:
+    (foreign_folder / "engine.py").write_text("raise RuntimeError('this module belongs to another program')\n")
+    done = python(installed, foreign_folder, "-m", "proteoscope", "presets")
     assert (done.returncode, done.stderr) == (0, "") and "high-resolution" in done.stdout
 
 
-@pytest.mark.parametrize("is_installed", [True, False])
-def test_a_script_finds_the_packages_once_installed_or_in_a_checkout(installed: Path, tmp_path: Path, is_installed: bool) -> None:
-    (tmp_path / "script.py").write_text(
-        "import proteoscope\n"
-        "from importlib.util import find_spec\n"
-        "import engine, resources\n"
-        "from engine.formats import read_proteins\n"
-        "print(engine.__file__, resources.path('samples').is_dir(), read_proteins.__module__, find_spec('proteoscope.engine'))\n"
-    )
-    place, packages = (installed, installed / "proteoscope" / "top-level") if is_installed else (REPOSITORY, REPOSITORY)
-    done = python(place, tmp_path, "script.py")
-    assert done.stdout == f"{packages / 'engine' / '__init__.py'} True engine.formats.protein_files None\n", done.stderr
-
-
-def test_a_process_that_uses_another_package_of_such_a_name_is_told(installed: Path, tmp_path: Path) -> None:
-    done = python(installed, tmp_path, "-c", "import resources, proteoscope")
-    assert done.stderr.splitlines()[-1] == (
-        "ImportError: a package named resources of another program is in use; it and Proteoscope need processes of their own"
-    )
-
-
-def test_compiled_kernels_are_not_kept_where_nobody_would_remove_them(installed: Path, tmp_path: Path) -> None:
-    done = python(installed, tmp_path, "-B", "-c", "import proteoscope; from kernels.cpu.scores import correlation_height as f; f(1.0)")
+def test_kernels_of_wheel_are_cached_in_user_cache(installed: Path, tmp_path: Path) -> None:
+    program = "from proteoscope.kernels.cpu.scores import correlation_height as f; f(1.0)"
+    done = python(installed, tmp_path, "-B", "-c", program)
     assert (done.returncode, done.stderr) == (0, "")
     assert list((tmp_path / "cache" / "kernels").rglob("*correlation_height*.nbc"))
     assert not list(installed.rglob("__pycache__"))
 
 
-def test_processes_of_the_program_find_the_packages(installed: Path, tmp_path: Path) -> None:
+def test_kernels_reached_by_two_paths_compile_once(tmp_path: Path) -> None:
+    """A checkout and its editable link are one cache: functions that were compiled by one are loaded by the other."""
+    program = (
+        "from proteoscope.kernels.cpu.scores import correlation_height as f; f(1.0); from proteoscope.kernels.cpu import caching; "
+        "print(len(f.stats.cache_misses), len(f.stats.cache_hits))"
+    )
+    for path in (REPOSITORY, REPOSITORY / "installer" / "editable"):
+        done = python(path, tmp_path, "-c", program)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout == "0 1\n"
+
+
+def test_started_processes_find_the_package(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(
-        "import proteoscope\n"
         "from pathlib import Path\n"
-        "from engine.jobs.progress import Progress\n"
-        "from engine.structures.reading_processes import read_structures\n"
+        "from proteoscope.engine.jobs.progress import Progress\n"
+        "from proteoscope.engine.structures.reading_processes import read_structures\n"
         "if __name__ == '__main__':\n"
         "    print(list(read_structures([Path('none.pdb')], 2, Progress())))\n"
     )

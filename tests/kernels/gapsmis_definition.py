@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.gapsmis_layouts import LOCAL, PREFIX, GapRules
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, GapRules
 
 PAIR, PATTERN, TEXT = "=", "I", "D"
 _ORDER = {None: (PAIR, PATTERN, TEXT), PAIR: (PAIR, PATTERN, TEXT), PATTERN: (PAIR, TEXT, PATTERN), TEXT: (PAIR, PATTERN, TEXT)}

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from kernels.cpu import alignment, vectors
-from kernels.cpu.lanes import BLOCK_COLUMNS, PADDING, fill_columns, lane_count, lane_groups, score_lanes
-from kernels.cpu.processor import Processor
-from kernels.cpu.rows import RowArrays, score_rows, trace_back
-from kernels.cpu.substitution import Substitution
-from kernels.cpu.tails import normal_tail
+from proteoscope.kernels.cpu import alignment, vectors
+from proteoscope.kernels.cpu.lanes import BLOCK_COLUMNS, PADDING, fill_columns, lane_count, lane_groups, score_lanes
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.rows import RowArrays, score_rows, trace_back
+from proteoscope.kernels.cpu.substitution import Substitution
+from proteoscope.kernels.cpu.tails import normal_tail
 
 LETTERS = 20
 
@@ -224,7 +224,7 @@ print("same", t.vectors.REGISTER_BYTES)
 
 @pytest.mark.parametrize(("features", "register_bytes"), [("", 16), ("+ssse3,-avx2", 16), ("+ssse3,+avx2", 32), ("+avx2,+avx512bw", 64)])
 def test_vectors_are_as_long_as_what_numba_compiles_for(features, register_bytes, tmp_path):
-    program = "from kernels.cpu.vectors import REGISTER_BYTES; print(REGISTER_BYTES)"
+    program = "from proteoscope.kernels.cpu.vectors import REGISTER_BYTES; print(REGISTER_BYTES)"
     environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(tmp_path)}
     result = subprocess.run(
         [sys.executable, "-c", program],

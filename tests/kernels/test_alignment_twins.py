@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu import alignment as on_processor
-from kernels.cpu.processor import Processor
-from kernels.cuda import alignment as on_card
-from kernels.cuda.alignment_plan import TABLE_ROWS, Planner, Subjects
-from kernels.device import twin
+from proteoscope.kernels.cpu import alignment as on_processor
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import alignment as on_card
+from proteoscope.kernels.cuda.alignment_plan import TABLE_ROWS, Planner, Subjects
+from proteoscope.kernels.device import twin
 from tests.kernels.test_both_backends import constants
 from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, search_with
 from tests.shim.shim_card import ShimCard, missing_compiler

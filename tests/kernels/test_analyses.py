@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.analyses_layouts import BLOCK, OPERATIONS, PROBLEMS, TOGETHER
-from kernels.cpu.processor import Processor
-from kernels.device import twin
+from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS, PROBLEMS, TOGETHER
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import twin
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")

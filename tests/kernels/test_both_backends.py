@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from kernels import counts, score_kinds
-from kernels.cuda.modules import source
+from proteoscope.kernels import counts, score_kinds
+from proteoscope.kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
-SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
+SOURCES = sorted(entry.name for entry in files("proteoscope.kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
 TWINS = sorted(
-    {one.stem for one in Path(str(files("kernels.cuda"))).glob("[!_]*.py")}
-    & {one.stem for one in Path(str(files("kernels.cpu"))).glob("*.py")}
+    {one.stem for one in Path(str(files("proteoscope.kernels.cuda"))).glob("[!_]*.py")}
+    & {one.stem for one in Path(str(files("proteoscope.kernels.cpu"))).glob("*.py")}
 )
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
@@ -93,11 +93,11 @@ SIZES = {
 
 
 def launcher(name: str) -> ModuleType:
-    return importlib.import_module(f"kernels.cuda.{name}")
+    return importlib.import_module(f"proteoscope.kernels.cuda.{name}")
 
 
 def processor(name: str) -> ModuleType:
-    return importlib.import_module(f"kernels.cpu.{name}")
+    return importlib.import_module(f"proteoscope.kernels.cpu.{name}")
 
 
 def with_headers(file: str, done: set[str] | None = None) -> str:
@@ -111,7 +111,7 @@ def with_headers(file: str, done: set[str] | None = None) -> str:
 
 def sources_of(name: str) -> list[str]:
     """The `.cu` files whose kernels a launcher starts, it and what it is made of."""
-    texts = [path.read_text(encoding="utf-8") for path in Path(str(files("kernels.cuda"))).glob(f"{name}*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in Path(str(files("proteoscope.kernels.cuda"))).glob(f"{name}*.py")]
     return sorted({found for text in texts for found in re.findall(r'"(\w+\.cu)"', text)})
 
 
@@ -192,7 +192,7 @@ def test_every_source_is_somebodys():
 
 @every_twin
 def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
-    launchers = [path.read_text(encoding="utf-8") for path in Path(str(files("kernels.cuda"))).glob(f"{name}*.py")]
+    launchers = [path.read_text(encoding="utf-8") for path in Path(str(files("proteoscope.kernels.cuda"))).glob(f"{name}*.py")]
     launchers.append(inspect.getsource(score_kinds))
     assert sources_of(name)
     for file in sources_of(name):
@@ -204,7 +204,7 @@ def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
 
 @pytest.mark.parametrize("name", [name for name in TWINS if name in ("digestion", "fragment_index", "scoring")])
 def test_a_launcher_says_what_counts_its_work(name):
-    named = re.findall(r"`kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
+    named = re.findall(r"`proteoscope\.kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
     assert named
     assert set(named) <= set(counts.__all__)
 
@@ -231,7 +231,7 @@ def test_every_function_can_be_read_on_a_screen_or_two(file):
 
 def test_launchers_know_cards_and_not_cupy():
     importing = []
-    for entry in files("kernels.cuda").iterdir():
+    for entry in files("proteoscope.kernels.cuda").iterdir():
         if entry.name.endswith(".py"):
             for node in ast.walk(ast.parse(entry.read_text(encoding="utf-8"))):
                 modules = [name.name for name in node.names] if isinstance(node, ast.Import) else []
@@ -242,10 +242,12 @@ def test_launchers_know_cards_and_not_cupy():
 
 def test_what_docstrings_refer_to_is_there():
     missing = []
-    for folder in ("kernels", "kernels.cpu", "kernels.cuda"):
+    for folder in ("proteoscope.kernels", "proteoscope.kernels.cpu", "proteoscope.kernels.cuda"):
         for entry in files(folder).iterdir():
             if entry.name.endswith((".py", ".cu", ".cuh")):
-                for path, attribute in re.findall(r"`(kernels\.\w+(?:\.\w+)?)(?:\.(\w+))?`", entry.read_text(encoding="utf-8")):
+                for path, attribute in re.findall(
+                    r"`(proteoscope\.kernels\.\w+(?:\.\w+)?)(?:\.(\w+))?`", entry.read_text(encoding="utf-8")
+                ):
                     try:
                         found = importlib.import_module(path)
                     except ImportError:  # the last part is no module

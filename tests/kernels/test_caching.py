@@ -11,7 +11,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 KERNEL = """
-import kernels.cpu
+import proteoscope.kernels.cpu
 from numba import njit
 
 @njit(cache=True)
@@ -90,8 +90,8 @@ def refuse(*args, dir=None, **kwargs):
         return real(*args, dir=dir, **kwargs)
     raise PermissionError(13, "read-only")
 tempfile.TemporaryFile = refuse
-import kernels.cpu
-from kernels.cpu.caching import why_not_kept
+import proteoscope.kernels.cpu
+from proteoscope.kernels.cpu.caching import why_not_kept
 print(os.environ.get("NUMBA_CACHE_DIR", ""), why_not_kept(), sep="|")
 """
 
@@ -138,7 +138,7 @@ def test_a_full_disk_costs_the_keeping_and_says_so(tmp_path):
     if os.name != "posix" or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", folder], capture_output=True).returncode:
         pytest.skip("a small disk can only be mounted by root")
     try:
-        script = USE + "from kernels.cpu.caching import why_not_kept; print(use(), why_not_kept())"
+        script = USE + "from proteoscope.kernels.cpu.caching import why_not_kept; print(use(), why_not_kept())"
         (line,) = used(script, tmp_path, NUMBA_CACHE_DIR=str(folder))
         assert line.startswith("0 ") and str(folder) in line
         assert [path for path in folder.rglob("*") if path.is_file()] == []
@@ -149,7 +149,7 @@ def test_a_full_disk_costs_the_keeping_and_says_so(tmp_path):
 def test_an_assignment_that_does_not_fit_is_refused_without_texts_that_numba_would_compile():
     program = "\n".join(
         (
-            "import kernels.cpu, numpy as np",
+            "import proteoscope.kernels.cpu, numpy as np",
             "from numba import njit",
             "@njit",
             "def assign(target, source, n):",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.cpu import compilation
+from proteoscope.kernels.cpu import compilation
 
 SOURCE = "import numba\n\n@numba.njit(cache=True)\ndef doubled(value):\n    return 2 * value\n"
 

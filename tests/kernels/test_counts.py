@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels import counts
-from kernels.cpu import candidates
-from kernels.cuda import digestion
-from kernels.cuda.fragment_index import FragmentSearch
-from kernels.cuda.scoring import SpectrumSearch
-from kernels.score_kinds import HYPERSCORE, SDP, XCORR
+from proteoscope.kernels import counts
+from proteoscope.kernels.cpu import candidates
+from proteoscope.kernels.cuda import digestion
+from proteoscope.kernels.cuda.fragment_index import FragmentSearch
+from proteoscope.kernels.cuda.scoring import SpectrumSearch
+from proteoscope.kernels.score_kinds import HYPERSCORE, SDP, XCORR
 from tests.kernels.test_cuda_digestion import random_proteins, rules
 from tests.shim.fragment_inputs import empty_answer, random_fragment_search
 from tests.shim.search_inputs import empty_hits, random_search

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
-from kernels.device import DeviceError, DeviceMemoryError
+from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, scored, search_with
 from tests.shim.shim_card import ShimCard, missing_compiler
 

@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.cuda import probe
-from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
-from kernels.cuda.gapsmis_plan import EIGHT, FOUR, NARROW, WIDE
-from kernels.cuda.modules import COMPILER_OPTIONS, header_options, source
-from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
+from proteoscope.kernels.cuda import probe
+from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from proteoscope.kernels.cuda.gapsmis_plan import EIGHT, FOUR, NARROW, WIDE
+from proteoscope.kernels.cuda.modules import COMPILER_OPTIONS, header_options, source
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from tests.shim.alignment_inputs import LETTERS, random_sequences, search_with
 from tests.shim.read_inputs import aligned
 from tests.shim.shim_card import ShimCard
 
 ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "120")
-SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith(".cu"))
+SOURCES = sorted(entry.name for entry in files("proteoscope.kernels.cuda").iterdir() if entry.name.endswith(".cu"))
 
 
 def _libraries() -> list[Path]:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
-from engine.execution.resources import Resources
-from kernels.cpu import digestion as cpu
-from kernels.cpu.processor import Processor
-from kernels.cuda import digestion as cuda
-from kernels.device import DeviceError, DeviceMemoryError
-from kernels.digestion_layouts import DigestionRules
+from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.kernels.cpu import digestion as cpu
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import digestion as cuda
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError
+from proteoscope.kernels.digestion_layouts import DigestionRules
 from tests.shim.read_only import read_only
 from tests.shim.shim_card import ShimCard, missing_compiler
 
@@ -111,13 +111,13 @@ def test_a_card_that_is_full_or_lost_leaves_the_counts_alone():
 
 @pytest.mark.parametrize("failing", [-1, 0])
 def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkeypatch):
-    from engine.formats import read_proteins
-    from engine.identification.parameters import IdentificationParameters
-    from engine.jobs.progress import Progress
-    from engine.peptides import peptide_index
-    from engine.peptides.digestion import Digestion
-    from engine.peptides.peptide_index import build_peptide_index
-    from engine.peptides.protein_index import build_protein_index
+    from proteoscope.engine.formats import read_proteins
+    from proteoscope.engine.identification.parameters import IdentificationParameters
+    from proteoscope.engine.jobs.progress import Progress
+    from proteoscope.engine.peptides import peptide_index
+    from proteoscope.engine.peptides.digestion import Digestion
+    from proteoscope.engine.peptides.peptide_index import build_peptide_index
+    from proteoscope.engine.peptides.protein_index import build_protein_index
 
     proteins = [
         random_protein.replace("X", "L").replace("U", "S").replace("O", "T")

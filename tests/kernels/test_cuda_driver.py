@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.cuda import driver
+from proteoscope.kernels.cuda import driver
 
 STAND_IN = r"""
 #include <stdio.h>

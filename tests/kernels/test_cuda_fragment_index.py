@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.candidates import search_queries
-from kernels.cuda.fragment_index import FragmentSearch
-from kernels.device import DeviceError, DeviceMemoryError
-from kernels.score_kinds import HYPERSCORE, SDP
+from proteoscope.kernels.cpu.candidates import search_queries
+from proteoscope.kernels.cuda.fragment_index import FragmentSearch
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError
+from proteoscope.kernels.score_kinds import HYPERSCORE, SDP
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
 from tests.shim.search_inputs import NOT_STOPPED, empty_hits, random_search, with_known_modifications
 from tests.shim.shim_card import ShimCard, missing_compiler

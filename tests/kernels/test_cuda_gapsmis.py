@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kernels.counts import OperationCounts
-from kernels.cuda import gapsmis
-from kernels.cuda.gapsmis import ReadSearch
-from kernels.cuda.gapsmis_plan import (
+from proteoscope.kernels.counts import OperationCounts
+from proteoscope.kernels.cuda import gapsmis
+from proteoscope.kernels.cuda.gapsmis import ReadSearch
+from proteoscope.kernels.cuda.gapsmis_plan import (
     EIGHT,
     FOUR,
     MANY_TEXTS,
@@ -25,9 +25,9 @@ from kernels.cuda.gapsmis_plan import (
     seconds,
     shapes,
 )
-from kernels.cuda.rates import USUAL_RATES, between_looks
-from kernels.device import DeviceMemoryError, UnsupportedSearchError
-from kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules
+from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
+from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
+from proteoscope.kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments, sequences
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned

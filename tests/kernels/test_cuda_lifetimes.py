@@ -14,16 +14,16 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from kernels.clustering_layouts import AVERAGE, Linkage
-from kernels.cpu import candidates as cpu
-from kernels.cuda.fragment_index import FragmentSearch
-from kernels.cuda.match_scores import MatchScores
-from kernels.cuda.scoring import SpectrumSearch
-from kernels.cuda.superposition import ChainSuperposition
-from kernels.cuda.vector_clustering import VectorClustering
-from kernels.device import DeviceMemoryError
-from kernels.score_kinds import HYPERSCORE
-from kernels.structure_layouts import FoundSuperpositions, SearchSteps
+from proteoscope.kernels.clustering_layouts import AVERAGE, Linkage
+from proteoscope.kernels.cpu import candidates as cpu
+from proteoscope.kernels.cuda.fragment_index import FragmentSearch
+from proteoscope.kernels.cuda.match_scores import MatchScores
+from proteoscope.kernels.cuda.scoring import SpectrumSearch
+from proteoscope.kernels.cuda.superposition import ChainSuperposition
+from proteoscope.kernels.cuda.vector_clustering import VectorClustering
+from proteoscope.kernels.device import DeviceMemoryError
+from proteoscope.kernels.score_kinds import HYPERSCORE
+from proteoscope.kernels.structure_layouts import FoundSuperpositions, SearchSteps
 from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, search_with
 from tests.shim.chain_inputs import random_pairs
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
@@ -197,7 +197,7 @@ def test_a_search_that_is_stopped_leaves_nothing_running(begin, pieces):
 
 @pytest.mark.parametrize("pieces", range(1, 20))
 def test_a_clustering_leaves_nothing_running_wherever_it_is_stopped(pieces, monkeypatch):
-    monkeypatch.setattr("kernels.cuda.vector_clustering._LARGEST_OF_CLASS", (6, 4, 2))  # which are merged side by side
+    monkeypatch.setattr("proteoscope.kernels.cuda.vector_clustering._LARGEST_OF_CLASS", (6, 4, 2))  # which are merged side by side
     test_a_search_that_is_stopped_leaves_nothing_running(clustering, pieces)
 
 

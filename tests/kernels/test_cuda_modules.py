@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from kernels.cuda import modules
-from kernels.cuda.modules import CudaCard
-from kernels.device import DeviceError, DeviceMemoryError
+from proteoscope.kernels.cuda import modules
+from proteoscope.kernels.cuda.modules import CudaCard
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 
 
 class OutOfMemoryError(Exception):

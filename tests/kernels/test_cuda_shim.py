@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu import candidates as cpu
-from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
-from kernels.cuda.scoring import MAXIMUM_PEAKS, SpectrumSearch
-from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
-from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
+from proteoscope.kernels.cpu import candidates as cpu
+from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
+from proteoscope.kernels.cuda.scoring import MAXIMUM_PEAKS, SpectrumSearch
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
+from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search, with_known_modifications
 from tests.shim.shim_card import ShimCard, compiled, launch, missing_compiler
 from tests.shim.tuning import limited, tuned
@@ -212,7 +212,7 @@ def test_spectra_with_weights_too_fine_for_exact_sums_are_searched_one_by_one():
 
 
 def test_dense_and_sparse_windows_in_one_search_have_the_same_hits(monkeypatch):
-    monkeypatch.setattr("kernels.cuda.scoring._TILES_TOGETHER", 1)
+    monkeypatch.setattr("proteoscope.kernels.cuda.scoring._TILES_TOGETHER", 1)
     spectra, queries, *others = random_search(98, HYPERSCORE, n_queries=140, precursor=(0.5, 0.0), n_peptides=1500, most=1)
     mass = queries.mass.copy()
     mass[32:96] = mass[60] + np.linspace(-0.4, 0.4, 64)  # two tiles that share their windows, among others that do not
@@ -360,13 +360,13 @@ def test_a_search_beyond_the_kernels_sizes_says_so():
 
 def test_a_spectrum_with_more_candidates_than_are_numbered_is_an_error(monkeypatch):
     inputs = random_search(81, HYPERSCORE, n_queries=4, precursor=(40.0, 0.0), most=0)
-    monkeypatch.setattr("kernels.cuda.scoring._MAXIMUM_CANDIDATES", 50)
+    monkeypatch.setattr("proteoscope.kernels.cuda.scoring._MAXIMUM_CANDIDATES", 50)
     with pytest.raises(UnsupportedSearchError, match=r"candidates, more than the 50"):
         searched_on_both(inputs)
 
 
 def test_batches_keep_to_the_most_that_peaks_are_numbered_for(monkeypatch):
-    monkeypatch.setattr("kernels.cuda.scoring._MAXIMUM_BATCH_BYTES", 20_000)
+    monkeypatch.setattr("proteoscope.kernels.cuda.scoring._MAXIMUM_BATCH_BYTES", 20_000)
     found, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
     assert_same_hits(found, expected)
     assert len(ends) > 2

@@ -7,10 +7,10 @@ from threading import Lock
 
 import pytest
 
-from engine.jobs.progress import Cancelled
-from kernels.cuda.modules import source
-from kernels.cuda.usual_forms import compile_usual_forms, usual_forms
-from kernels.device import DeviceError
+from proteoscope.engine.jobs.progress import Cancelled
+from proteoscope.kernels.cuda.modules import source
+from proteoscope.kernels.cuda.usual_forms import compile_usual_forms, usual_forms
+from proteoscope.kernels.device import DeviceError
 from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for
 
 
@@ -54,7 +54,7 @@ def test_a_cancel_ends_it() -> None:
 
 
 def test_usual_forms_are_of_sources_that_are_there() -> None:
-    there = {entry.name for entry in files("kernels.cuda").iterdir()}
+    there = {entry.name for entry in files("proteoscope.kernels.cuda").iterdir()}
     assert {file for file, _ in usual_forms()} <= there
 
 

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
-from kernels.cpu.peptides import digest_proteins, merge_peptides, write_decoys
-from kernels.digestion_layouts import DigestionRules, PeptideDictionary, PeptideEntries
+from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
+from proteoscope.kernels.cpu.peptides import digest_proteins, merge_peptides, write_decoys
+from proteoscope.kernels.digestion_layouts import DigestionRules, PeptideDictionary, PeptideEntries
 from tests.shim.read_only import read_only
 
 MASSES = np.array([0 if letter in "BJXZ" else 100 + 7 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)

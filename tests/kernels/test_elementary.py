@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
+from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
 
 
 @njit

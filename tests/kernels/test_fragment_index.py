@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu import peptidoforms as form_kernels
-from kernels.cpu import postings
-from kernels.cpu import segments as segment_kernels
-from kernels.cpu.candidates import score_candidates, search_queries
-from kernels.layouts import (
+from proteoscope.kernels.cpu import peptidoforms as form_kernels
+from proteoscope.kernels.cpu import postings
+from proteoscope.kernels.cpu import segments as segment_kernels
+from proteoscope.kernels.cpu.candidates import score_candidates, search_queries
+from proteoscope.kernels.layouts import (
     C_TERMINAL,
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
@@ -30,7 +30,7 @@ from kernels.layouts import (
     SegmentArrays,
     SpectrumArrays,
 )
-from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
+from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index, empty_hits, random_search
 
 PROTON = 1.007276466621

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kernels.cpu.fragment_intensities import FLOOR, IONS, Network, compare_intensities, network_shapes, predict_bonds
+from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, Network, compare_intensities, network_shapes, predict_bonds
 
 LETTERS = "ACDEFGHIKMNPQRSTVWY"
 

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kernels.cpu import gapsmis
-from kernels.cpu.gapsmis import ReadSearch
-from kernels.cpu.processor import Processor
-from kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules, Sequences, score_bits
+from proteoscope.kernels.cpu import gapsmis
+from proteoscope.kernels.cpu.gapsmis import ReadSearch
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules, Sequences, score_bits
 from tests.kernels.gapsmis_definition import best_alignment, printed_recurrence, steps_of
 
 DNA = np.where(np.eye(3, dtype=bool), 2, -3).astype(np.int32)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu.k_means import PointMeans, VectorMeans
-from kernels.cpu.processor import Processor
-from kernels.cuda.k_means import point_analysis, vector_analysis
-from kernels.device import DeviceError, DeviceMemoryError
-from kernels.k_means_layouts import IN_PIECES, NEVER, PointSums, VectorSums, moved_centroids, movement, sums_of, total_sums
-from kernels.vector_layouts import VectorArrays
+from proteoscope.kernels.cpu.k_means import PointMeans, VectorMeans
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.k_means import point_analysis, vector_analysis
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError
+from proteoscope.kernels.k_means_layouts import IN_PIECES, NEVER, PointSums, VectorSums, moved_centroids, movement, sums_of, total_sums
+from proteoscope.kernels.vector_layouts import VectorArrays
 from tests.shim.k_means_inputs import (
     assigned,
     iterated,

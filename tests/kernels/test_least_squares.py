@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, near_totals, rotations
+from proteoscope.kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, near_totals, rotations
 
 
 def by_svd(x, y):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from kernels.cpu.library_peaks import PeakRules, fill_peaks
-from kernels.cpu.library_search import LibrarySearch
-from kernels.cpu.processor import Processor
-from kernels.cuda import library_search as cuda
-from kernels.device import DeviceMemoryError, twin
-from kernels.layouts import PeakArrays
-from kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, UNITS, Matching, PeakLists, Pools, entropy_table
+from proteoscope.kernels.cpu.library_peaks import PeakRules, fill_peaks
+from proteoscope.kernels.cpu.library_search import LibrarySearch
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import library_search as cuda
+from proteoscope.kernels.device import DeviceMemoryError, twin
+from proteoscope.kernels.layouts import PeakArrays
+from proteoscope.kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, UNITS, Matching, PeakLists, Pools, entropy_table
 from tests.shim.read_only import read_only
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned

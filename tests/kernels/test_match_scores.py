@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu.match_score_variants import score_by_lists, score_by_vector
-from kernels.cpu.match_scores import MatchScores
-from kernels.cpu.processor import Processor
-from kernels.cuda import match_scores as cuda
-from kernels.device import DeviceMemoryError, UnsupportedSearchError, stop_flag
-from kernels.match_score_layouts import MassLists, MassRows, counting
+from proteoscope.kernels.cpu.match_score_variants import score_by_lists, score_by_vector
+from proteoscope.kernels.cpu.match_scores import MatchScores
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import match_scores as cuda
+from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError, stop_flag
+from proteoscope.kernels.match_score_layouts import MassLists, MassRows, counting
 from tests.shim.mass_inputs import lists_of, plain_best, plain_score, plain_scores, random_lists, scored_on, searched_on
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import limited, tuned

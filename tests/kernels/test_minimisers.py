@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu import minimisers
-from kernels.cpu.minimisers import CANDIDATE_FIELDS, LONGEST_READ, MAXIMUM_CANDIDATES, SPACING, find_candidates, find_minimisers, index_of
+from proteoscope.kernels.cpu import minimisers
+from proteoscope.kernels.cpu.minimisers import (
+    CANDIDATE_FIELDS,
+    LONGEST_READ,
+    MAXIMUM_CANDIDATES,
+    SPACING,
+    find_candidates,
+    find_minimisers,
+    index_of,
+)
 
 BASES = np.array([0, 1, 2, 3, 4], np.uint8)
 STOP = np.zeros(1, np.uint8)

@@ -11,9 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.cpu.matches import feature_names, measure_matches
-from kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
-from kernels.score_kinds import SDP
+from proteoscope.kernels.cpu.matches import feature_names, measure_matches
+from proteoscope.kernels.layouts import (
+    HitArrays,
+    MatchArrays,
+    ModificationArrays,
+    PeptideArrays,
+    QueryArrays,
+    ScoringSettings,
+    SpectrumArrays,
+)
+from proteoscope.kernels.score_kinds import SDP
 from tests.shim.search_inputs import random_search
 from tests.shim.shim_card import missing_compiler
 
@@ -50,12 +58,12 @@ CHANGES = {
 USE = """
 import sys
 import numpy as np
-from engine.identification.parameters import IdentificationParameters
-from engine.matches.scoring import scoring_settings
-from kernels.cpu.processor import Processor
-from kernels.cpu.segments import why_unsupported
-from kernels.device import twin
-from kernels.score_kinds import SCORE_KINDS, score_kind
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.scoring import scoring_settings
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.segments import why_unsupported
+from proteoscope.kernels.device import twin
+from proteoscope.kernels.score_kinds import SCORE_KINDS, score_kind
 from tests.kernels.test_new_score import assert_scores_are_those_of_the_features, inputs_of
 from tests.shim.search_inputs import assert_same_hits, empty_hits
 from tests.shim.shim_card import ShimCard
@@ -107,6 +115,13 @@ def assert_scores_are_those_of_the_features(found: HitArrays) -> None:
 @pytest.mark.parametrize("devices", [["card"], pytest.param(["card", "processor"], marks=pytest.mark.long)], ids=" and ".join)
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 def test_a_new_score_is_at_most_three_changed_files(devices: list[str], tmp_path: Path) -> None:
+    # All is linked but the kernels, which are changed.
+    (tmp_path / "proteoscope").mkdir()
+    for path in (REPOSITORY / "proteoscope").iterdir():
+        if path.name != "__pycache__":
+            (tmp_path / "proteoscope" / path.name).symlink_to(path.resolve())
+    (tmp_path / "proteoscope" / "kernels").unlink()
+    (tmp_path / "proteoscope" / "kernels").symlink_to(tmp_path / "kernels")
     shutil.copytree(REPOSITORY / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
     for name, (place, text) in CHANGES.items():
         path = tmp_path / name

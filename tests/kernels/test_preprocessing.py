@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kernels.cpu.preprocessing import (
+from proteoscope.kernels.cpu.preprocessing import (
     TRANSFORM_LOG,
     TRANSFORM_NONE,
     TRANSFORM_RANK,
@@ -20,7 +20,7 @@ from kernels.cpu.preprocessing import (
     PreprocessingRules,
     preprocess_spectra,
 )
-from kernels.layouts import PeakArrays
+from proteoscope.kernels.layouts import PeakArrays
 from tests.shim.read_only import read_only
 
 PROTON, SPACING = 1.00727646688, 1.0033548378

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from kernels.cpu import probing, vectors
+from proteoscope.kernels.cpu import probing, vectors
 
 START, SIGN, INVERSE, SHIFT, EDGE = 900.25, -0.5, 50.0, 0.4, 30_000
 

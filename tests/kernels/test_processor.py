@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from kernels.cpu.processor import Processor
-from kernels.device import StopFlag, twin
-from kernels.partitions import Partition
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import StopFlag, twin
+from proteoscope.kernels.partitions import Partition
 
 
 def test_every_item_is_done_once_and_what_is_told_never_falls():
@@ -58,4 +58,4 @@ def test_what_a_piece_raises_is_raised_again():
 
 
 def test_the_twin_of_a_module_is_that_of_the_device():
-    assert twin(Processor(1), "digestion").__name__ == "kernels.cpu.digestion"
+    assert twin(Processor(1), "digestion").__name__ == "proteoscope.kernels.cpu.digestion"

@@ -18,10 +18,10 @@ import pytest
 from numpy.typing import NDArray
 from pyteomics import mass as pyteomics_mass
 
-from kernels.cpu.candidates import count_candidates, search_queries
-from kernels.cpu.fragment_intensities import match_bonds
-from kernels.cpu.matches import feature_names, measure_matches
-from kernels.layouts import (
+from proteoscope.kernels.cpu.candidates import count_candidates, search_queries
+from proteoscope.kernels.cpu.fragment_intensities import match_bonds
+from proteoscope.kernels.cpu.matches import feature_names, measure_matches
+from proteoscope.kernels.layouts import (
     HitArrays,
     MatchArrays,
     ModificationArrays,
@@ -30,7 +30,7 @@ from kernels.layouts import (
     ScoringSettings,
     SpectrumArrays,
 )
-from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
+from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index
 
 PROTON, SPACING = 1.007276466621, 1.0033548378

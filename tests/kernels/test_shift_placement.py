@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from engine.arrays import offsets_of
-from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from engine.matches.scoring import ion_settings
-from engine.modified_search.candidate_search import ListSettings, query_lists
-from engine.modified_search.parameters import ModifiedSearchParameters
-from kernels.cpu.mass_lists import list_peptide_masses
-from kernels.cpu.matches import feature_names, measure_matches
-from kernels.cpu.scores import PROTON_MASS
-from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
-from kernels.layouts import MatchArrays, PeptideArrays, QueryArrays, SpectrumArrays
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.matches.scoring import ion_settings
+from proteoscope.engine.modified_search.candidate_search import ListSettings, query_lists
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.kernels.cpu.mass_lists import list_peptide_masses
+from proteoscope.kernels.cpu.matches import feature_names, measure_matches
+from proteoscope.kernels.cpu.scores import PROTON_MASS
+from proteoscope.kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
+from proteoscope.kernels.layouts import MatchArrays, PeptideArrays, QueryArrays, SpectrumArrays
 from tests.shim.search_inputs import as_of_an_index
 
 SEQUENCES = ("SAMPLERKGK", "ELVISLIVESK", "PEPTIDEK", "GAGAGAGAGAR", "MNQCWYK")

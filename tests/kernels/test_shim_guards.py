@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.device import DeviceError
+from proteoscope.kernels.device import DeviceError
 from tests.shim import shim_card
 from tests.shim.shim_card import IS_SANITIZED, ShimCard, compiled, launch, missing_compiler
 

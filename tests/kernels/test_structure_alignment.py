@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu.processor import Processor
-from kernels.cpu.structure_alignment import LANES, StructureSearch
-from kernels.cpu.structure_pairs import align_pair
-from kernels.cuda.structure_alignment import analysis
-from kernels.device import Device, DeviceError, DeviceMemoryError, twin
-from kernels.structure_layouts import Rewards, StructureArrays
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.structure_alignment import LANES, StructureSearch
+from proteoscope.kernels.cpu.structure_pairs import align_pair
+from proteoscope.kernels.cuda.structure_alignment import analysis
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, twin
+from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.structure_inputs import plain_element_score, plain_score, random_rewards, random_structures
 

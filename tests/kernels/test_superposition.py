@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, moments, near_moments, on_grid
-from kernels.cpu.processor import Processor
-from kernels.cuda.superposition import analysis
-from kernels.device import DeviceError, DeviceMemoryError, twin
-from kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions, SearchSteps
+from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, moments, near_moments, on_grid
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.superposition import analysis
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError, twin
+from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions, SearchSteps
 from tests.shim.chain_inputs import random_chain, random_pairs
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned
@@ -53,7 +53,7 @@ def test_the_order_and_the_number_of_threads_of_a_card_do_not_matter():
 @with_compiler
 def test_chains_whose_rows_do_not_fit_into_shared_memory_and_those_too_long_to_align_are_superposed_alike(monkeypatch):
     # The rows of all residues do not fit, those of every fourth do: as those of 700 and 2,400 residues in what a card has.
-    monkeypatch.setattr("kernels.cuda.superposition._MAXIMUM_SHARED_BYTES", 28 << 10)
+    monkeypatch.setattr("proteoscope.kernels.cuda.superposition._MAXIMUM_SHARED_BYTES", 28 << 10)
     rng = np.random.default_rng(4)
     for lengths in ((620, 640), (60, 1_200_000)):
         chains = [random_chain(rng, length) if length < 10_000 else np.tile(random_chain(rng, 60), (20_000, 1)) for length in lengths]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu import traces as cpu
-from kernels.cpu.elution import AGREEMENT, AREA, N_VALUES, POINTS, TIME, WIDTH, ElutionRules, Traces, measure_elution
-from kernels.cpu.processor import Processor
-from kernels.cuda import traces as cuda
-from kernels.device import DeviceError
+from proteoscope.kernels.cpu import traces as cpu
+from proteoscope.kernels.cpu.elution import AGREEMENT, AREA, N_VALUES, POINTS, TIME, WIDTH, ElutionRules, Traces, measure_elution
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda import traces as cuda
+from proteoscope.kernels.device import DeviceError
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.trace_inputs import random_traces
 

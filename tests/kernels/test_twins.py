@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from kernels.cpu.processor import Processor
-from kernels.device import twin
-from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import twin
+from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler

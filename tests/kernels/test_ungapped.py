@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kernels.cpu.gapsmis import ReadSearch
-from kernels.cpu.processor import Processor
-from kernels.cpu.ungapped import align_where_sure
-from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules
+from proteoscope.kernels.cpu.gapsmis import ReadSearch
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.ungapped import align_where_sure
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules
 from tests.kernels.test_gapsmis import COSTS, DNA, sequences, words
 
 

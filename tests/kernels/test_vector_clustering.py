@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from kernels.clustering_layouts import AVERAGE, COMPLETE, SIMILARITY_UNITS, SINGLE, Linkage, islands, named_by_smallest
-from kernels.cpu.processor import Processor
-from kernels.cpu.vector_sums import sum_vectors
-from kernels.cuda.vector_clustering import analysis
-from kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, twin
-from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SIMILARITY_UNITS, SINGLE, Linkage, islands, named_by_smallest
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.vector_sums import sum_vectors
+from proteoscope.kernels.cuda.vector_clustering import analysis
+from proteoscope.kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, twin
+from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.kernels.test_both_backends import constants
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned
@@ -150,7 +150,7 @@ def test_kinds_that_lie_far_apart_are_found_whole_though_they_are_divided():
 
 
 def test_a_vector_that_stands_for_several_has_the_usual_length():
-    from kernels.cpu.linkage_rounds import _sums
+    from proteoscope.kernels.cpu.linkage_rounds import _sums
 
     vectors = random_vectors(np.random.default_rng(6), 50, empty=0.0)
     sums = _sums(vectors, np.arange(50), np.arange(50) // 5, np.arange(1, 51), 10)

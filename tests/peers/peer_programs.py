@@ -339,7 +339,7 @@ def run_proteoscope(
 ) -> Search:
     """Search the dataset as a user does, with the command line and a preset; `out` is the project folder, an index in it is used again."""
     out.mkdir(parents=True, exist_ok=True)
-    command: list[str | Path] = [sys.executable, "-c", "import sys; from gui.launch import main; sys.exit(main())", "identify"]
+    command: list[str | Path] = [sys.executable, "-c", "import sys; from proteoscope.gui.launch import main; sys.exit(main())", "identify"]
     command += [data / name for name in dataset.spectra]
     command += [
         "--database",

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.quantification.identified import identified, sources
-from engine.searches import run_search
+from proteoscope.engine.quantification.identified import identified, sources
+from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import table_of
 from tests.peers.test_openms import python_of
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyteomics import pepxml
 
-from engine.project import Project
+from proteoscope.engine.project import Project
 from tests.peers.peer_datasets import PPM, with_reversed_decoys
 from tests.peers.peer_programs import COMET_PARAMETERS, peers_folder
 from tests.searching import import_results

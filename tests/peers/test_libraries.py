@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.chemistry.peptidoforms import parse
-from engine.formats.libraries.writing import write_library
-from engine.jobs.progress import Progress
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.formats.libraries.writing import write_library
+from proteoscope.engine.jobs.progress import Progress
 from tests.engine.formats.libraries.written import entries
 from tests.peers.test_openms import python_of
 

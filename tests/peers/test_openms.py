@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from engine.project import Project
+from proteoscope.engine.project import Project
 from tests.peers.peer_programs import peers_folder
 from tests.searching import import_results
 

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from engine.jobs.progress import Progress
-from engine.sequence_search.parameters import SequenceSearchParameters
-from tests.benchmarks import sequence_search as benchmark
+from benchmarks import sequence_search as benchmark
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from tests.peers.sequence_peers import PEERS, installed, run_peer
 from tests.searching import align
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.structures.exposure import ChainAtoms, read_chain_atoms, residue_areas
-from engine.structures.reading import read_structure
-from engine.structures.superposition import superpose, superpose_many, tm_scores
-from tests.benchmarks.exposure import areas_of
+from benchmarks.exposure import areas_of
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.exposure import ChainAtoms, read_chain_atoms, residue_areas
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.structures.superposition import superpose, superpose_many, tm_scores
 from tests.engine.evidence.evidence_projects import write_albumin
 from tests.peers.structure_peers import dssp_areas, dssp_states, installed, tm_align, tm_score
 
@@ -78,7 +78,7 @@ def test_exposure_of_many_chains_lies_within_five_percent_of_dssps(shared_data, 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
 def test_alpha_carbons_alone_give_most_of_it(shared_data):
     n = n_equal = 0
-    from kernels.cpu.secondary_structure import states_by_distances
+    from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 
     for path in sorted((shared_data / "structures" / "pdbchains").iterdir())[::6]:
         chains = read_structure(path).chains

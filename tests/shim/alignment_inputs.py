@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cuda.alignment import AlignmentSearch
-from kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.alignment import AlignmentSearch
+from proteoscope.kernels.cuda.modules import Card
 
 __all__ = ["LETTERS", "database", "plain_scores", "random_sequences", "scored", "search_with"]
 

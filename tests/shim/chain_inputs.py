@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.structure_layouts import ChainPairs
+from proteoscope.kernels.structure_layouts import ChainPairs
 
 __all__ = ["random_chain", "random_pairs"]
 

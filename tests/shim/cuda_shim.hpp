@@ -39,7 +39,7 @@ struct dim3 {
     unsigned x = 1, y = 1, z = 1;
 };
 
-// What `kernels.counts` tells beforehand is counted here.
+// What `proteoscope.kernels.counts` tells beforehand is counted here.
 #define COUNT_OPERATIONS(n) (shim::operations += static_cast<unsigned long long>(n))
 
 extern dim3 blockDim, gridDim;

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cpu import peptidoforms, postings
-from kernels.cpu import segments as cpu
-from kernels.cuda.fragment_index import FragmentSearch
-from kernels.cuda.modules import Card
-from kernels.layouts import BestArrays, IndexHits, ScoreTables, SegmentArrays
+from proteoscope.kernels.cpu import peptidoforms, postings
+from proteoscope.kernels.cpu import segments as cpu
+from proteoscope.kernels.cuda.fragment_index import FragmentSearch
+from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.layouts import BestArrays, IndexHits, ScoreTables, SegmentArrays
 from tests.shim.search_inputs import NOT_STOPPED, random_search
 from tests.shim.tuning import limited
 
@@ -69,7 +69,7 @@ def empty_answer(n: int, kept: int) -> Answer:
 
 
 def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> Answer:
-    """The answer of `kernels.cpu.postings`, of all queries at once."""
+    """The answer of `proteoscope.kernels.cpu.postings`, of all queries at once."""
     _, queries, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
     code = peptidoforms.peptidoform_code(peptides, modifications)
@@ -84,7 +84,7 @@ def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> An
 def on_card(
     card: Card, work: FragmentInputs, width: float, *, kept: int = _KEPT, halves: bool = False, **options: Any
 ) -> tuple[Answer, list[int]]:
-    """The answer of `kernels.cuda.fragment_index`, and what its generator yields; `halves`: the queries in two runs."""
+    """The answer of `proteoscope.kernels.cuda.fragment_index`, and what its generator yields; `halves`: the queries in two runs."""
     _, queries, peptides, modifications, settings = work.inputs
     kind, card = limited(FragmentSearch, card, options)
     search = kind(card, peptides, modifications, settings, work.form_mass, work.form_code)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.device import Device, twin
-from kernels.k_means_layouts import AT_THE_END, PointSums, Rounds, VectorSums, sums_of, total_sums
-from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.k_means_layouts import AT_THE_END, PointSums, Rounds, VectorSums, sums_of, total_sums
+from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["assigned", "iterated", "means_on", "plain_point_labels", "plain_vector_labels", "random_points", "random_vectors", "seeds_of"]
 

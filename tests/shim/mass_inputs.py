@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.device import Device, twin
-from kernels.match_score_layouts import MassLists
+from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.match_score_layouts import MassLists
 
 __all__ = ["lists_of", "plain_best", "plain_score", "plain_scores", "random_lists", "scored_on", "searched_on"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.cpu.gapsmis import ReadSearch as OnProcessor
-from kernels.cpu.processor import Processor
-from kernels.device import twin
-from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
+from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import twin
+from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 from tests.shim.tuning import tuned
 
 __all__ = ["aligned", "assert_same_alignments", "damaged_reads", "expected_alignments", "sequences"]

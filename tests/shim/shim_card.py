@@ -1,4 +1,4 @@
-"""A `kernels.cuda.modules.Card` that runs the CUDA sources on the processor, through cuda_shim.hpp, cuda_shim.cpp and g++.
+"""A `proteoscope.kernels.cuda.modules.Card` that runs the CUDA sources on the processor, through cuda_shim.hpp, cuda_shim.cpp and g++.
 
 Behind each buffer stand guard bytes; a kernel that writes there fails the test at its launch. With PROTEOSCOPE_SHIM_ADDRESS_SANITIZER set,
 GCC's address sanitizer watches reads too, in a Python started with PYTHONMALLOC=malloc, LD_PRELOAD="$(gcc -print-file-name=libasan.so)" and
@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import header_options, source
-from kernels.cuda.rates import USUAL_RATES
-from kernels.device import DeviceError, DeviceMemoryError
+from proteoscope.kernels.cuda.modules import header_options, source
+from proteoscope.kernels.cuda.rates import USUAL_RATES
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 
 __all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
 
@@ -90,12 +90,12 @@ class ShimCard:
     ----------
     largest_buffer : bytes; a larger allocation fails as on a card that is full. launched : names of the kernels, in order.
     defines : the macros that they were compiled with. capability : of the instruction set that the card says it has.
-    operations, bytes_in, bytes_out, transfers : what was done so far, as `kernels.counts.OperationCounts` has it; shared_bytes : the most
-        of a block.
+    operations, bytes_in, bytes_out, transfers : what was done so far, as `proteoscope.kernels.counts.OperationCounts` has it; shared_bytes
+        : the most of a block.
     """
 
     name = "shim"
-    kernels = "kernels.cuda"
+    kernels = "proteoscope.kernels.cuda"
     is_processor = False
 
     def __init__(self, *, descending: bool = False, failing_launch: int = -1) -> None:

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.structure_layouts import ANGLE_STEPS, CODES, ELEMENT_UNITS, FORBIDDEN, LENGTH_STEPS, PADDING, Rewards, StructureArrays
+from proteoscope.kernels.structure_layouts import (
+    ANGLE_STEPS,
+    CODES,
+    ELEMENT_UNITS,
+    FORBIDDEN,
+    LENGTH_STEPS,
+    PADDING,
+    Rewards,
+    StructureArrays,
+)
 from tests.shim.read_only import read_only
 
 __all__ = ["plain_element_score", "plain_score", "random_rewards", "random_structures"]

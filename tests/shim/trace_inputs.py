@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.formats.surveys import Surveys
-from engine.quantification.ion_traces import TraceQuery
-from kernels.trace_layouts import SurveyPeaks, TraceWindows
+from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.quantification.ion_traces import TraceQuery
+from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["made_surveys", "random_traces"]
 

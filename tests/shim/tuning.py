@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.modules import Card
 
 __all__ = ["LimitedCard", "limited", "tuned"]
 

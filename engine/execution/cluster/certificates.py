@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from engine.errors import InputError, ParameterError, WorkersError
-from engine.files import atomic_file, storage_errors
+from proteoscope.engine.errors import InputError, ParameterError, WorkersError
+from proteoscope.engine.files import atomic_file, storage_errors
 
 if TYPE_CHECKING:
     from distributed import Security

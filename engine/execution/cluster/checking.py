@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.errors import WorkersError
-from engine.execution.cluster.certificates import needs_cryptography, read_certificates
-from engine.execution.cluster.option import parse_workers
-from engine.execution.cluster.starting import read_hosts, read_slurm
+from proteoscope.engine.errors import WorkersError
+from proteoscope.engine.execution.cluster.certificates import needs_cryptography, read_certificates
+from proteoscope.engine.execution.cluster.option import parse_workers
+from proteoscope.engine.execution.cluster.starting import read_hosts, read_slurm
 
 __all__ = ["checked_workers"]
 

@@ -1,4 +1,4 @@
-"""Works on the workers of a cluster, as `engine.execution.elsewhere.Elsewhere`."""
+"""Works on the workers of a cluster, as `proteoscope.engine.execution.elsewhere.Elsewhere`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.cluster import remote
-from engine.execution.cluster.columns import NamedColumns, Spool, blocks, file_digest
-from engine.execution.cluster.connection import Connection, RemoteDevice
-from engine.execution.cluster.payload import pack, unpack
-from engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
-from engine.execution.kinds import KINDS
-from engine.execution.work import Computation, Piece, Work
-from engine.jobs.progress import Progress
-from kernels.device import Device, DeviceError
+from proteoscope.engine.execution.cluster import remote
+from proteoscope.engine.execution.cluster.columns import NamedColumns, Spool, blocks, file_digest
+from proteoscope.engine.execution.cluster.connection import Connection, RemoteDevice
+from proteoscope.engine.execution.cluster.payload import pack, unpack
+from proteoscope.engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.work import Computation, Piece, Work
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.device import Device, DeviceError
 
 __all__ = ["Cluster"]
 
@@ -176,7 +176,7 @@ class _SentWork:
 
 
 class _RemoteComputation:
-    """A work that is open on a worker, as `engine.execution.work.Computation`."""
+    """A work that is open on a worker, as `proteoscope.engine.execution.work.Computation`."""
 
     def __init__(self, cluster: Cluster, sent: _SentWork, device: RemoteDevice, progress: Progress) -> None:
         self._cluster, self._sent, self._device, self._check = cluster, sent, device, progress.check
@@ -197,7 +197,7 @@ class _RemoteComputation:
         self.ask(remote.begin, packed, named.files)
 
     def expect(self, first: int, last: int) -> None:
-        """See `engine.execution.elsewhere.Foreseeing`."""
+        """See `proteoscope.engine.execution.elsewhere.Foreseeing`."""
         self._next = first, last
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import StorageError
-from engine.files import storage_error
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import storage_error
 
 __all__ = [
     "MAXIMUM_STORED_BYTES",

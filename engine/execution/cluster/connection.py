@@ -1,8 +1,8 @@
 """The connection of a run with its workers: who is there, calls of one of them, and what is known when one is lost.
 
 `distributed` carries messages, tells who comes and who goes, and starts workers again that were killed. Which partition goes where is
-decided by the scheduler that all devices share (`engine.execution.scheduler`), so that its tasks, each of which takes 8 ms of this process,
-are not needed: calls go to a worker by the connections over which workers answer each other, in 1 ms.
+decided by the scheduler that all devices share (`proteoscope.engine.execution.scheduler`), so that its tasks, each of which takes 8 ms of
+this process, are not needed: calls go to a worker by the connections over which workers answer each other, in 1 ms.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError, Future, wait
 from typing import Any
 
-from engine.errors import WorkersError
-from engine.execution.cluster import remote
-from engine.execution.cluster.payload import unpack
-from engine.execution.elsewhere import WorkerLostError
-from engine.jobs.progress import Progress
-from kernels.device import DeviceError
+from proteoscope.engine.errors import WorkersError
+from proteoscope.engine.execution.cluster import remote
+from proteoscope.engine.execution.cluster.payload import unpack
+from proteoscope.engine.execution.elsewhere import WorkerLostError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.device import DeviceError
 
 __all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configured", "nothing_to_stop"]
 
@@ -77,7 +77,7 @@ def nothing_to_stop() -> None:
 
 
 class RemoteDevice:
-    """A worker, as `kernels.device.Device`.
+    """A worker, as `proteoscope.kernels.device.Device`.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Connection:
     def call(
         self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any, check: Callable[[], None] = nothing_to_stop
     ) -> bytes:  # fmt: skip
-        """Call a function of `engine.execution.cluster.remote` in a worker.
+        """Call a function of `proteoscope.engine.execution.cluster.remote` in a worker.
 
         Raises
         ------

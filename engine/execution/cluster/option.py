@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.errors import ParameterError
+from proteoscope.engine.errors import ParameterError
 
 __all__ = ["WorkersWish", "checked_address", "is_loopback", "parse_workers"]
 

@@ -1,7 +1,7 @@
 """Plain data as bytes, for work that is done in other processes: msgpack, with each array as a ``.npy`` that holds no objects.
 
 Nothing is pickled and nothing unpickled. Large arrays may be named in place of being there: whoever packs says which, and whoever unpacks
-opens them (`engine.execution.cluster.columns`).
+opens them (`proteoscope.engine.execution.cluster.columns`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a worker does in its own process: opens works, and computes partitions of them on its device.
 
 The functions are called by name through `distributed`, of which a worker answers calls of `SERVICE` besides its own. They take texts,
-numbers and bytes of `engine.execution.cluster.payload`, and return such bytes. A partition is computed by a thread of its own, which goes
-on while its rows are fetched; it stops between two pieces when it is told to, or when nobody has asked for a minute.
+numbers and bytes of `proteoscope.engine.execution.cluster.payload`, and return such bytes. A partition is computed by a thread of its own,
+which goes on while its rows are fetched; it stops between two pieces when it is told to, or when nobody has asked for a minute.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
-from engine.execution.cluster.payload import pack, unpack
-from engine.execution.kinds import register_kinds
-from engine.execution.threads import available_threads
-from engine.execution.work import Computation, Work, kind_of
-from engine.project.cache import cache_folder
-from engine.version import VERSION
-from kernels.cpu.processor import Processor
-from kernels.device import Device, DeviceError
+from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
+from proteoscope.engine.execution.cluster.payload import pack, unpack
+from proteoscope.engine.execution.kinds import register_kinds
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.work import Computation, Work, kind_of
+from proteoscope.engine.project.cache import cache_folder
+from proteoscope.engine.version import VERSION
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import Device, DeviceError
 
 __all__ = [
     "DEVICE",
@@ -63,7 +63,8 @@ SERVICE = "proteoscope"
 _CALLS, _QUICK_CALLS = 6, 2  # at a time, which wait for most of the time: what computes has its own thread
 _REMEMBERED = 1000  # sessions that were closed
 _CLOSED = {"missing": [], "failure": "it was closed"}
-_SEARCHES = "engine.searches"  # above this package: named, not imported
+_PROGRAM = Path(__file__).parents[3]
+_SEARCHES = "proteoscope.engine.searches"  # above this package: named, not imported
 # Of pieces that go together, since an answer costs who asked more than a piece does: a share of the seconds that the round goes on, for at
 # its end others wait for what is still on its way.
 _GATHER_SHARE, _LEAST_GATHER_SECONDS, _MOST_GATHER_SECONDS = 0.08, 0.12, 0.5
@@ -79,7 +80,7 @@ def source_digest() -> str:
     """SHA-256 of the programs that decide what rows are: of all sources of the kernels and of the searches."""
     digest = hashlib.sha256()
     for name in ("kernels", "engine"):
-        folder = Path(str(import_module(name).__file__)).parent
+        folder = _PROGRAM / name
         for path in sorted(path for pattern in _SOURCES for path in folder.rglob(pattern)):
             digest.update(f"{name}/{path.relative_to(folder).as_posix()}".encode() + b"\0")
             digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
@@ -92,11 +93,10 @@ def make() -> dict[str, Any]:
     `kinds` are the works that it knows, `kernels` how many sources of kernels it compiles from.
     """
     searches = import_module(_SEARCHES).SEARCHES
-    kernels = Path(str(import_module("kernels").__file__)).parent
     return {
         "version": VERSION,
         "kinds": sum(len(search.work) for search in searches),
-        "kernels": sum(1 for pattern in _SOURCES for _ in kernels.rglob(pattern)),
+        "kernels": sum(1 for pattern in _SOURCES for _ in (_PROGRAM / "kernels").rglob(pattern)),
         "sources": source_digest(),
         "python": ".".join(platform.python_version_tuple()[:2]),
     }
@@ -124,7 +124,7 @@ class _Worker:
         if wish == "cpu" or not with_card:
             return Processor(self.threads)
         if self._device is None:
-            from kernels.cuda.modules import card
+            from proteoscope.kernels.cuda.modules import card
 
             self._device = card(int(wish.partition(":")[2]))
         return self._device

@@ -11,12 +11,12 @@ import tempfile
 import threading
 from typing import Any
 
-from engine.errors import WorkersError
-from engine.execution.cluster.connection import CONFIGURATION, SILENT, configured
-from engine.execution.cluster.option import checked_address
-from engine.execution.cluster.remote import DEVICE, THREADS
-from engine.execution.devices import chosen_device
-from engine.execution.threads import available_threads
+from proteoscope.engine.errors import WorkersError
+from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configured
+from proteoscope.engine.execution.cluster.option import checked_address
+from proteoscope.engine.execution.cluster.remote import DEVICE, THREADS
+from proteoscope.engine.execution.devices import chosen_device
+from proteoscope.engine.execution.threads import available_threads
 
 __all__ = ["devices_of_workers", "serve_scheduler", "serve_workers"]
 

@@ -14,8 +14,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from engine.errors import InputError, WorkersError
-from engine.execution.cluster.certificates import (
+import proteoscope
+from proteoscope.engine.errors import InputError, WorkersError
+from proteoscope.engine.execution.cluster.certificates import (
     AUTHORITY,
     ROLES,
     Certificates,
@@ -24,11 +25,11 @@ from engine.execution.cluster.certificates import (
     read_certificates,
     write_certificates,
 )
-from engine.execution.cluster.cluster import Cluster
-from engine.execution.cluster.connection import SILENT, Connection, configured, nothing_to_stop
-from engine.execution.cluster.option import WorkersWish, parse_workers
-from engine.files import storage_error
-from engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.execution.cluster.cluster import Cluster
+from proteoscope.engine.execution.cluster.connection import SILENT, Connection, configured, nothing_to_stop
+from proteoscope.engine.execution.cluster.option import WorkersWish, parse_workers
+from proteoscope.engine.files import storage_error
+from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 __all__ = ["Host", "open_cluster", "read_hosts", "read_slurm", "ssh_command"]
 
@@ -124,7 +125,7 @@ def _start(wished: WorkersWish, stack: ExitStack, device: str, threads: int | No
         address = _scheduler(stack, own, "127.0.0.1")
         options = ["--count", str(wished.count), "--device", device, *([] if threads is None else ["--threads", str(threads)])]
         # The path of this process, so that the same program is started, whatever the working directory holds.
-        program = f"import sys; sys.path[:] = {sys.path!r}; from engine.command_line.main import main; main()"
+        program = f"import sys; sys.path[:] = {sys.path!r}; from proteoscope.engine.command_line.main import main; main()"
         command = [sys.executable, "-P", "-c", program, "workers", "start", address, "--certificates", "-", *options]
         process = stack.enter_context(_process(command, own.bundle("worker"), "The local workers"))
         return _Started(address, own.security(), wished.count, _LOCAL_SECONDS, process)
@@ -327,7 +328,7 @@ def _slurm(found: dict[str, Any], own: Certificates, stack: ExitStack) -> _Start
         with _without_warnings():
             cluster = SLURMCluster(
                 **options, processes=1, protocol="tls://", security=security, job_script_prologue=prologue, silence_logs=SILENT,
-                worker_command="engine.command_line.worker_of_job", worker_extra_args=["--count", str(workers), "--device", device],
+                worker_command="proteoscope.engine.command_line.worker_of_job", worker_extra_args=["--count", str(workers), "--device", device],
                 scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
             )  # fmt: skip
     except (TypeError, ValueError) as error:
@@ -339,7 +340,7 @@ def _slurm(found: dict[str, Any], own: Certificates, stack: ExitStack) -> _Start
 
 def _program_folder() -> Path:
     """Where the packages of the program lie."""
-    return Path(__file__).resolve().parents[3]
+    return Path(proteoscope.__file__).resolve().parents[1]
 
 
 def _written(own: Certificates, folder: Path, stack: ExitStack) -> Any:

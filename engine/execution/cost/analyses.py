@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.execution.cost.atgpu import Cost, serial_cost
-from engine.execution.cost.pace import times_slower
-from engine.execution.cost.parameters import DeviceParameters
-from kernels.analyses_layouts import PROBLEMS, Round, Spent
-from kernels.device import Device, twin
+from proteoscope.engine.execution.cost.atgpu import Cost, serial_cost
+from proteoscope.engine.execution.cost.pace import times_slower
+from proteoscope.engine.execution.cost.parameters import DeviceParameters
+from proteoscope.kernels.analyses_layouts import PROBLEMS, Round, Spent
+from proteoscope.kernels.device import Device, twin
 
 __all__ = ["Comparison", "compared", "measured_problem", "predicted_problem"]
 

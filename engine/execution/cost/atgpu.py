@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kernels.analyses_layouts import Round
+from proteoscope.kernels.analyses_layouts import Round
 
 __all__ = ["Cost", "Machine", "occupancy", "overlapped_cost", "perfect_cost", "serial_cost"]
 

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.cost.kind_samples import SECONDS_OF_KIND, KindSamples
-from engine.execution.cost.pace import calm_pace, host_pace, times_slower
-from engine.execution.cost.parameters import DeviceParameters, TransferCosts
-from engine.execution.devices import processor
-from engine.execution.work import CardShape
-from engine.jobs.progress import Progress
-from kernels.analyses_layouts import BLOCK, OPERATIONS
-from kernels.cpu.processor import Processor
-from kernels.device import Device, DeviceError, twin
+from proteoscope.engine.execution.cost.kind_samples import SECONDS_OF_KIND, KindSamples
+from proteoscope.engine.execution.cost.pace import calm_pace, host_pace, times_slower
+from proteoscope.engine.execution.cost.parameters import DeviceParameters, TransferCosts
+from proteoscope.engine.execution.devices import processor
+from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import Device, DeviceError, twin
 
 __all__ = ["calibrate_card", "calibrate_processor"]
 
@@ -52,7 +52,7 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
     DeviceError : the device failed. Cancelled : the user asked to stop.
     """
     began = time.perf_counter()
-    from kernels.cuda.timing import TimedCard
+    from proteoscope.kernels.cuda.timing import TimedCard
 
     card = TimedCard(number)
     card.wait(card.stream())

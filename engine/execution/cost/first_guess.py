@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.execution.work import PredictableKind, Work, kind_of
-from kernels.cpu.processor import Processor
-from kernels.device import Device
+from proteoscope.engine.execution.work import PredictableKind, Work, kind_of
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import Device
 
 __all__ = ["predicted_speed"]
 
 
 def predicted_speed(work: Work, state: Any, device: Device, threads: int) -> float | None:
     """Cost in a second, in the unit of the kind's costs; None where the device was not measured on this machine for this kind of work."""
-    from engine.execution.cost.kept import known_parameters
-    from engine.execution.devices import gpus, processor
+    from proteoscope.engine.execution.cost.kept import known_parameters
+    from proteoscope.engine.execution.devices import gpus, processor
 
     kind = kind_of(work)
     if not isinstance(kind, PredictableKind):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from engine.execution.cost.parameters import DeviceParameters
-from engine.execution.devices import Device, processor
-from engine.project.cache import cache_folder, remember
+from proteoscope.engine.execution.cost.parameters import DeviceParameters
+from proteoscope.engine.execution.devices import Device, processor
+from proteoscope.engine.project.cache import cache_folder, remember
 
 __all__ = ["device_key", "keep_parameters", "kept_parameters", "known_parameters", "measured_when"]
 
@@ -26,7 +26,7 @@ def device_key(device: Device, threads: int) -> str:
     """What a device is told by; of a choice of several the first of them."""
     if not device.numbers:
         return f"{_FORMAT} {processor().description}, {threads} used"
-    from kernels.cuda.driver import identity
+    from proteoscope.kernels.cuda.driver import identity
 
     return f"{_FORMAT} {identity(device.numbers[0])}, {device.description}"
 

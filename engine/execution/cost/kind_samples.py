@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.execution.cost.pace import LAUNCH_BOUND, calm_pace, host_pace, times_slower
-from engine.execution.cost.parameters import KindCosts, WorkSize, fitted
-from engine.execution.work import CardShape, PredictableKind, Sample, Work, kind_of, sample_of
-from kernels.device import Device
+from proteoscope.engine.execution.cost.pace import LAUNCH_BOUND, calm_pace, host_pace, times_slower
+from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize, fitted
+from proteoscope.engine.execution.work import CardShape, PredictableKind, Sample, Work, kind_of, sample_of
+from proteoscope.kernels.device import Device
 
 __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_sample", "runs_in_turn", "size_of"]
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
 
-from engine.execution.cost.atgpu import Machine
-from engine.execution.work import CardShape
+from proteoscope.engine.execution.cost.atgpu import Machine
+from proteoscope.engine.execution.work import CardShape
 
 __all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize", "fitted"]
 

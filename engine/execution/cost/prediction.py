@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from engine.execution.cost.pace import LAUNCH_BOUND, times_slower
-from engine.execution.cost.parameters import DeviceParameters, WorkSize
+from proteoscope.engine.execution.cost.pace import LAUNCH_BOUND, times_slower
+from proteoscope.engine.execution.cost.parameters import DeviceParameters, WorkSize
 
 __all__ = ["Bound", "Prediction", "bound_of", "predicted_work"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import resources
-from engine.execution.cost.parameters import DeviceParameters, KindCosts
-from engine.execution.devices import Device
+from proteoscope import resources
+from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts
+from proteoscope.engine.execution.devices import Device
 
 __all__ = ["reference_parameters"]
 

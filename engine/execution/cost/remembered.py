@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from engine.execution.cost.parameters import fitted
-from engine.project.cache import cache_folder, remember
+from proteoscope.engine.execution.cost.parameters import fitted
+from proteoscope.engine.project.cache import cache_folder, remember
 
 __all__ = ["StepMemory"]
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.noted_peptides import NotedModification, NotedPeptide, parse_peptide
-from engine.errors import InputError
-from engine.formats.libraries.entries import Entry, LibraryCollector
-from engine.formats.libraries.msp import adduct_charge
-from engine.formats.sources import ByteSource
-from engine.formats.spectrum_blocks import MAXIMUM_PEAKS
-from engine.jobs.progress import Progress
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, parse_peptide
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
+from proteoscope.engine.formats.libraries.msp import adduct_charge
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_PEAKS
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["read_blib"]
 

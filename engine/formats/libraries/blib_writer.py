@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.files import atomic_path, storage_errors
-from engine.jobs.progress import Progress
-from engine.spectra.library_entries import LibraryEntries
+from proteoscope.engine.files import atomic_path, storage_errors
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.spectra.library_entries import LibraryEntries
 
 __all__ = ["write_blib"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.masses import PROTON_MASS
-from engine.chemistry.modification_naming import Namer
-from engine.chemistry.noted_peptides import NotedPeptide
-from engine.chemistry.peptidoforms import Peptidoform, PlacedModification, write
-from engine.errors import InputError, ParameterError
-from engine.formats.spectrum_blocks import (
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.chemistry.modification_naming import Namer
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, write
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.formats.spectrum_blocks import (
     HIGHEST_CHARGE,
     MAXIMUM_INTENSITY,
     MAXIMUM_MZ,
@@ -25,8 +25,8 @@ from engine.formats.spectrum_blocks import (
     MAXIMUM_SECONDS,
     MINIMUM_MZ,
 )
-from engine.spectra.spectral_library import MAXIMUM_SKIPPED_TOLD, Skipped, SkippedEntry, SpectralLibrary
-from engine.spectra.spooling import GrowingColumn
+from proteoscope.engine.spectra.spectral_library import MAXIMUM_SKIPPED_TOLD, Skipped, SkippedEntry, SpectralLibrary
+from proteoscope.engine.spectra.spooling import GrowingColumn
 
 __all__ = ["Entry", "LibraryCollector", "first_charge"]
 

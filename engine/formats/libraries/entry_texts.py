@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.peptidoforms import tag
-from engine.results.arrow import letters_of
-from engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons
+from proteoscope.engine.chemistry.peptidoforms import tag
+from proteoscope.engine.results.arrow import letters_of
+from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons
 
 if TYPE_CHECKING:
     import pyarrow as pa

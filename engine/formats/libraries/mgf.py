@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from engine.chemistry.noted_peptides import parse_peptide
-from engine.chemistry.peptidoforms import Peptidoform, parse
-from engine.errors import ParameterError
-from engine.formats.libraries.entries import Entry, LibraryCollector, first_charge
-from engine.formats.libraries.msp import adduct_charge, seconds_of
-from engine.formats.libraries.text_entries import Line, TextLibrary, last_of
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.chemistry.noted_peptides import parse_peptide
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, first_charge
+from proteoscope.engine.formats.libraries.msp import adduct_charge, seconds_of
+from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["MgfLibrary", "names_its_spectra", "read_mgf"]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
-from engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
-from engine.formats.libraries.entries import Entry, LibraryCollector, first_charge
-from engine.formats.libraries.text_entries import Line, TextLibrary, last_of
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, first_charge
+from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["MspLibrary", "adduct_charge", "read_msp", "seconds_of", "without_description"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.formats.libraries.entry_texts import joined, msp_modifications, number_texts, peak_lines, peptide_ions, present
-from engine.spectra.library_entries import LibraryEntries
+from proteoscope.engine.formats.libraries.entry_texts import joined, msp_modifications, number_texts, peak_lines, peptide_ions, present
+from proteoscope.engine.spectra.library_entries import LibraryEntries
 
 __all__ = ["MspWriter"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
-from engine.chemistry.peptidoforms import Peptidoform, parse
-from engine.errors import ParameterError
-from engine.formats.libraries.entries import Entry, first_charge
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.libraries.entries import Entry, first_charge
 
 __all__ = ["Attribute", "AttributeSets", "described"]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.errors import InputError
-from engine.formats.libraries.entries import Entry, LibraryCollector
-from engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
+from proteoscope.engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["read_mzspeclib_json"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from engine.formats.libraries.entries import Entry, LibraryCollector
-from engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
-from engine.formats.libraries.text_entries import Line, TextLibrary, last_of
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
+from proteoscope.engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
+from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["MzSpecLibText", "read_mzspeclib_text"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.formats.libraries.entry_texts import number_texts, peak_lines, peptide_ions, present
-from engine.spectra.library_entries import LibraryEntries
-from engine.version import VERSION
+from proteoscope.engine.formats.libraries.entry_texts import number_texts, peak_lines, peptide_ions, present
+from proteoscope.engine.spectra.library_entries import LibraryEntries
+from proteoscope.engine.version import VERSION
 
 __all__ = ["MzSpecLibWriter"]
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from engine.errors import InputError
-from engine.formats.libraries.entries import LibraryCollector
-from engine.formats.recognition import recognise
-from engine.formats.registry import names_of
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
-from engine.spectra.spectral_library import SpectralLibrary
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.libraries.entries import LibraryCollector
+from proteoscope.engine.formats.recognition import recognise
+from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 __all__ = ["read_libraries"]
 

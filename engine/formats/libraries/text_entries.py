@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.formats.libraries.entries import Entry, LibraryCollector
-from engine.formats.peak_lists import MAXIMUM_LINES
-from engine.formats.reading import mapped_blocks, n_processors
-from engine.formats.sources import Block, ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
+from proteoscope.engine.formats.peak_lists import MAXIMUM_LINES
+from proteoscope.engine.formats.reading import mapped_blocks, n_processors
+from proteoscope.engine.formats.sources import Block, ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Line", "TextLibrary", "decoded", "last_of"]
 
@@ -86,7 +86,7 @@ class TextLibrary(ABC):
         self.header(header)
 
     def _parse(self, block: Block) -> _ParsedBlock:
-        from kernels.cpu.library_text import LINE_WORDS
+        from proteoscope.kernels.cpu.library_text import LINE_WORDS
 
         data, table, mz, intensity, n_lines = self._scanned(block)
         entries: list[Entry] = []
@@ -120,7 +120,7 @@ class TextLibrary(ABC):
 
     def _scanned(self, block: Block) -> tuple[bytes, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int]:
         """Text of a block, its lines without peaks, peaks, and how many lines it has."""
-        from kernels.cpu import library_text as kernels
+        from proteoscope.kernels.cpu import library_text as kernels
 
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
         text = np.frombuffer(data, np.uint8)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
-from engine.formats.libraries.entries import Entry, LibraryCollector
-from engine.formats.separated_cells import read_cells
-from engine.formats.sources import ByteSource
-from engine.jobs.progress import Progress
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
+from proteoscope.engine.formats.separated_cells import read_cells
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["read_transitions"]
 

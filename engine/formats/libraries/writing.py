@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from engine.errors import ParameterError
-from engine.formats.registry import FileFormat, formats_of
-from engine.jobs.progress import Progress
-from engine.results.separated import write_lines
-from engine.spectra.library_entries import LibraryEntries
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats.registry import FileFormat, formats_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.separated import write_lines
+from proteoscope.engine.spectra.library_entries import LibraryEntries
 
 __all__ = ["LIBRARY_FORMATS", "LibraryTextWriter", "library_format", "library_suffixes", "write_library"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,8 @@ class Identifications:
 
     Attributes
     ----------
-    format : of the files, as `engine.formats.registry.FileFormat` calls it. program : that made the matches, empty where no file says.
+    format : of the files, as `proteoscope.engine.formats.registry.FileFormat` calls it. program : that made the matches, empty where no
+        file says.
     files : the files. file : (n,) int64, which of them. place : (n,) int64, line of a table, or number of the match in it, from 1.
     run : n texts, the file of the spectrum as the results name it, empty where they do not. native_id, title : n texts, likewise.
     scan, index, row : (n,) int64, -1 where not given: scan number; place of the spectrum in its file from 0; place among the MS2 spectra
@@ -42,7 +43,7 @@ class Identifications:
     protein_offsets, protein : CSR, int64, into `accessions`, each once; none where the file names none.
     is_decoy : (n,) int8, 1, 0, or -1 where the file does not say.
     q_value, posterior_error : (n,) float64, NaN where not given.
-    scores : float64 (n,) by the names of columns (`engine.matches.engine_scores`), NaN where not given.
+    scores : float64 (n,) by the names of columns (`proteoscope.engine.matches.engine_scores`), NaN where not given.
     senses : of scores whose sense the file says: 1 where the higher is the better, -1 where the lower is.
     unread : matches that the file has and that stand not here, by the reason.
     unended : numbers of matches with whose last protein a file ends, without an end of the line: it may be cut off there.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.chemistry.fragments import SERIES_MASS
-from engine.chemistry.masses import PROTON_MASS
-from engine.chemistry.tolerance import Tolerance
-from engine.jobs.progress import Progress
-from engine.spectra.columns import Spectra
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.fragments import SERIES_MASS
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["count_ions"]
 
@@ -21,8 +21,8 @@ def count_ions(
     offsets: NDArray[np.int64], masses: NDArray[np.float64], letters: NDArray[np.uint8], spectrum: NDArray[np.int64],
     charge: NDArray[np.int64], spectra: Spectra, tolerance: Tolerance, series: str, maximum_charge: int, progress: Progress,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
-    """Fragment ions found, and those that there can be, of n matches: what `engine.chemistry.fragments.annotate` counts, all peaks of the
-    spectrum taken.
+    """Fragment ions found, and those that there can be, of n matches: what `proteoscope.engine.chemistry.fragments.annotate` counts, all
+    peaks of the spectrum taken.
 
     Parameters
     ----------

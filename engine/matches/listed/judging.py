@@ -1,7 +1,7 @@
 """How sure matches of a result file are: the score that decides, the q-values of the file or those of its decoys, and which is whose.
 
 A q-value of the file is kept. Where it has none, matches of rank 1 compete in one list and its decoys say how many are false
-(`engine.statistics.target_decoy`). Without either nothing is known, and nothing is made up.
+(`proteoscope.engine.statistics.target_decoy`). Without either nothing is known, and nothing is made up.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
-from engine.matches.engine_scores import ENGINE_SCORES
-from engine.matches.listed.identifications import Identifications
-from engine.matches.tables import error_rates
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.matches.engine_scores import ENGINE_SCORES
+from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.tables import error_rates
 
 __all__ = ["DecidingScore", "ErrorRates", "JudgingSettings", "ListParameters", "are_decoys", "deciding_score", "error_rates_of", "ranks_of"]
 
@@ -45,8 +45,8 @@ class ListParameters(Protocol):
 
 @dataclass
 class JudgingSettings:
-    """What tables of results are made by, as `engine.matches.run_tables.TableSettings` asks it: the parameters, and whether anything is
-    known of error rates (``existing``) or not (``none``)."""
+    """What tables of results are made by, as `proteoscope.engine.matches.run_tables.TableSettings` asks it: the parameters, and whether
+    anything is known of error rates (``existing``) or not (``none``)."""
 
     parameters: ListParameters
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]

@@ -9,19 +9,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
-from engine.chemistry.enzymes import Enzyme
-from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
-from engine.chemistry.modification_naming import NamedModification, Namer
-from engine.chemistry.modifications import SearchModification, parse_modification
-from engine.chemistry.noted_peptides import NotedPeptide
-from engine.chemistry.peptidoforms import write_many
-from engine.formats.proteins import Proteins
-from engine.jobs.progress import Progress
-from engine.matches.listed.identifications import Identifications
-from engine.matches.listed.places import PlacedPeptides, place_peptides
-from engine.matches.listed.references import AMBIGUOUS, WAYS, FoundSpectra
-from engine.spectra.columns import Spectra
+from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.chemistry.enzymes import Enzyme
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.chemistry.modification_naming import NamedModification, Namer
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.chemistry.peptidoforms import write_many
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.listed.places import PlacedPeptides, place_peptides
+from proteoscope.engine.matches.listed.references import AMBIGUOUS, WAYS, FoundSpectra
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["ListedMatches", "ListedPeptides", "NamedPeptides", "collect_matches", "listed_peptides"]
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
-from engine.errors import shortened
-from engine.formats.proteins import Proteins
-from engine.jobs.progress import Progress
-from engine.matches.listed.identifications import Identifications
-from engine.peptides.occurrences import occurrences_of
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.errors import shortened
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.peptides.occurrences import occurrences_of
 
 __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.formats.registry import bare_name
-from engine.matches.listed.identifications import Identifications
-from engine.spectra.columns import Spectra
+from proteoscope.engine.formats.registry import bare_name
+from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import take_runs
-from engine.formats.proteins import Proteins
-from engine.jobs.progress import Progress
-from engine.matches.columns import IMPORTED_PSMS, KNOWN_PLACES, PEPTIDES, PROTEINS
-from engine.matches.listed.identifications import Identifications
-from engine.matches.listed.ions import count_ions
-from engine.matches.listed.judging import ErrorRates, JudgingSettings, ListParameters, error_rates_of
-from engine.matches.listed.matches import ListedMatches
-from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
-from engine.matches.tables import Counted, Tables
-from engine.spectra.columns import Spectra
-from engine.statistics.target_decoy import best_by_group, expected_decoys
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.columns import IMPORTED_PSMS, KNOWN_PLACES, PEPTIDES, PROTEINS
+from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.listed.ions import count_ions
+from proteoscope.engine.matches.listed.judging import ErrorRates, JudgingSettings, ListParameters, error_rates_of
+from proteoscope.engine.matches.listed.matches import ListedMatches
+from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
+from proteoscope.engine.matches.tables import Counted, Tables
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.statistics.target_decoy import best_by_group, expected_decoys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JudgedMatches:
-    """n matches with what decides about them; see `engine.matches.listed.judging`.
+    """n matches with what decides about them; see `proteoscope.engine.matches.listed.judging`.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class _Peptides:
         if rates.q_value_of == "none" and judged.rates.q_value_of == "file":
             rates = ErrorRates(_least(peptide_of_row, judged.rates.q_value, n), rates.posterior_error, "best match", "none")
         if judged.settings.is_by_group:
-            # Such a rate is of distinct peptides already (`engine.matches.group_rates`).
+            # Such a rate is of distinct peptides already (`proteoscope.engine.matches.group_rates`).
             rates = rates._replace(q_value=_least(peptide_of_row, judged.rates.q_value, n))
         return cls(best_row, n_psms, score, is_decoy, rates)
 

@@ -1,1 +1,1 @@
-"""Writers of the tables of matches for other programs. `engine.matches.exporting` chooses among them."""
+"""Writers of the tables of matches for other programs. `proteoscope.engine.matches.exporting` chooses among them."""

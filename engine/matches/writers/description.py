@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from engine.parameters import list_text
+from proteoscope.engine.parameters import list_text
 
 if TYPE_CHECKING:
-    from engine.chemistry.enzymes import Enzyme
-    from engine.chemistry.modifications import SearchModification
-    from engine.chemistry.tolerance import Tolerance
-    from engine.matches.search_passes import SearchPass
+    from proteoscope.engine.chemistry.enzymes import Enzyme
+    from proteoscope.engine.chemistry.modifications import SearchModification
+    from proteoscope.engine.chemistry.tolerance import Tolerance
+    from proteoscope.engine.matches.search_passes import SearchPass
 
 __all__ = ["SearchDescription", "file_address"]
 
@@ -50,7 +50,7 @@ class SearchDescription:
     @cached_property
     def passes(self) -> tuple[SearchPass, ...]:
         """The passes; none where neither they nor enough parameters are known."""
-        from engine.matches.search_passes import asked_passes
+        from proteoscope.engine.matches.search_passes import asked_passes
 
         return tuple(self.done) or asked_passes(self.parameters)
 
@@ -72,7 +72,7 @@ class SearchDescription:
     @cached_property
     def enzyme(self) -> Enzyme | None:
         """The cleavage agent, None where the parameters name none."""
-        from engine.chemistry.enzymes import enzyme
+        from proteoscope.engine.chemistry.enzymes import enzyme
 
         name = self.parameters.get("enzyme")
         return enzyme(name) if name else None
@@ -80,7 +80,7 @@ class SearchDescription:
     @property
     def specificity(self) -> str:
         """How many ends of a peptide the enzyme must have cut, in every pass: ``specific``, ``semi-specific`` or ``non-specific``."""
-        from engine.chemistry.enzymes import SPECIFICITIES
+        from proteoscope.engine.chemistry.enzymes import SPECIFICITIES
 
         asked = str(self.parameters.get("specificity", "specific"))
         return max((one.specificity for one in self.passes), key=SPECIFICITIES.index, default=asked)
@@ -102,8 +102,8 @@ class SearchDescription:
 
     def tolerance(self, name: str) -> Tolerance | None:
         """The tolerance of that name that holds in every pass, None where there is none."""
-        from engine.chemistry.tolerance import Tolerance
-        from engine.matches.search_passes import widest
+        from proteoscope.engine.chemistry.tolerance import Tolerance
+        from proteoscope.engine.matches.search_passes import widest
 
         if found := widest(getattr(one, name) for one in self.passes):
             return found
@@ -113,8 +113,8 @@ class SearchDescription:
     @cached_property
     def precursor_range(self) -> tuple[Tolerance, Tolerance] | None:
         """What a precursor may be lighter and heavier by than the residues of its peptide: mass shifts, or the widest tolerances."""
-        from engine.chemistry.tolerance import Tolerance
-        from engine.matches.search_passes import widest
+        from proteoscope.engine.chemistry.tolerance import Tolerance
+        from proteoscope.engine.matches.search_passes import widest
 
         tolerance = self.tolerance("precursor_tolerance")
         if tolerance is None:
@@ -130,7 +130,7 @@ class SearchDescription:
     @cached_property
     def modifications(self) -> tuple[tuple[SearchModification, bool], ...]:
         """The modifications looked for in any pass, each with whether it is fixed; each once."""
-        from engine.chemistry.modifications import parse_modification
+        from proteoscope.engine.chemistry.modifications import parse_modification
 
         variable = [name for one in self.passes for name in one.variable_modifications] or self.parameters.get("variable_modifications", ())
         every = [name for one in self.passes for name in one.fixed_modifications] or self.parameters.get("fixed_modifications", ())

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from engine.files import atomic_file
-from engine.jobs.progress import Progress
-from engine.matches.writers.tables import rows, scalar
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.writers.tables import rows, scalar
 
 if TYPE_CHECKING:
     import duckdb

@@ -15,20 +15,20 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from engine.chemistry.masses import mz
-from engine.files import atomic_file
-from engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FORMAT, native_format
-from engine.formats.registry import FileFormat, bare_name, format_of_name, formats_of
-from engine.formats.xml_text import attribute, attributes, number
-from engine.jobs.progress import Progress
-from engine.matches.writers.description import SearchDescription, file_address
-from engine.matches.writers.tables import columns, rows, scalar
-from engine.results.queries import text_literal
+from proteoscope.engine.chemistry.masses import mz
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FORMAT, native_format
+from proteoscope.engine.formats.registry import FileFormat, bare_name, format_of_name, formats_of
+from proteoscope.engine.formats.xml_text import attribute, attributes, number
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.writers.description import SearchDescription, file_address
+from proteoscope.engine.matches.writers.tables import columns, rows, scalar
+from proteoscope.engine.results.queries import text_literal
 
 if TYPE_CHECKING:
     import duckdb
 
-    from engine.chemistry.tolerance import Tolerance
+    from proteoscope.engine.chemistry.tolerance import Tolerance
 
 __all__ = ["write_mzidentml"]
 

@@ -14,19 +14,19 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
-from engine.files import atomic_file
-from engine.formats.xml_text import attribute, attributes, number
-from engine.jobs.progress import Progress
-from engine.matches.writers.description import SearchDescription
-from engine.matches.writers.tables import columns, rows, scalar
-from engine.results.queries import text_literal
+from proteoscope.engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.formats.xml_text import attribute, attributes, number
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.writers.description import SearchDescription
+from proteoscope.engine.matches.writers.tables import columns, rows, scalar
+from proteoscope.engine.results.queries import text_literal
 
 if TYPE_CHECKING:
     import duckdb
 
-    from engine.chemistry.enzymes import Enzyme
-    from engine.chemistry.modifications import SearchModification
+    from proteoscope.engine.chemistry.enzymes import Enzyme
+    from proteoscope.engine.chemistry.modifications import SearchModification
 
 __all__ = ["write_pepxml"]
 

@@ -11,10 +11,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.files import atomic_file
-from engine.jobs.progress import Progress
-from engine.matches.writers.tables import columns, scalar, write_lines
-from engine.results.queries import identifier
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.writers.tables import columns, scalar, write_lines
+from proteoscope.engine.results.queries import identifier
 
 if TYPE_CHECKING:
     import duckdb

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from engine.errors import InputError, ProteoscopeError, StorageError
-from engine.jobs.progress import Cancelled, Progress
-from engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
-from engine.project import RowMark
-from engine.results.queries import create_view, is_out_of_memory, shut_off
-from engine.results.reader import TableFile, row_count
+from proteoscope.engine.errors import InputError, ProteoscopeError, StorageError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
+from proteoscope.engine.project import RowMark
+from proteoscope.engine.results.queries import create_view, is_out_of_memory, shut_off
+from proteoscope.engine.results.reader import TableFile, row_count
 
 if TYPE_CHECKING:
     import duckdb
@@ -90,8 +90,8 @@ def database(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB connection with views ``psms``, ``peptides`` and ``proteins``, of bounded memory (it spills to a temporary folder).
 
-    Files are checked before (`engine.results.reader`). `is_whole`: they must have all columns that searches write. When the user cancels,
-    the query that is running is interrupted and `Cancelled` is raised.
+    Files are checked before (`proteoscope.engine.results.reader`). `is_whole`: they must have all columns that searches write. When the
+    user cancels, the query that is running is interrupted and `Cancelled` is raised.
 
     Raises
     ------

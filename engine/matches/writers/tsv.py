@@ -1,18 +1,18 @@
-"""PSMs, peptides and protein groups as tables of tab-separated values, see `engine.results.separated`."""
+"""PSMs, peptides and protein groups as tables of tab-separated values, see `proteoscope.engine.results.separated`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.execution.threads import available_threads
-from engine.jobs.progress import Progress
-from engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS
-from engine.matches.writers.tables import IdentificationTables
-from engine.results.columns import MARK_COLUMNS, Column
-from engine.results.marks import with_marks
-from engine.results.reader import TableFile
-from engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS
+from proteoscope.engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.results.columns import MARK_COLUMNS, Column
+from proteoscope.engine.results.marks import with_marks
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.results.separated import DIGITS, write_separated
 
 __all__ = ["TABLES", "write_table"]
 

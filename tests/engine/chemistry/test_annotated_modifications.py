@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from engine.chemistry.annotated_modifications import annotated_modification, annotated_names
-from engine.chemistry.formulas import formula_mass
-from engine.chemistry.modifications import unimod
+from proteoscope.engine.chemistry.annotated_modifications import annotated_modification, annotated_names
+from proteoscope.engine.chemistry.formulas import formula_mass
+from proteoscope.engine.chemistry.modifications import unimod
 
 GROUPS = (
     # A part of the name, and the atoms that it adds.

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyteomics import parser
 
-from engine.chemistry.enzymes import ENZYMES, Enzyme, cleavage_sites, digest, enzyme
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry.enzymes import ENZYMES, Enzyme, cleavage_sites, digest, enzyme
+from proteoscope.engine.errors import ParameterError
 
 # The vocabulary's rules, PSI-MS 4.1.258 (has_regexp), of the agents that look only at the two residues of a bond.
 PSI_RULES = {

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
-from engine.chemistry.formulas import formula_mass
-from engine.chemistry.fragments import PRECURSOR, SERIES, FragmentIons, annotate, fragment_ions, modification_losses
-from engine.chemistry.peptidoforms import Peptidoform, parse
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry.formulas import formula_mass
+from proteoscope.engine.chemistry.fragments import PRECURSOR, SERIES, FragmentIons, annotate, fragment_ions, modification_losses
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
 
 # pyteomics calls the radical of electron transfer z-dot, or z+1 as here.
 PYTEOMICS_NAME = {"z": "z-dot"}

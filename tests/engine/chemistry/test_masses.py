@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
-from engine.chemistry import formulas, masses
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry import formulas, masses
+from proteoscope.engine.errors import ParameterError
 
 
 @pytest.mark.parametrize("element", list(formulas.ELEMENT_MASS))

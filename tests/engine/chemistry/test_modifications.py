@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
-from engine.chemistry.modifications import (
+from proteoscope.engine.chemistry.modifications import (
     POSITIONS,
     parse_modification,
     parse_site,
     unimod,
 )
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
 
 UNITS = {
     "Hex": "C6H10O5",
@@ -209,7 +209,7 @@ def test_search_keeps_to_what_was_asked() -> None:
 
 def test_nothing_heavy_is_imported_or_read_before_it_is_needed() -> None:
     code = (
-        "import sys, engine.chemistry.fragments, engine.chemistry.modifications as m; "
+        "import sys, proteoscope.engine.chemistry.fragments, proteoscope.engine.chemistry.modifications as m; "
         "print(m.unimod.cache_info().currsize, [x for x in ('lxml', 'pyteomics', 'scipy') if x in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "0 []"

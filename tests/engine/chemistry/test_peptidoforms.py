@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyteomics import proforma
 
-from engine.chemistry.modifications import unimod
-from engine.chemistry.peptidoforms import FloatingModification, Peptidoform, PlacedModification, parse, write, write_many
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.chemistry.peptidoforms import FloatingModification, Peptidoform, PlacedModification, parse, write, write_many
+from proteoscope.engine.errors import ParameterError
 from tests.effort import lines_run
 
 residues = "ACDEFGHIKLMNPQRSTVWYUO"

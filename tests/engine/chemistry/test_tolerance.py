@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
 
 
 @given(st.floats(0, 1e6), st.sampled_from(["ppm", "Da"]))

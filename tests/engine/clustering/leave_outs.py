@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.chemistry.tolerance import Tolerance
-from engine.clustering.explained_spectra import Queries, explained, library_of
-from engine.clustering.parameters import ExplanationParameters
-from engine.execution.resources import Resources
-from engine.matches.identified_spectra import Identified
-from engine.spectra.columns import Spectra
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.clustering.explained_spectra import Queries, explained, library_of
+from proteoscope.engine.clustering.parameters import ExplanationParameters
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.matches.identified_spectra import Identified
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["Trial", "leave_out"]
 

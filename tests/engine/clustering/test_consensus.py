@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.clustering.consensus import SpectrumClusters, consensus_spectra
-from engine.clustering.methods import clusters_of
-from engine.clustering.parameters import ClusteringParameters
-from engine.clustering.quality import cluster_quality, majority_labels, read_labels
-from engine.errors import InputError
-from engine.execution.resources import Resources
-from engine.spectra.columns import Spectra
-from engine.spectra.vectors import SpectrumVectors, spectrum_vectors
+from proteoscope.engine.clustering.consensus import SpectrumClusters, consensus_spectra
+from proteoscope.engine.clustering.methods import clusters_of
+from proteoscope.engine.clustering.parameters import ClusteringParameters
+from proteoscope.engine.clustering.quality import cluster_quality, majority_labels, read_labels
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.vectors import SpectrumVectors, spectrum_vectors
 from tests.engine.spectra.made import spectra
 
 

@@ -10,19 +10,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.chemistry.fragments import fragment_ions
-from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, residue_masses, sequence_mass
-from engine.chemistry.tolerance import Tolerance
-from engine.clustering.explained_spectra import Queries, explained, library_of
-from engine.clustering.parameters import ExplanationParameters
-from engine.errors import InputError
-from engine.execution.resources import Resources
-from engine.identification.parameters import IdentificationParameters
-from engine.matches.identified_spectra import Identified, read_identified, shuffled_spectra, spectra_of
-from engine.project import Project
-from engine.spectra.columns import Spectra
-from engine.spectra.tables import read_spectra_table
-from engine.spectra.vectors import spectrum_vectors
+from proteoscope.engine.chemistry.fragments import fragment_ions
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, residue_masses, sequence_mass
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.clustering.explained_spectra import Queries, explained, library_of
+from proteoscope.engine.clustering.parameters import ExplanationParameters
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.identified_spectra import Identified, read_identified, shuffled_spectra, spectra_of
+from proteoscope.engine.project import Project
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import read_spectra_table
+from proteoscope.engine.spectra.vectors import spectrum_vectors
 from tests.engine.clustering.leave_outs import leave_out
 from tests.engine.spectra.made import spectra
 from tests.searching import identify

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.clustering.grouping import VectorGroups, grouped, work_of
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
-from kernels.clustering_layouts import AVERAGE, SINGLE, Linkage, islands, window_pairs
-from kernels.cpu.processor import Processor
-from kernels.cpu.vector_clustering import VectorClustering
+from proteoscope.engine.clustering.grouping import VectorGroups, grouped, work_of
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.clustering_layouts import AVERAGE, SINGLE, Linkage, islands, window_pairs
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.vector_clustering import VectorClustering
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.vector_inputs import clustered, random_vectors, windows
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from engine.clustering.k_means import Clusters, Points, Seeds, Vectors, k_means
-from engine.errors import ParameterError
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.execution.scheduler import Scheduler
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from kernels.device import DeviceError
-from kernels.k_means_layouts import VectorSums
-from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from proteoscope.engine.clustering.k_means import Clusters, Points, Seeds, Vectors, k_means
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.scheduler import Scheduler
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.kernels.device import DeviceError
+from proteoscope.kernels.k_means_layouts import VectorSums
+from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.engine.clustering.inertia import dense, inertia
 from tests.shim.k_means_inputs import random_vectors
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -26,12 +26,12 @@ class ProcessorAsCard:
     """A second device that computes with the processor's kernels, and fails when a test wants it."""
 
     name = "cuda:0"
-    kernels = "kernels.cpu"
+    kernels = "proteoscope.kernels.cpu"
     is_processor = False
     threads = 1
 
     def __init__(self, fails_at: int = -1) -> None:
-        from kernels.cpu.processor import Processor
+        from proteoscope.kernels.cpu.processor import Processor
 
         self._processor, self._fails_at, self.runs = Processor(1), fails_at, 0
 

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyteomics import mgf
 
-import resources
-from engine.command_line.main import main
-from engine.entry import ExportRequest, SearchRequest
-from engine.errors import InputError, ParameterError, ProteoscopeError
-from engine.jobs.progress import Cancelled, Progress
-from engine.project import Project
-from engine.project.digests import file_digest
-from engine.searches import search_of_kind
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import ExportRequest, SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.searches import search_of_kind
 
 ECOLI = resources.path("samples", "Ecoli_MS2_small.mzML.gz")
 CLUSTER, EXPLAIN = search_of_kind("cluster"), search_of_kind("explain")

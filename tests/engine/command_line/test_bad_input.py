@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
-from engine.project import Project
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROTEINS = (
@@ -268,7 +268,8 @@ def identify_alone(work, **options):
     residues = "".join("ACDEFGHILMNPQSTVWYKR"[i] for i in np.random.default_rng(2).integers(0, 20, 400_000))
     (work / "large.fasta").write_text("".join(f">P{i}\n{residues[i : i + 400]}\n" for i in range(0, len(residues), 400)))
     return subprocess.run(
-        [sys.executable, "-m", "engine.command_line", "identify", "good.mgf", "--database", "large.fasta", "--out", "disk/out", "--quiet"],
+        [sys.executable, "-m", "proteoscope.engine.command_line", "identify", "good.mgf", "--database", "large.fasta",
+         "--out", "disk/out", "--quiet"],
         cwd=work, env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True,
         **options,
     )  # fmt: skip
@@ -322,7 +323,11 @@ def test_an_output_that_takes_nothing_is_said_in_one_line():
         pytest.skip(f"there is no device that is always full ({os.strerror(errno.ENOENT)})")
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
         done = subprocess.run(
-            [sys.executable, "-m", "engine.command_line", "presets"], cwd=REPOSITORY, stdout=full, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "proteoscope.engine.command_line", "presets"],
+            cwd=REPOSITORY,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
         )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import resources
-from engine.command_line.main import main
-from engine.formats import read_spectra
-from engine.project import Project
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.project import Project
 from tests.conftest import leave_advice_out
 from tests.searching import few_proteins
 
@@ -95,7 +95,19 @@ def test_identified_and_unidentified_spectra_are_parted(project: Path, tmp_path:
 
 
 def test_standard_output_takes_the_spectra_alone(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "engine.command_line", "convert", str(SPECTRA), "--out", "-", "--format", "mzml", "--charge", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "proteoscope.engine.command_line",
+        "convert",
+        str(SPECTRA),
+        "--out",
+        "-",
+        "--format",
+        "mzml",
+        "--charge",
+        "2",
+    ]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
     (tmp_path / "out.mzML").write_bytes(done.stdout)
     assert set(read_spectra([tmp_path / "out.mzML"]).charge_mask.tolist()) == {4}

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.command_line.main import main
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Cancelled, Progress
-from engine.parameters import read_preset
-from engine.project import Project
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.project import Project
 from tests.conftest import leave_advice_out
 from tests.searching import few_proteins, identify
 
@@ -30,7 +30,7 @@ needs_signals = pytest.mark.skipif(os.name != "posix", reason="signals are sent 
 
 
 def started(*arguments, **options):
-    command = [sys.executable, "-m", "engine.command_line", *arguments]
+    command = [sys.executable, "-m", "proteoscope.engine.command_line", *arguments]
     return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
@@ -207,13 +207,13 @@ def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_c
 
 
 @needs_signals
-@pytest.mark.parametrize("module", ["engine.command_line", "proteoscope"])
+@pytest.mark.parametrize("module", ["proteoscope.engine.command_line", "proteoscope"])
 @pytest.mark.parametrize("n_imports", [1, pytest.param(3, marks=pytest.mark.long), 30, pytest.param(90, marks=pytest.mark.long), 250])
 def test_control_c_while_the_program_is_still_imported_is_one_line(module, n_imports, tmp_path):
     command = [sys.executable, "-v", "-m", module, *ARGUMENTS, "--out", str(tmp_path / "project")]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     imported = (line for line in process.stderr if line.startswith("import "))
-    assert any("'engine.command_line.interruption'" in line for line in imported)
+    assert any("'proteoscope.engine.command_line.interruption'" in line for line in imported)
     for _, _ in zip(range(n_imports), imported, strict=False):
         pass
     process.send_signal(signal.SIGINT)

@@ -16,7 +16,7 @@ SAMPLES = REPOSITORY / "resources" / "samples"
 SPECTRA = SAMPLES / "BSA1.mzML.gz"
 HEAVY = (
     "numpy", "numba", "scipy.linalg", "sklearn", "pydantic", "pyarrow", "pyarrow.parquet", "pyarrow.dataset", "duckdb", "gemmi", "lxml",
-    "pyteomics", "Bio", "Bio.Align", "msgpack", "pandas", "cupy", "PIL", "PySide6", "pyqtgraph", "gui.window",
+    "pyteomics", "Bio", "Bio.Align", "msgpack", "pandas", "cupy", "PIL", "PySide6", "pyqtgraph", "proteoscope.gui.window",
 )  # fmt: skip
 MODELS = ("identification", "sequence_search", "structure_search", "clustering", "modified_search", "read_alignment")
 COMPUTING = {"numpy", "numba", "pydantic", "pyarrow"}
@@ -24,11 +24,11 @@ TABLES = COMPUTING | {"pyarrow.parquet"}
 
 PROGRAM = f"""
 import json, sys
-from engine.execution.libraries import lighten_libraries
+from proteoscope.engine.execution.libraries import lighten_libraries
 lighten_libraries()
-from gui.launch import main
+from proteoscope.gui.launch import main
 status = main(json.loads(sys.argv[1]))
-models = [name for name in {MODELS} if f"engine.{{name}}.parameters" in sys.modules]
+models = [name for name in {MODELS} if f"proteoscope.engine.{{name}}.parameters" in sys.modules]
 print(json.dumps([status, [name for name in {HEAVY} if name in sys.modules], models]), file=sys.stderr)
 """
 
@@ -126,7 +126,7 @@ def test_identify_and_what_follows_it(project, tmp_path):
 
 def test_numpy_has_no_threads_of_its_own():
     code = (
-        "from engine.execution.libraries import lighten_libraries; lighten_libraries(); import numpy\n"
+        "from proteoscope.engine.execution.libraries import lighten_libraries; lighten_libraries(); import numpy\n"
         "from threadpoolctl import threadpool_info; print([one['num_threads'] for one in threadpool_info()])"
     )
     environment = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name} | {"PYTHONPATH": str(REPOSITORY)}

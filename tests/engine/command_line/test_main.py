@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.command_line.main import main, parser_of
-from engine.identification.parameters import IdentificationParameters
-from engine.searches import SEARCHES
-from engine.version import VERSION
+from proteoscope.engine.command_line.main import main, parser_of
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.engine.version import VERSION
 from tests.engine.views.compared_projects import project_with_runs
 from tests.searching import few_proteins
 
@@ -42,7 +42,11 @@ def table(path):
 def command(*arguments, **options):
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), **options.pop("env", {})}
     return subprocess.run(
-        [sys.executable, "-m", "engine.command_line", *arguments], env=environment, capture_output=True, encoding="utf-8", **options
+        [sys.executable, "-m", "proteoscope.engine.command_line", *arguments],
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        **options,
     )
 
 
@@ -256,7 +260,7 @@ def test_help_and_version(capsys):
 def test_a_command_makes_the_parser_of_no_other(monkeypatch):
     """All of them take longer than a short command does."""
     made = []
-    monkeypatch.setattr("engine.command_line.main.add_search", lambda commands, search, explains: made.append(search.kind))
+    monkeypatch.setattr("proteoscope.engine.command_line.main.add_search", lambda commands, search, explains: made.append(search.kind))
     parser_of(["parameters", "identify"])
     assert made == []
     parser_of(["align", "queries.fasta"])
@@ -298,7 +302,7 @@ def test_a_preset_of_ones_own_and_settings_on_top(tmp_path, capsys):
 
 def test_an_output_that_is_closed_early_is_no_error():
     process = subprocess.Popen(
-        [sys.executable, "-m", "engine.command_line", "parameters", "identify"],
+        [sys.executable, "-m", "proteoscope.engine.command_line", "parameters", "identify"],
         cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     process.stdout.close()
@@ -309,7 +313,7 @@ def test_an_output_that_is_closed_early_is_no_error():
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the output")
 def test_no_output_at_all_is_no_error():
-    script = f"exec {sys.executable} -m engine.command_line presets >&-"
+    script = f"exec {sys.executable} -m proteoscope.engine.command_line presets >&-"
     done = subprocess.run(["sh", "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -317,7 +321,7 @@ def test_no_output_at_all_is_no_error():
 def test_help_is_quick():
     """Nothing that computes is imported for it."""
     script = (
-        "import sys; from engine.command_line.main import main; main(['presets']); main(['identify', '--help']);"
+        "import sys; from proteoscope.engine.command_line.main import main; main(['presets']); main(['identify', '--help']);"
         "print([name for name in ('numba', 'numpy', 'pyarrow', 'duckdb', 'scipy', 'pyteomics', 'PySide6') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
@@ -362,7 +366,7 @@ def test_control_c_before_anything_has_begun_is_said_in_one_line(monkeypatch, ca
     def interrupted(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("engine.command_line.main.parser_of", interrupted)
+    monkeypatch.setattr("proteoscope.engine.command_line.main.parser_of", interrupted)
     assert main(["presets"]) == 130
     assert capsys.readouterr().err == "proteoscope: interrupted; finished results are untouched\n"
 

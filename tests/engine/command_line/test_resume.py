@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import resumption
-from engine.command_line.main import main
-from engine.jobs.progress import Cancelled
-from engine.project import Project
-from engine.project.kept_file import PARTITIONS
-from engine.project.locks import FileLock
-from engine.resumption import SEALED_ELSEWHERE
-from engine.searches import resume_run, run_search
+from proteoscope.engine import resumption
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.jobs.progress import Cancelled
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.kept_file import PARTITIONS
+from proteoscope.engine.project.locks import FileLock
+from proteoscope.engine.resumption import SEALED_ELSEWHERE
+from proteoscope.engine.searches import resume_run, run_search
 from tests.stopped_runs import ProgressUntil, inputs_of, keep_at_once, stop_a_search, tables
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -188,7 +188,7 @@ def test_a_moved_project_goes_on_where_it_is(project: Path, stopped: str, tmp_pa
 
 
 def test_a_search_without_a_project_says_that_it_cannot_be_resumed(tmp_path: Path) -> None:
-    from engine.jobs.progress import Cancelled
+    from proteoscope.engine.jobs.progress import Cancelled
 
     with pytest.raises(Cancelled) as error:
         run_search("align", inputs_of(tmp_path), out=tmp_path / "hits.tsv", device="cpu", progress=ProgressUntil("Aligning and writing"))

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from engine.command_line.main import main
-from engine.command_line.terminal import TerminalProgress, printable
-from engine.jobs.progress import Progress, ProgressEvent
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.command_line.terminal import TerminalProgress, printable
+from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 
 
 class Terminal(io.StringIO):

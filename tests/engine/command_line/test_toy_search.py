@@ -7,9 +7,9 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from engine import searches
-from engine.command_line.main import main
-from engine.project import Project
+from proteoscope.engine import searches
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.project import Project
 from tests.toy_search import COMPOSITION
 
 

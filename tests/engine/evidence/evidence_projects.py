@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from pyteomics import mass
 
-import resources
-from engine.chemistry.enzymes import digest, enzyme
-from engine.project import Project
-from engine.searches import run_search
-from engine.structures.reading import read_structure
+from proteoscope import resources
+from proteoscope.engine.chemistry.enzymes import digest, enzyme
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.reading import read_structure
 from tests.engine.imported.small_results import PROTON
 from tests.searching import import_results
 

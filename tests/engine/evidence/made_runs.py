@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-import resources
-from engine.chemistry.enzymes import digest, enzyme
-from engine.chemistry.modifications import unimod
-from engine.matches.fragment_intensities import load_network
-from tests.benchmarks.made_spectra import made_spectrum
+from benchmarks.made_spectra import made_spectrum
+from proteoscope import resources
+from proteoscope.engine.chemistry.enzymes import digest, enzyme
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.matches.fragment_intensities import load_network
 
 __all__ = ["MadeRun", "Planted", "make_run"]
 

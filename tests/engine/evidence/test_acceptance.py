@@ -15,17 +15,17 @@ import pytest
 from Bio import Align
 from Bio.PDB import MMCIFParser
 
-from engine.entry import ExportRequest
-from engine.evidence.entry import EVIDENCE
-from engine.evidence.tables import CHAINS, CONTACTS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.results.columns import Table
-from engine.results.reader import read_stored
-from engine.searches import run_search
-from engine.structures.chains import Chains
-from engine.structures.exposure import GREATEST_AREA
-from engine.structures.reading import read_structure
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.evidence.tables import CHAINS, CONTACTS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.exposure import GREATEST_AREA
+from proteoscope.engine.structures.reading import read_structure
 from tests.engine.evidence.made_runs import MadeRun, make_run
 
 N_CHAINS = 12

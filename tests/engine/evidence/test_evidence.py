@@ -16,22 +16,33 @@ from Bio.PDB import PDBParser
 from numpy.typing import NDArray
 from pyteomics import mass
 
-from engine.chemistry.enzymes import digest, enzyme
-from engine.command_line.main import main
-from engine.entry import ExportRequest
-from engine.errors import InputError, ParameterError, ProteoscopeError
-from engine.evidence.entry import EVIDENCE
-from engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
-from engine.evidence.places import places_of, residue_evidence
-from engine.evidence.tables import CHAINS, CONTACTS, MAPPED_RESIDUES, MISSED, PARALOGUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.results.columns import Table
-from engine.results.reader import read_stored
-from engine.searches import run_search
-from engine.structures.chains import Chains
-from engine.structures.exposure import read_chain_atoms, residue_areas
-from engine.structures.reading import read_structure
+from proteoscope.engine.chemistry.enzymes import digest, enzyme
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
+from proteoscope.engine.evidence.places import places_of, residue_evidence
+from proteoscope.engine.evidence.tables import (
+    CHAINS,
+    CONTACTS,
+    MAPPED_RESIDUES,
+    MISSED,
+    PARALOGUES,
+    PEPTIDE_PLACES,
+    PROTEINS,
+    RESIDUES,
+    SITES,
+    TABLES,
+)
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.exposure import read_chain_atoms, residue_areas
+from proteoscope.engine.structures.reading import read_structure
 from tests.engine.evidence.evidence_projects import OXIDATION, changed, made_proteins, write_albumin, write_identification
 
 
@@ -225,7 +236,7 @@ def test_it_is_told_where_not_all_residues_are_looked_at_for_contacts(
     project = Path(shutil.copytree(project, tmp_path / "project"))
     told = []
     for most in (10_000, 20):
-        monkeypatch.setattr("engine.evidence.questions._MAXIMUM_OF_A_PROTEIN", most)
+        monkeypatch.setattr("proteoscope.engine.evidence.questions._MAXIMUM_OF_A_PROTEIN", most)
         done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2)
         told.append([one for one in done.messages if "contacts are those of the first ones" in one])
     assert not told[0] and len(told[1]) == 1 and "more than 20" in told[1][0]

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from Bio import Align
 
-from engine.entry import ExportRequest
-from engine.evidence.entry import EVIDENCE
-from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PARALOGUES, PEPTIDE_PLACES
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.results.columns import Table
-from engine.results.reader import read_stored
-from engine.searches import run_search
-from engine.structures.exposure import ChainAtoms, read_chain_atoms
-from engine.structures.reading import read_structure
-from engine.views.evidence_pages import write_pages
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PARALOGUES, PEPTIDE_PLACES
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.exposure import ChainAtoms, read_chain_atoms
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.views.evidence_pages import write_pages
 from tests.engine.evidence.evidence_projects import distant, write_albumin, write_identification
 from tests.engine.evidence.written_pages import html_tables, pdf_texts
 

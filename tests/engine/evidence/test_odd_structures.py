@@ -11,16 +11,16 @@ import gemmi
 import numpy as np
 import pytest
 
-from engine.entry import ExportRequest
-from engine.errors import InputError
-from engine.evidence.entry import EVIDENCE
-from engine.evidence.summary import EvidenceSummary
-from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, RESIDUES, SITES
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.searches import run_search
-from engine.structures.reading import read_structure
-from engine.views.evidence_pages import write_pages
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.evidence.summary import EvidenceSummary
+from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, RESIDUES, SITES
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.views.evidence_pages import write_pages
 from tests.engine.evidence.evidence_projects import write_albumin, write_identification
 from tests.engine.evidence.test_evidence import rows
 from tests.engine.evidence.written_evidence import script_colours

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.results.columns import Column
-from engine.searches import run_search
-from engine.views.drawings import Curve, Label, text_width
-from engine.views.evidence import fold_of, protein_evidence
-from engine.views.evidence_drawings import draw_fold
-from engine.views.evidence_pages import write_pages
-from engine.views.finished_run import open_run
-from engine.views.pdf_pages import PdfPages
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.views.drawings import Curve, Label, text_width
+from proteoscope.engine.views.evidence import fold_of, protein_evidence
+from proteoscope.engine.views.evidence_drawings import draw_fold
+from proteoscope.engine.views.evidence_pages import write_pages
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.pdf_pages import PdfPages
 from tests.engine.evidence.evidence_projects import project_with_evidence, write_albumin
 from tests.engine.evidence.written_pages import pdf_streams
 

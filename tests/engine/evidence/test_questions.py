@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from pyteomics import mass, parser
 
-from engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
-from engine.evidence.mapped_residues import MappedRows
-from engine.evidence.places import places_of, residue_evidence
-from engine.evidence.questions import missed_stretches, shared_peptides
-from engine.jobs.progress import Progress
+from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
+from proteoscope.engine.evidence.mapped_residues import MappedRows
+from proteoscope.engine.evidence.places import places_of, residue_evidence
+from proteoscope.engine.evidence.questions import missed_stretches, shared_peptides
+from proteoscope.engine.jobs.progress import Progress
 
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"
 

@@ -14,19 +14,19 @@ from Bio import Align
 from Bio.SVDSuperimposer import SVDSuperimposer
 from pyteomics import mgf
 
-from engine.command_line.main import main
-from engine.entry import ExportRequest
-from engine.evidence.entry import EVIDENCE
-from engine.evidence.tables import CHAINS, HOMOLOGUES, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.results.columns import Table
-from engine.results.reader import read_stored
-from engine.searches import run_search
-from engine.sequences.matrices import LETTERS
-from engine.sequences.statistics import BACKGROUND
-from engine.structures.reading import read_structure
-from engine.views.evidence_pages import write_pages
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.evidence.tables import CHAINS, HOMOLOGUES, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.statistics import BACKGROUND
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.views.evidence_pages import write_pages
 from tests.engine.evidence.evidence_projects import changed, write_albumin, write_identification
 from tests.searching import import_results
 

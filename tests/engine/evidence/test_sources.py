@@ -12,25 +12,25 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import resources
-from engine.chemistry.modifications import unimod
-from engine.chemistry.peptidoforms import parse
-from engine.clustering.expecting_explanation import expected as expected_of_explaining
-from engine.clustering.parameters import ExplanationParameters
-from engine.command_line.main import main
-from engine.entry import SearchRequest
-from engine.errors import InputError, ParameterError
-from engine.evidence.expecting import expected
-from engine.evidence.parameters import EvidenceParameters
-from engine.evidence.tables import CONTACTS, PEPTIDE_PLACES, PROTEINS, SITES
-from engine.project import Project
-from engine.results.columns import Table
-from engine.results.reader import read_stored
-from engine.searches import run_search
-from engine.structures.reading import read_structure
-from engine.views.evidence import protein_evidence
-from engine.views.finished_run import open_run
-from engine.views.identification import coverage_of_group, fixed_modifications
+from proteoscope import resources
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.clustering.expecting_explanation import expected as expected_of_explaining
+from proteoscope.engine.clustering.parameters import ExplanationParameters
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.evidence.expecting import expected
+from proteoscope.engine.evidence.parameters import EvidenceParameters
+from proteoscope.engine.evidence.tables import CONTACTS, PEPTIDE_PLACES, PROTEINS, SITES
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.views.evidence import protein_evidence
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.identification import coverage_of_group, fixed_modifications
 from tests.engine.evidence.evidence_projects import made_proteins, write_albumin, write_identification
 from tests.engine.evidence.made_runs import MadeRun, make_run
 from tests.engine.simulation import proteins_of

@@ -10,16 +10,16 @@ from urllib.parse import unquote
 import gemmi
 import pytest
 
-from engine.entry import ExportRequest
-from engine.errors import InputError
-from engine.evidence.entry import EVIDENCE
-from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PROTEINS
-from engine.jobs.progress import Progress, RecordingProgress
-from engine.project import Project
-from engine.searches import run_search
-from engine.structures.reading import read_structure
-from engine.views.evidence import fold_of, protein_evidence
-from engine.views.finished_run import open_run
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PROTEINS
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.views.evidence import fold_of, protein_evidence
+from proteoscope.engine.views.finished_run import open_run
 from tests.engine.evidence.evidence_projects import changed, project_with_evidence, write_albumin, write_identification
 from tests.engine.evidence.test_evidence import rows
 

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 import gemmi
 
-from engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, TABLES, file_of
-from engine.project import Project
-from engine.results.reader import read_stored
+from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, TABLES, file_of
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.reader import read_stored
 from tests.engine.evidence.evidence_projects import planted_places, write_albumin
 from tests.engine.evidence.written_pages import html_tables, pdf_texts
 

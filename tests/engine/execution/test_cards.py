@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from engine.execution import cards
-from engine.execution.cards import open_cards
-from engine.execution.cost.kept import device_key, keep_parameters
-from engine.execution.cost.reference import reference_parameters
-from engine.execution.devices import Device
-from engine.jobs.progress import Progress, RecordingProgress
-from kernels.cuda.rates import USUAL_RATES
-from kernels.device import DeviceError
+from proteoscope.engine.execution import cards
+from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+from proteoscope.engine.execution.cost.reference import reference_parameters
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
+from proteoscope.kernels.cuda.rates import USUAL_RATES
+from proteoscope.kernels.device import DeviceError
 
 
 def test_the_processor_has_no_cards() -> None:
@@ -44,7 +44,7 @@ def test_a_card_that_cannot_be_opened_is_told_in_one_line_and_left_out(monkeypat
 
 def test_a_card_is_as_fast_as_it_was_measured_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
-    monkeypatch.setattr("kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
+    monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
     device = Device("cuda:0", "a card", 1, True, numbers=(0,))
     monkeypatch.setattr(cards, "gpus", lambda: (device,))
     monkeypatch.setattr(cards, "card", lambda number: SimpleNamespace(name="cuda:0", limit_memory=lambda n_bytes: None))

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.execution import clock as clock_module
-from engine.execution.clock import StageClock
+from proteoscope.engine.execution import clock as clock_module
+from proteoscope.engine.execution.clock import StageClock
 
 
 @pytest.fixture

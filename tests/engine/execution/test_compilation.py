@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.execution.compilation import Kernels, compile_ahead, kernels_at
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from engine.searches import SEARCHES
-from engine.structure_search.kept_chains import FEWEST_FILES
+from proteoscope.engine.execution.compilation import Kernels, compile_ahead, kernels_at
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.engine.structure_search.kept_chains import FEWEST_FILES
 
 PLACES = tuple(dict.fromkeys(place for search in SEARCHES for place in search.kernels))
 
@@ -25,7 +25,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Makes a module whose `Kernels` do what a line of Python says, and puts it where this process and its children find it."""
 
     def make(**programs: tuple[str, str]) -> list[str]:
-        lines = ["import os, time", "from engine.execution.compilation import Kernels", f"FOLDER = {str(tmp_path)!r}"]
+        lines = ["import os, time", "from proteoscope.engine.execution.compilation import Kernels", f"FOLDER = {str(tmp_path)!r}"]
         lines += ["class Marked(Kernels):", "    @property", "    def are_compiled(self): return os.path.exists(self.last())"]
         lines += ["    def use_and_mark(self): self.use(); open(self.last(), 'w').close()"]
         for name, (family, program) in programs.items():
@@ -106,7 +106,7 @@ def test_after_compiling_ahead_no_search_compiles(sample_data: Path, tmp_path: P
 
     def compiled_by(*command: str) -> set[str]:
         before = {path.name for path in kernels.rglob("*.nbc")}
-        whole = [sys.executable, "-m", "engine.command_line", *command]
+        whole = [sys.executable, "-m", "proteoscope.engine.command_line", *command]
         subprocess.run(whole, check=True, capture_output=True, env=os.environ | own)
         return {path.name for path in kernels.rglob("*.nbc")} - before
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from engine.errors import ParameterError
-from engine.execution.devices import chosen_device, devices
-from engine.execution.threads import available_threads
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.devices import chosen_device, devices
+from proteoscope.engine.execution.threads import available_threads
 
 
 def test_the_processor_comes_first_and_is_usable() -> None:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.execution.executor import Executor, Session
-from engine.execution.kinds import KINDS, register_kinds
-from engine.execution.resources import Resources
-from engine.execution.work import Piece, Rows, Work, kind_of
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent, RecordingProgress
-from kernels.cpu.processor import Processor
+from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.kinds import KINDS, register_kinds
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.work import Piece, Rows, Work, kind_of
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent, RecordingProgress
+from proteoscope.kernels.cpu.processor import Processor
 from tests.engine.execution import toy_kinds
 from tests.engine.execution.toy_kinds import FakeCard
 

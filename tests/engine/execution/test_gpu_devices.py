@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import ParameterError
-from engine.execution import devices as module
-from engine.execution.devices import chosen_device, devices, gpus
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from kernels.cuda import probe
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution import devices as module
+from proteoscope.engine.execution.devices import chosen_device, devices, gpus
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.kernels.cuda import probe
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -402,7 +402,7 @@ def test_a_gpu_that_does_not_run_the_test_kernel_says_why_on_one_line(monkeypatc
 
 
 def test_the_last_line_of_the_probe_is_the_answer_on_this_machine() -> None:
-    done = subprocess.run([sys.executable, str(files("kernels.cuda") / "probe.py")], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, str(files("proteoscope.kernels.cuda") / "probe.py")], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert set(found) == {"driver", "cuda", "reason", "devices", "step"}
     assert found["step"] == "done"
@@ -410,6 +410,6 @@ def test_the_last_line_of_the_probe_is_the_answer_on_this_machine() -> None:
 
 
 def test_cupy_is_not_imported_before_a_card_is_opened() -> None:
-    code = "import sys, engine.execution.cards, kernels.cuda.scoring; print('cupy' in sys.modules)"
+    code = "import sys, proteoscope.engine.execution.cards, proteoscope.kernels.cuda.scoring; print('cupy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

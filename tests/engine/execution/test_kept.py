@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.clustering import standing
-from engine.clustering.k_means import Points, Seeds, k_means
-from engine.execution import kept
-from engine.execution.executor import Executor
-from engine.execution.kept import KeptPartitions, plain_digest
-from engine.execution.kinds import KINDS
-from engine.execution.resources import Resources
-from engine.execution.work import Rows, Work
-from engine.jobs.progress import Cancelled, Progress
-from engine.project.kept_file import PARTITIONS, KeptFile
+from proteoscope.engine.clustering import standing
+from proteoscope.engine.clustering.k_means import Points, Seeds, k_means
+from proteoscope.engine.execution import kept
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.kept import KeptPartitions, plain_digest
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.work import Rows, Work
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project.kept_file import PARTITIONS, KeptFile
 from tests.engine.execution import toy_kinds
 from tests.engine.execution.toy_kinds import FakeCard
 

@@ -14,8 +14,8 @@ import pytest
 _REPOSITORY = Path(__file__).parents[3]
 _MANY_THREADS = """
 import ctypes, json, sys, threading
-from engine.execution.libraries import bound_kept_memory
-from engine.execution.threads import available_threads
+from proteoscope.engine.execution.libraries import bound_kept_memory
+from proteoscope.engine.execution.threads import available_threads
 if sys.argv[1] == "bounded":
     bound_kept_memory()
 barrier = threading.Barrier(4 * available_threads() + 8)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from engine.execution import remembered_gpus as module
-from engine.execution.cards import open_cards
-from engine.execution.devices import Device
-from engine.execution.remembered_gpus import forget_gpus, remember_gpus, remembered_gpus
-from engine.jobs.progress import Progress
-from kernels.device import DeviceError
+from proteoscope.engine.execution import remembered_gpus as module
+from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.execution.remembered_gpus import forget_gpus, remember_gpus, remembered_gpus
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.device import DeviceError
 
 
 def found(**changes: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def test_a_card_that_cannot_be_opened_after_all_is_tried_anew(state: dict[str, A
     def refuse(number: int) -> Any:
         raise DeviceError("cuda:0 failed")
 
-    monkeypatch.setattr("engine.execution.cards.card", refuse)
+    monkeypatch.setattr("proteoscope.engine.execution.cards.card", refuse)
     remember_gpus(found())
     assert open_cards(Device("cuda:0", "a card", 1 << 30, True, numbers=(0,)), Progress()) == []
     assert remembered_gpus() is None

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import WorkersError
-from engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
-from engine.execution.scheduler import Account, Costs, Losses, Scheduler, Worker, planned
-from engine.execution.work import Piece, Rows
-from engine.jobs.progress import Cancelled, Progress, RecordingProgress
-from kernels.device import DeviceError
-from kernels.partitions import Partition
+from proteoscope.engine.errors import WorkersError
+from proteoscope.engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
+from proteoscope.engine.execution.scheduler import Account, Costs, Losses, Scheduler, Worker, planned
+from proteoscope.engine.execution.work import Piece, Rows
+from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from proteoscope.kernels.device import DeviceError
+from proteoscope.kernels.partitions import Partition
 
 N = 400
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.execution.speeds import Speeds
+from proteoscope.engine.execution.speeds import Speeds
 
 
 def test_speeds_are_kept_for_the_next_search_beside_others(own_cache: Path) -> None:

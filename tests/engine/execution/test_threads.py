@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from engine.execution.threads import available_threads, run_on_threads
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from kernels.device import stop_flag
+from proteoscope.engine.execution.threads import available_threads, run_on_threads
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.kernels.device import stop_flag
 from tests.effort import LookingProgress
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.work import Piece, Rows, Work, by_item
-from kernels.device import Device, DeviceError
+from proteoscope.engine.execution.work import Piece, Rows, Work, by_item
+from proteoscope.kernels.device import Device, DeviceError
 
 KINDS = (
     ("nearest", "tests.engine.execution.toy_kinds:NearestCentroid"),
@@ -23,7 +23,7 @@ KINDS = (
 class FakeCard:
     """A card that is none: it has a name, and fails when a test wants it."""
 
-    kernels = "kernels.cuda"
+    kernels = "proteoscope.kernels.cuda"
     is_processor = False
 
     def __init__(self, name: str, *, fails_at: int = -1) -> None:

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import ProteoscopeError
-from engine.formats import read_proteins, read_spectra
-from engine.formats.reporter_regions import read_reporter_regions
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.formats import read_proteins, read_spectra
+from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from tests.engine.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term
 from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS
 

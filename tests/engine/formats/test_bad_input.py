@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.formats import read_proteins, read_spectra
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_proteins, read_spectra
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from tests.effort import LookingProgress
 
 NOISE = np.random.default_rng(1).integers(0, 256, 5000, dtype=np.uint8).tobytes()
@@ -175,7 +175,7 @@ def test_random_damage_is_never_a_traceback(written: Callable[..., Path], make: 
 
 
 def test_progress_tells_every_byte(written: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (5000,))
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (5000,))
     mzml = written(make.mzml(*(make.mzml_spectrum(i) for i in range(50))), "a.mzML")
     packed = written(gzip.compress(MGF * 2000), "b.mgf.gz")
     fasta = written("".join(f">P{i}\nACDEFGHIKLMNPQRS\n" for i in range(1000)), "c.fasta")
@@ -188,7 +188,7 @@ def test_progress_tells_every_byte(written: Callable[..., Path], make: Any, monk
 
 
 def test_a_cancel_is_obeyed_at_the_next_block(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (5000,))
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (5000,))
     path = written(MGF * 2000)
     whole, cancelled = LookingProgress(), LookingProgress(7)
     read_spectra([path], threads=2, progress=whole)

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.errors import InputError
-from engine.formats import read_spectra
-from engine.formats.bruker_tdf import read_tdf
-from engine.formats.vendor import converter_of, vendor_format
-from engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.formats.bruker_tdf import read_tdf
+from proteoscope.engine.formats.vendor import converter_of, vendor_format
+from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 SAMPLES, LOWEST, HIGHEST = 200_000, 100.0, 1700.0
 N_SCANS = 50
@@ -164,7 +164,7 @@ def test_neighbouring_times_of_flight_are_one_peak_up_to_a_valley(run: Path) -> 
 
 
 def test_every_search_reads_it_and_says_that_this_is_an_experiment(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.formats.bruker_tdf._PRECURSORS", 2)
+    monkeypatch.setattr("proteoscope.engine.formats.bruker_tdf._PRECURSORS", 2)
     messages: list[str] = []
     spectra = read_spectra([run], progress=Progress(lambda event: messages.append(event.message)))
     expected = read_tdf(run, Progress())
@@ -240,6 +240,6 @@ def test_any_damage_is_read_or_refused(run: Path) -> None:
 
 def test_without_opentimspy_it_is_told_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
+    monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"msconvert.*pip install opentimspy"):
         read_spectra([write_run(tmp_path / "run.d")])

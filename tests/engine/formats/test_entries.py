@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from Bio import SeqIO
 
-import resources
-from engine.errors import InputError
-from engine.formats import Proteins, read_proteins
-from engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
-from engine.formats.letters import count_sequences
-from engine.formats.registry import FORMATS
-from engine.jobs.progress import Progress, RecordingProgress
+from proteoscope import resources
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import Proteins, read_proteins
+from proteoscope.engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
+from proteoscope.engine.formats.letters import count_sequences
+from proteoscope.engine.formats.registry import FORMATS
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from tests.engine.formats import entry_files
 
 TEXTS = {
@@ -102,7 +102,7 @@ def test_line_ends_gzip_and_blocks_change_nothing(written: Callable[..., Path], 
     expected = records(read_proteins([written(text, "plain.dat")]))
     forms = (("\ufeff" + text).replace("\n", "\r\n").encode(), text.replace("\n", "\r").encode(), gzip.compress(text.encode()))
     assert all(records(read_proteins([written(form, "other.dat")])) == expected for form in forms)
-    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (300,))
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (300,))
     found = read_proteins([written(text * 3 if name != "UniProt XML" else text, "plain.dat")])
     assert records(found) == expected
 
@@ -115,8 +115,8 @@ def test_a_database_may_be_of_files_of_several_formats(written: Callable[..., Pa
 
 
 def test_formats_are_told_by_their_content(written: Callable[..., Path]) -> None:
-    from engine.formats.recognition import recognise
-    from engine.formats.sources import ByteSource
+    from proteoscope.engine.formats.recognition import recognise
+    from proteoscope.engine.formats.sources import ByteSource
 
     texts = {
         "Swiss-Prot text": entry_files.SWISS_PROT, "UniProt XML": entry_files.UNIPROT_XML, "GenBank": entry_files.GENBANK,
@@ -204,7 +204,7 @@ def test_a_feature_of_endless_lines_is_refused(written: Callable[..., Path]) -> 
 
 
 def test_biopython_is_loaded_only_for_such_files(written: Callable[..., Path]) -> None:
-    code = "import sys; from engine.formats import read_proteins; read_proteins([sys.argv[1]]); print('Bio' in sys.modules)"
+    code = "import sys; from proteoscope.engine.formats import read_proteins; read_proteins([sys.argv[1]]); print('Bio' in sys.modules)"
     for text, expected in ((entry_files.FASTA_OF_UNIPROT, "False"), (SWISS, "True")):
         path = written(text, "database.dat")
         done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True, cwd=resources.path().parent)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from Bio.SeqIO.FastaIO import SimpleFastaParser
 
-from engine.errors import InputError
-from engine.formats import Proteins, read_proteins
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import Proteins, read_proteins
 
 PROTEOMES = ("shew.fasta", "human.small.comet.fasta", "ecoli_13spiked_2021_04.fasta", "combo.fasta")
 
@@ -38,7 +38,7 @@ def test_blocks_and_gzip_change_nothing(shared_data: Path, tmp_path: Path, monke
     whole = records(read_proteins([path]))
     packed = tmp_path / "packed.fasta"
     packed.write_bytes(gzip.compress(path.read_bytes(), 1))
-    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (10_000,))
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (10_000,))
     assert records(read_proteins([path])) == whole
     assert records(read_proteins([packed])) == whole
 
@@ -132,7 +132,7 @@ def test_chromosomes_are_read_where_they_are_wanted(written: Callable[..., Path]
     assert [proteins.sequence(k) for k in range(3)] == [wrapped.replace("\n", "").upper(), chromosome.upper(), "RYNACGT"]
     with pytest.raises(InputError, match="the sequence is a chromosome of nucleotides, not a protein"):
         read_proteins([file], every_record=True)
-    monkeypatch.setattr("engine.formats.fasta.MAXIMUM_NUCLEOTIDES", 17_000_000)
+    monkeypatch.setattr("proteoscope.engine.formats.fasta.MAXIMUM_NUCLEOTIDES", 17_000_000)
     with pytest.raises(InputError, match="line 21431: the sequence has more than 17,000,000 nucleotides"):
         read_proteins([file], every_record=True, with_chromosomes=True)
 

@@ -8,9 +8,9 @@ import io
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.formats import fastq
-from engine.formats.fastq import read_fastq
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import fastq
+from proteoscope.engine.formats.fastq import read_fastq
 
 
 def read(tmp_path, content: bytes | str):

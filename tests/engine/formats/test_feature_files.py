@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.arrays import Texts
-from engine.formats import Proteins, read_proteins
-from engine.formats.feature_files import open_features, write_features
-from engine.formats.features import FEATURE_KINDS, FeatureRow, Features
-from engine.peptides.protein_index import build_protein_index, open_protein_index
-from engine.project.columns import UnsoundIndexError
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.formats import Proteins, read_proteins
+from proteoscope.engine.formats.feature_files import open_features, write_features
+from proteoscope.engine.formats.features import FEATURE_KINDS, FeatureRow, Features
+from proteoscope.engine.peptides.protein_index import build_protein_index, open_protein_index
+from proteoscope.engine.project.columns import UnsoundIndexError
 from tests.engine.formats import entry_files
 
 OFFSETS = np.array([0, 10, 10, 15])

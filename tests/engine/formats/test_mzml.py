@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.formats import read_spectra
-from engine.jobs.progress import Progress, ProgressEvent
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 
 
 @pytest.mark.parametrize(

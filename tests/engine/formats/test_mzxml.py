@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.formats import read_spectra
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_spectra
 
 
 @pytest.mark.parametrize("zipped", [False, True])

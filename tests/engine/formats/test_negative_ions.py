@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.errors import InputError
-from engine.formats import read_spectra
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_spectra
 
 Written = Callable[..., Path]
 

@@ -7,8 +7,8 @@ import zlib
 import numpy as np
 import pytest
 
-from engine.formats import read_spectra
-from engine.formats.reporter_regions import read_reporter_regions
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 
 MZ, INTENSITY = (126.1, 127.1, 128.1, 300.0), (10.0, 20.0, 30.0, 40.0)
 RATIO, AT, NOISE, BASELINE = "MS:1000517", "MS:1002743", "MS:1002744", "MS:1002745"

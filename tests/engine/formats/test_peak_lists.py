@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.errors import InputError
-from engine.formats import read_spectra
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_spectra
 
 finite = st.floats(min_value=1e-30, max_value=1e30)
 spectrum = st.fixed_dictionaries(
@@ -74,7 +74,7 @@ def test_mgf_written_is_mgf_read(tmp_path: Path, spectra: list[dict], end: str, 
     )
 )
 def test_numbers_are_those_of_python(text: str) -> None:
-    from kernels.cpu.text import parse_number
+    from proteoscope.kernels.cpu.text import parse_number
 
     value, end = parse_number(np.frombuffer(f"{text} ".encode(), dtype=np.uint8), 0, len(text))
     try:
@@ -185,7 +185,7 @@ def test_mgf_lines_outside_of_spectra(written: Callable[..., Path], stray: str) 
 
 
 def test_lines_are_counted_over_blocks(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (100,))
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (100,))
     good = "BEGIN IONS\r\nPEPMASS=400\r\n1 1\r\nEND IONS\r\n"
     with pytest.raises(InputError, match=r"line 402: a peak has no"):
         read_spectra([written(good * 100 + "BEGIN IONS\r\n100\r\nEND IONS\r\n" + good)])
@@ -209,7 +209,7 @@ S\t13\t13\t600.5
 def test_ms2(written: Callable[..., Path], end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(MS2.replace("\n", end))
     for size in (1 << 20, 64):
-        monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (size,))
+        monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (size,))
         spectra = read_spectra([path])
         assert spectra.identifier == ["scan=12", "scan=13"]
         assert spectra.scan.tolist() == [12, 13]
@@ -241,7 +241,7 @@ def test_a_broken_ms2_spectrum(written: Callable[..., Path], change: tuple[str, 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1 << 20, 8])
 def test_dta(written: Callable[..., Path], end: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (size,))
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (size,))
     single = "1000.5 2\n100.0 1.0\n200.0 2.0\n"
     spectra = read_spectra([written(single.replace("\n", end))])
     # [M+H]+ of 1000.5 with two charges: (M + 2 p) / 2 with p the proton's mass.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pyteomics import mgf, mzml, mzxml
 
-from engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import Spectra, read_spectra
 
 # pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
 pytestmark = [
@@ -162,7 +162,7 @@ def test_blocks_threads_and_gzip_change_nothing(shared_data: Path, tmp_path: Pat
     content = path.read_bytes()
     packed.write_bytes(gzip.compress(content[:500_000], 1) + gzip.compress(content[500_000:], 1))
     same(read_spectra([packed]), whole)
-    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (20_000,))
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (20_000,))
     same(read_spectra([path], threads=3), whole)
 
 

@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import resources
-from engine.command_line.main import main
-from engine.entry import Input
-from engine.errors import InputError
-from engine.formats import read_spectra, registry
-from engine.formats.reading import read_spectra as read_by_place
-from engine.formats.recognition import recognise
-from engine.formats.registry import FORMATS, Beginning, format_of_name, names_of, suffixes_of
-from engine.formats.sources import ByteSource
-from engine.matches.writers.mzidentml import _file_format, _spectra_called_by
-from engine.structure_search.structures import sources_of
-from engine.structures.building import structure_files
-from engine.structures.reading import stem
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import Input
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_spectra, registry
+from proteoscope.engine.formats.reading import read_spectra as read_by_place
+from proteoscope.engine.formats.recognition import recognise
+from proteoscope.engine.formats.registry import FORMATS, Beginning, format_of_name, names_of, suffixes_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.matches.writers.mzidentml import _file_format, _spectra_called_by
+from proteoscope.engine.structure_search.structures import sources_of
+from proteoscope.engine.structures.building import structure_files
+from proteoscope.engine.structures.reading import stem
 from tests.toy_format import HEAD, TOY, write_toy
 
 
@@ -89,7 +89,7 @@ def test_the_samples_are_what_their_names_say() -> None:
 
 
 def test_the_registry_loads_nothing_heavy() -> None:
-    code = "import engine.formats.registry, sys; print([name for name in ('numpy', 'numba') if name in sys.modules])"
+    code = "import proteoscope.engine.formats.registry, sys; print([name for name in ('numpy', 'numba') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
     assert done.stdout.strip() == "[]"
     assert read_spectra is read_by_place

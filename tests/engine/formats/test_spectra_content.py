@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import resources
-from engine.formats.spectra_content import SpectraContent, fragment_exactness, precursor_exactness, spectra_content
-from engine.matches.preset_advice import advise
-from engine.searches import search_of_kind
+from proteoscope import resources
+from proteoscope.engine.formats.spectra_content import SpectraContent, fragment_exactness, precursor_exactness, spectra_content
+from proteoscope.engine.matches.preset_advice import advise
+from proteoscope.engine.searches import search_of_kind
 
 
 def test_the_sample_of_an_orbitrap_with_ion_trap_fragments_is_known_as_one() -> None:

@@ -13,10 +13,10 @@ import pytest
 from Bio.Data.CodonTable import ambiguous_dna_by_id
 from Bio.Seq import Seq
 
-from engine.errors import InputError, ParameterError
-from engine.formats import Proteins, read_proteins
-from engine.formats.translation import Translation, place_of_frame
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.formats import Proteins, read_proteins
+from proteoscope.engine.formats.translation import Translation, place_of_frame
+from proteoscope.engine.jobs.progress import Progress
 from tests.engine.formats import entry_files
 
 
@@ -69,8 +69,8 @@ def test_a_frame_is_what_its_place_spells(shared_data: Path) -> None:
 
 
 def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
-    from engine.formats.translation import _codons
-    from kernels.cpu.translation import BASES
+    from proteoscope.engine.formats.translation import _codons
+    from proteoscope.kernels.cpu.translation import BASES
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some codons are stops and residues

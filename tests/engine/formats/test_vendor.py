@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import resources
-from engine.command_line.main import main
-from engine.errors import InputError
-from engine.formats import read_spectra
-from engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC, converter_of, vendor_format
-from engine.jobs.progress import Cancelled, Progress
-from engine.project import Project
-from engine.project.digests import file_digest
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC, converter_of, vendor_format
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.digests import file_digest
 from tests.searching import few_proteins
 
 SAMPLE = resources.path("samples", "BSA1.mzML.gz")
@@ -85,7 +85,7 @@ def files_of_makers(folder: Path) -> dict[str, Path]:
 
 def test_each_is_known_by_its_content_and_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
+    monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     for name, path in files_of_makers(tmp_path).items():
         found = vendor_format(path)
         assert found is not None and name in found.name and converter_of(found) is None

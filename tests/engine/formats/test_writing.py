@@ -16,12 +16,12 @@ import pytest
 from lxml import etree
 from pyteomics import mgf, ms2, mzml
 
-import resources
-from engine.errors import ParameterError, StorageError
-from engine.formats import Spectra, read_spectra
-from engine.formats.spectrum_blocks import NEGATIVE
-from engine.formats.writing import write_spectrum_file, written_formats
-from engine.jobs.progress import Cancelled, Progress
+from proteoscope import resources
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
+from proteoscope.engine.formats.writing import write_spectrum_file, written_formats
+from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 # pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
 pytestmark = [
@@ -76,7 +76,7 @@ def test_any_rows_are_written_in_the_order_that_is_asked_for(spectra: Spectra, t
 @pytest.mark.parametrize("format", FORMATS)
 def test_pieces_and_threads_make_no_difference(spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write_spectrum_file(tmp_path / "whole", spectra, format=format)
-    monkeypatch.setattr("engine.formats.writing._PEAKS", 1000)
+    monkeypatch.setattr("proteoscope.engine.formats.writing._PEAKS", 1000)
     write_spectrum_file(tmp_path / "cut", spectra, format=format, threads=3)
     assert (tmp_path / "cut").read_bytes() == (tmp_path / "whole").read_bytes()
 

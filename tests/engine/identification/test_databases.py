@@ -11,19 +11,19 @@ import pyarrow.parquet as parquet
 import pytest
 from Bio.Seq import Seq
 
-from engine.entry import ExportRequest
-from engine.errors import ParameterError
-from engine.formats import read_proteins
-from engine.formats.translation import place_of_frame
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.matches.run_exporting import export_run
-from engine.parameters import read_preset
-from engine.project import Project
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.views.finished_run import open_run
-from engine.views.hits import bars_of_query
-from engine.views.identification import coverage_of_group
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats import read_proteins
+from proteoscope.engine.formats.translation import place_of_frame
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.run_exporting import export_run
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.hits import bars_of_query
+from proteoscope.engine.views.identification import coverage_of_group
 from tests.engine.formats.entry_files import swiss_prot_entry
 from tests.searching import align, identify
 

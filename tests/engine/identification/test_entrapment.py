@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
-from engine.identification.parameters import IdentificationParameters
-from engine.parameters import read_preset
-from tests.benchmarks.entrapment_databases import paired_databases, write_fasta
+from benchmarks.entrapment_databases import paired_databases, write_fasta
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.parameters import read_preset
 from tests.searching import identify
 
 SETS = {
@@ -34,8 +34,8 @@ CONTAMINANT = re.compile(r"TRYP|TRY\d_|K[12]C|KRT|KRHB|KR[AB]|ALBU_|ALBO_|CAS[12
 @pytest.fixture(autouse=True)
 def without_advice(monkeypatch):
     """What a run of few matches is told of its errors and of other enzymes changes no result, and would take most of the time here."""
-    monkeypatch.setattr("engine.identification.few_matches.tell_few_matches", lambda *_: None)
-    monkeypatch.setattr("engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
+    monkeypatch.setattr("proteoscope.engine.identification.few_matches.tell_few_matches", lambda *_: None)
+    monkeypatch.setattr("proteoscope.engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
 
 
 def proteins_of(path):

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
-from engine.identification.few_matches import cluster_of_errors
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.identification.few_matches import cluster_of_errors
 from tests.engine.identification.test_search import REPOSITORY, Simulation, accepted, fixed, proteins_of, search, tryptic
 
 

@@ -9,16 +9,16 @@ from xml.etree import ElementTree
 import pyarrow.parquet as parquet
 import pytest
 
-from engine.entry import ExportRequest
-from engine.identification.compilation import KNOWN_FORMS
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.matches.run_exporting import export_run
-from engine.parameters import read_preset
-from engine.project import Project
-from engine.views.finished_run import open_run
-from engine.views.identification import coverage_of_group
-from kernels.cpu.known_forms import list_known_forms
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.identification.compilation import KNOWN_FORMS
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.run_exporting import export_run
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.identification import coverage_of_group
+from proteoscope.kernels.cpu.known_forms import list_known_forms
 from tests.engine.formats.entry_files import swiss_prot_entry
 from tests.engine.identification.test_databases import SAMPLES, chosen_proteins
 from tests.searching import identify

@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
-from engine.identification.parameters import IdentificationParameters
-from engine.parameters import preset_names, read_preset
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.parameters import preset_names, read_preset
 
 PRESETS = {
     # name: precursor and fragment tolerance that the preset's kind of data has

@@ -10,17 +10,17 @@ import pytest
 from lxml import etree
 from pyteomics import mass
 
-from engine.chemistry.masses import PROTON_MASS as PROTON
-from engine.chemistry.tolerance import Tolerance
-from engine.command_line.main import main
-from engine.execution.devices import Device
-from engine.formats import Spectra
-from engine.identification.parameters import IdentificationParameters
-from engine.identification.passes import Pass
-from engine.identification.precursor_errors import _some_of_each_file, errors_of_matches
-from engine.matches.scoring import ScoringPass
-from engine.matches.search_passes import passes_of_run
-from engine.project import Project
+from proteoscope.engine.chemistry.masses import PROTON_MASS as PROTON
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.formats import Spectra
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.passes import Pass
+from proteoscope.engine.identification.precursor_errors import _some_of_each_file, errors_of_matches
+from proteoscope.engine.matches.scoring import ScoringPass
+from proteoscope.engine.matches.search_passes import passes_of_run
+from proteoscope.engine.project import Project
 from tests.engine.identification.test_search import (
     REPOSITORY,
     LimitedCard,
@@ -222,9 +222,10 @@ def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_
     if not missing_compiler():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                "engine.execution.device_lookup.chosen_device", lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
+                "proteoscope.engine.execution.device_lookup.chosen_device",
+                lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,)),
             )
-            patch.setattr("engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
+            patch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
             summaries.append(found(2))
             assert summaries[-1].device == LimitedCard().name
     expected = tables_of(summaries[0])

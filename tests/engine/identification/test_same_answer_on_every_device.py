@@ -13,21 +13,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.chemistry.modifications import parse_modification
-from engine.execution.resources import Resources
-from engine.formats import Spectra, read_proteins
-from engine.identification.parameters import IdentificationParameters
-from engine.matches import scoring
-from engine.matches.fragment_index import FragmentIndexSearch
-from engine.matches.scoring import Matches, ScoringPass, modification_arrays
-from engine.parameters import preset_names, read_preset
-from engine.peptides.digestion import Digestion
-from engine.peptides.peptide_index import build_peptide_index
-from engine.peptides.protein_index import build_protein_index
-from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
-from kernels.cuda.modules import Card
-from kernels.cuda.scoring import SpectrumSearch
-from kernels.layouts import HitArrays, PeptideArrays
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats import Spectra, read_proteins
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches import scoring
+from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
+from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays
+from proteoscope.engine.parameters import preset_names, read_preset
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.peptide_index import build_peptide_index
+from proteoscope.engine.peptides.protein_index import build_protein_index
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
+from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.cuda.scoring import SpectrumSearch
+from proteoscope.kernels.layouts import HitArrays, PeptideArrays
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -206,7 +206,7 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     search = ScoringPass(index, peptides, modifications, parameters, Resources(2))
     search.plan()
     candidates = search._n_candidates
-    monkeypatch.setattr("kernels.counts._PER_ION", factor * _border(index, search, peptides, candidates))
+    monkeypatch.setattr("proteoscope.kernels.counts._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
         FragmentIndexSearch(index, peptides, modifications, search._settings, Resources(threads, list(cards)), memory).is_worthwhile(
             candidates
@@ -225,7 +225,7 @@ def _border(index: SpectrumIndex, search: ScoringPass, peptides: PeptideArrays, 
     with pytest.MonkeyPatch.context() as patch:
         for _ in range(60):
             middle = (low * high) ** 0.5
-            patch.setattr("kernels.counts._PER_ION", middle)
+            patch.setattr("proteoscope.kernels.counts._PER_ION", middle)
             one = FragmentIndexSearch(index, peptides, modifications, search._settings, Resources(1), 1 << 30)
             low, high = (low, middle) if one.is_worthwhile(candidates) else (middle, high)
     return low

@@ -13,15 +13,15 @@ import pyarrow.parquet as parquet
 import pytest
 from pyteomics import mass, parser
 
-from engine.entry import ExportRequest
-from engine.errors import InputError
-from engine.execution.devices import Device
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.matches.run_exporting import export_run
-from engine.matches.tables import FEWEST_FOR_EXPECTATION
-from engine.parameters import read_preset
-from engine.project import Project
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.run_exporting import export_run
+from proteoscope.engine.matches.tables import FEWEST_FOR_EXPECTATION
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.project import Project
 from tests.engine.simulation import Simulation, proteins_of
 from tests.searching import identify
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -337,8 +337,8 @@ def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp
     def compile_kernels(_, progress):
         progress.message("cuda:1 is lost")
 
-    monkeypatch.setattr("engine.search_run.open_cards", cards)
-    monkeypatch.setattr("engine.execution.compilation.Kernels.compile", compile_kernels)
+    monkeypatch.setattr("proteoscope.engine.search_run.open_cards", cards)
+    monkeypatch.setattr("proteoscope.engine.execution.compilation.Kernels.compile", compile_kernels)
     summary = identify([plain[1]], [database], tmp_path / "project", IdentificationParameters())
     told = ("cuda:1 is lost", "cuda:0 failed: its driver is too old; it is not used")
     assert summary.messages[:2] == told
@@ -357,11 +357,11 @@ class LimitedCard(ShimCard):
 def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, monkeypatch):
     """In a run with two passes; the record names what the run was computed on in the end."""
     chosen = Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
-    monkeypatch.setattr("engine.execution.device_lookup.chosen_device", lambda *_: chosen)
+    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", lambda *_: chosen)
     devices = {}
     for lost, failing_launch in ((False, -1), (True, 0)):
         card = LimitedCard(failing_launch=failing_launch)
-        monkeypatch.setattr("engine.search_run.open_cards", lambda *_, card=card, **__: [card])
+        monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, card=card, **__: [card])
         folder = tmp_path / str(lost)
         summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2)
         assert sum("lost" in message for message in summary.messages) == lost

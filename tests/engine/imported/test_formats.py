@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError, ProteoscopeError
-from engine.imported.reading import read_identifications
-from engine.imported.summary import ImportSummary
-from engine.jobs.progress import Progress, RecordingProgress
-from engine.project import Project
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.imported.reading import read_identifications
+from proteoscope.engine.imported.summary import ImportSummary
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
+from proteoscope.engine.project import Project
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_database, write_parquet_report, write_results, write_spectra
 from tests.searching import import_results
 
@@ -288,7 +288,7 @@ def test_files_of_one_format_are_joined(tmp_path):
 def test_a_file_of_spectra_is_no_result_and_a_result_no_spectra(spectra, tmp_path):
     with pytest.raises(InputError, match="is MGF, where results of a search engine belong"):
         read_identifications([spectra])
-    from engine.formats import read_spectra
+    from proteoscope.engine.formats import read_spectra
 
     with pytest.raises(InputError, match="is pepXML: identifications, not spectra"):
         read_spectra([write_results("pepxml", tmp_path)])

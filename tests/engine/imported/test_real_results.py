@@ -13,12 +13,12 @@ from lxml import etree
 from pyteomics import mzid
 from pyteomics.openms import idxml
 
-import resources
-from engine.command_line.main import main
-from engine.errors import InputError
-from engine.jobs.progress import Progress
-from engine.matches.exporting import export
-from engine.project import Project
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.exporting import export
+from proteoscope.engine.project import Project
 from tests.searching import explain, import_results
 
 SAMPLE = 100
@@ -113,7 +113,7 @@ def test_spectra_that_were_not_searched_are_told(shared_data, tmp_path):
 
 
 def test_an_imported_run_is_explained_as_an_identification_is(omssa, tmp_path):
-    from engine.clustering.parameters import ExplanationParameters
+    from proteoscope.engine.clustering.parameters import ExplanationParameters
 
     project, summary = omssa
     shutil.copytree(project, tmp_path / "p")
@@ -138,8 +138,8 @@ def test_what_is_exported_and_imported_again_is_the_same(format, omssa, shared_d
 
 
 def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_converted(omssa, shared_data, tmp_path):
-    from engine.entry import ExportRequest
-    from engine.matches.run_exporting import export_run
+    from proteoscope.engine.entry import ExportRequest
+    from proteoscope.engine.matches.run_exporting import export_run
 
     folder = shared_data / "spectra" / "bsa_ltq"
     summary, project = omssa[1], Project.open(omssa[0])

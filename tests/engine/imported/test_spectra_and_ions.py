@@ -10,23 +10,23 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from engine.chemistry.fragments import annotate, fragment_ions
-from engine.chemistry.modification_naming import Namer
-from engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
-from engine.chemistry.tolerance import Tolerance
-from engine.formats import read_spectra
-from engine.jobs.progress import Progress
-from engine.matches.listed.identifications import MatchCollector
-from engine.matches.listed.ions import count_ions
-from engine.matches.listed.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
-from engine.project import Project
+from proteoscope.engine.chemistry.fragments import annotate, fragment_ions
+from proteoscope.engine.chemistry.modification_naming import Namer
+from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.listed.identifications import MatchCollector
+from proteoscope.engine.matches.listed.ions import count_ions
+from proteoscope.engine.matches.listed.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
+from proteoscope.engine.project import Project
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_results, write_spectra
 from tests.searching import import_results
 
 
 @pytest.mark.parametrize("flags", [("--spectra", "{0}", "{1}"), ("--spectra", "{0}", "--spectra", "{1}")])
 def test_spectra_may_stand_in_a_row_or_each_behind_a_flag_of_its_own(flags, tmp_path):
-    from engine.command_line.main import main
+    from proteoscope.engine.command_line.main import main
 
     spectra = [write_spectra(tmp_path / name) for name in ("run.mgf", "other.mgf")]
     given = [flag.format(*spectra) for flag in flags]
@@ -41,8 +41,9 @@ def test_a_script_of_one_search_knows_which_runs_are_identifications(tmp_path):
     folder = tmp_path / "p"
     import_results([write_results("sage", tmp_path)], [write_spectra(tmp_path / "run.mgf")], folder)
     script = (
-        "import sys; import engine.modified_search.search; from pathlib import Path; assert 'engine.searches' not in sys.modules; "
-        f"from engine.matches.source_run import identified_run; print(identified_run(Path({str(folder)!r}), '').run)"
+        "import sys; import proteoscope.engine.modified_search.search; from pathlib import Path; "
+        "assert 'proteoscope.engine.searches' not in sys.modules; "
+        f"from proteoscope.engine.matches.source_run import identified_run; print(identified_run(Path({str(folder)!r}), '').run)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "import-0001"
@@ -90,7 +91,7 @@ def test_what_finds_no_spectrum_is_counted_and_listed(tmp_path):
 
 
 def test_what_fixed_modifications_leave_unsaid_is_told_and_may_be_given(tmp_path):
-    from engine.imported.parameters import ImportParameters
+    from proteoscope.engine.imported.parameters import ImportParameters
 
     path = write_results("maxquant", tmp_path)
     path.write_text(path.read_text().replace("(Carbamidomethyl (C))", ""))
@@ -108,7 +109,7 @@ def test_what_fixed_modifications_leave_unsaid_is_told_and_may_be_given(tmp_path
 def test_ions_are_counted_as_the_annotation_counts_them(series):
     generator = np.random.default_rng(5)
     sequences = ["".join(generator.choice(list("ACDEFGHIKLMNPQRSTVWY"), generator.integers(5, 20))) for _ in range(60)]
-    from engine.formats import Spectra
+    from proteoscope.engine.formats import Spectra
 
     peaks = [np.sort(generator.uniform(60, 1800, generator.integers(0, 400))) for _ in sequences]
     n, counts = len(peaks), np.array([len(one) for one in peaks])
@@ -118,7 +119,7 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
         ("x",), np.zeros(n, np.int32), [str(i) for i in range(n)], np.arange(n), np.arange(n), zeros, zeros + 500, zeros.astype(np.float32),
         np.zeros(n, np.uint32), offsets, np.concatenate(peaks), np.ones(offsets[-1], np.float32),
     )  # fmt: skip
-    from engine.chemistry.masses import RESIDUE_MASS
+    from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 
     letters = np.frombuffer("".join(sequences).encode(), np.uint8)
     residue_offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from engine.errors import InputError
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.background import Background
-from engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.background import Background
+from proteoscope.engine.jobs.progress import Cancelled, Progress
 from tests.effort import LookingProgress
 from tests.searching import identify
 

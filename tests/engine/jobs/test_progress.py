@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.jobs.progress import PASSING, Cancelled, Progress, ProgressEvent, RecordingProgress
+from proteoscope.engine.jobs.progress import PASSING, Cancelled, Progress, ProgressEvent, RecordingProgress
 
 
 def test_messages_are_kept_and_logged_also_those_from_before_the_log() -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.errors import InputError, StorageError
-from engine.jobs import Job, JobEvent, JobQueue, Progress
+from proteoscope.engine.errors import InputError, StorageError
+from proteoscope.engine.jobs import Job, JobEvent, JobQueue, Progress
 
 
 @pytest.fixture

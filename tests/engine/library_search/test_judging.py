@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.library_search.judging import judge
-from engine.library_search.queries import Found
-from engine.library_search.references import Entries, References
-from engine.matches.group_rates import group_rates
-from kernels.library_layouts import PeakLists
+from proteoscope.engine.library_search.judging import judge
+from proteoscope.engine.library_search.queries import Found
+from proteoscope.engine.library_search.references import Entries, References
+from proteoscope.engine.matches.group_rates import group_rates
+from proteoscope.kernels.library_layouts import PeakLists
 
 
 def references(n_peptides, n_shuffles):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.chemistry.fragments import SERIES, fragment_ions
-from engine.chemistry.peptidoforms import parse
-from engine.errors import ParameterError
-from engine.execution.resources import Resources
-from engine.library_search import prediction
-from engine.library_search.prediction import PredictedLibrary
-from engine.library_search.prediction_parameters import PredictionParameters
-from engine.matches.fragment_intensities import predicted_shares
-from engine.peptides.indexes import Databases, build_indexes
-from engine.spectra.library_entries import spectral_library
+from proteoscope.engine.chemistry.fragments import SERIES, fragment_ions
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.library_search import prediction
+from proteoscope.engine.library_search.prediction import PredictedLibrary
+from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
+from proteoscope.engine.matches.fragment_intensities import predicted_shares
+from proteoscope.engine.peptides.indexes import Databases, build_indexes
+from proteoscope.engine.spectra.library_entries import spectral_library
 
 PROTEINS = {
     "P1": "MKAADESTLRPEPTMIDECKLLNWWYEVAAAK",

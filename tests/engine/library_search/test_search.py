@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
-from engine.command_line.main import main
-from engine.errors import InputError
-from engine.execution.resources import Resources
-from engine.formats.libraries.reading import read_libraries
-from engine.library_search.parameters import LibrarySearchParameters
-from engine.library_search.references import load_references, save_references
-from engine.searches import run_search
+from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.references import load_references, save_references
+from proteoscope.engine.searches import run_search
 
 N = 150
 OXIDATION = 15.9949

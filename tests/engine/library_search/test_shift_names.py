@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.searches import run_search
+from proteoscope.engine.searches import run_search
 from tests.engine.library_search.test_search import fragments, rows_of
 
 # Monoisotopic masses, dalton (CODATA and AME 2020).

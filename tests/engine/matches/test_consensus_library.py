@@ -6,15 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.arrays import offsets_of
-from engine.chemistry.fragments import fragment_ions
-from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.matches.consensus_library import Members, consensus_entries
-from engine.matches.identified_spectra import Identified
-from engine.spectra.columns import Spectra
-from engine.spectra.library_entries import EntryModifications
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.fragments import fragment_ions
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.matches.consensus_library import Members, consensus_entries
+from proteoscope.engine.matches.identified_spectra import Identified
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.library_entries import EntryModifications
 
 PEPTIDES = ("PEPTIDEK", "ACDEM[Oxidation]K", "SAMPLERK")
 SEQUENCES = ("PEPTIDEK", "ACDEMK", "SAMPLERK")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine.identification.parameters import IdentificationParameters
-from engine.matches.tables import error_rates
-from engine.statistics.target_decoy import expected_decoys, q_values
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.tables import error_rates
+from proteoscope.engine.statistics.target_decoy import expected_decoys, q_values
 
 
 def test_rates_count_what_the_tail_lets_expect_and_a_peptides_matches_as_one_draw():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.chemistry.peptidoforms import parse
-from engine.matches.fixed_modifications import C_END, N_END, fixed_of_parameters, on_all_residues
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.matches.fixed_modifications import C_END, N_END, fixed_of_parameters, on_all_residues
 
 
 def of_all(*peptides: str) -> set[tuple[str, str]]:

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from pyteomics import mass as pyteomics_mass
 
-from engine.chemistry.modifications import parse_modification
-from engine.execution.resources import Resources
-from engine.formats import Spectra, read_proteins, read_spectra
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from engine.matches.fragment_index import FragmentIndexSearch
-from engine.matches.scoring import Matches, ScoringPass, modification_arrays, scoring_settings
-from engine.parameters import read_preset
-from engine.peptides.digestion import Digestion
-from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
-from engine.peptides.protein_index import ProteinIndex, build_protein_index
-from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
-from kernels.cuda.modules import Card
-from kernels.layouts import HitArrays
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats import Spectra, read_proteins, read_spectra
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
+from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays, scoring_settings
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index
+from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
+from proteoscope.kernels.cuda.modules import Card
+from proteoscope.kernels.layouts import HitArrays
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 PROTON, PHOSPHO, CARBAMIDOMETHYL = 1.00727646688, 79.966331, 57.02146372

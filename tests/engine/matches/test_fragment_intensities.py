@@ -10,15 +10,22 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import engine.matches.fragment_intensities as module
-from engine.chemistry.modifications import parse_modification
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import StorageError
-from engine.execution.resources import Resources
-from engine.identification.parameters import IdentificationParameters
-from engine.matches.fragment_intensities import FEATURES, MatchColumns, MatchedBonds, learn_intensities, load_network, why_not_predicted
-from kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
-from resources import path
+import proteoscope.engine.matches.fragment_intensities as module
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.fragment_intensities import (
+    FEATURES,
+    MatchColumns,
+    MatchedBonds,
+    learn_intensities,
+    load_network,
+    why_not_predicted,
+)
+from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
+from proteoscope.resources import path
 
 SHIPPED = path("fragmentation", "intensities.npz")
 TEACHER = Path(__file__).with_name("ms2pip_predictions.npz")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.matches.group_rates import group_leads, group_rates
+from proteoscope.engine.matches.group_rates import group_leads, group_rates
 
 NO_LEADS = np.zeros(4)
 

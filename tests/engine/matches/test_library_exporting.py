@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import resources
-from engine.clustering import exporting
-from engine.command_line.main import main
-from engine.formats.libraries.reading import read_libraries
-from engine.project import Project
-from engine.searches import run_search
+from proteoscope import resources
+from proteoscope.engine.clustering import exporting
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
+from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from tests.effort import lines_run
 
 N_PROTEINS = 7

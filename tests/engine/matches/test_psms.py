@@ -12,16 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
-from engine.chemistry.enzymes import digest, enzyme
-from engine.chemistry.modifications import parse_modification
-from engine.execution.resources import Resources
-from engine.formats import read_proteins
-from engine.matches.psms import Psms, SystematicErrors, collect_psms, joined_psms, peptide_families, rescoring_features, search_score
-from engine.matches.scoring import Matches
-from engine.peptides.digestion import Digestion
-from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
-from engine.peptides.protein_index import ProteinIndex, build_protein_index
-from kernels.cpu.matches import feature_names
+from proteoscope.engine.chemistry.enzymes import digest, enzyme
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats import read_proteins
+from proteoscope.engine.matches.psms import (
+    Psms,
+    SystematicErrors,
+    collect_psms,
+    joined_psms,
+    peptide_families,
+    rescoring_features,
+    search_score,
+)
+from proteoscope.engine.matches.scoring import Matches
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index
+from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
+from proteoscope.kernels.cpu.matches import feature_names
 
 VARIABLE = tuple(parse_modification(one) for one in ("Oxidation (M)", "Acetyl (Protein N-term)", "Phospho (STY)"))
 FIXED = tuple(parse_modification(one) for one in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)", "Amidated (C-term)"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.execution.resources import Resources
-from engine.jobs.progress import Cancelled, Progress
-from engine.matches import rescoring
-from engine.matches.rescoring import RescoringSettings, rescore
-from engine.statistics.target_decoy import q_values
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.matches import rescoring
+from proteoscope.engine.matches.rescoring import RescoringSettings, rescore
+from proteoscope.engine.statistics.target_decoy import q_values
 
 TWICE, FROM_FEW = RescoringSettings(divisions=2), RescoringSettings(minimum_peptides=0)
 

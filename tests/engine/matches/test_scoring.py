@@ -17,21 +17,21 @@ import pytest
 from numpy.typing import NDArray
 from pyteomics import mass as pyteomics_mass
 
-from engine.chemistry.enzymes import enzyme
-from engine.chemistry.modifications import parse_modification
-from engine.execution.resources import Resources
-from engine.formats import Proteins, Spectra, read_proteins, read_spectra
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Cancelled, Progress
-from engine.matches import scoring
-from engine.matches.psms import collect_psms
-from engine.matches.scoring import Matches, ScoringPass, modification_arrays, scoring_settings
-from engine.peptides.digestion import Digestion
-from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
-from engine.peptides.protein_index import ProteinIndex, build_protein_index
-from engine.spectra.spectrum_index import build_spectrum_index
-from kernels.cpu import candidates
-from kernels.layouts import PeptideArrays, ScoringSettings
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.matches import scoring
+from proteoscope.engine.matches.psms import collect_psms
+from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays, scoring_settings
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index
+from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
+from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
+from proteoscope.kernels.cpu import candidates
+from proteoscope.kernels.layouts import PeptideArrays, ScoringSettings
 
 PROTON = 1.00727646688
 SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress, RecordingProgress
-from kernels.device import DeviceError, DeviceMemoryError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +27,10 @@ def shim() -> Any:
 @pytest.fixture
 def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[str]]]:
     """Searches on cards; what came of it, and what was told."""
-    from engine.identification.parameters import IdentificationParameters
-    from engine.matches import scoring
-    from engine.spectra.spectrum_index import SpectrumIndex
-    from kernels.cuda.scoring import SpectrumSearch
+    from proteoscope.engine.identification.parameters import IdentificationParameters
+    from proteoscope.engine.matches import scoring
+    from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+    from proteoscope.kernels.cuda.scoring import SpectrumSearch
     from tests.shim.search_inputs import random_search
 
     monkeypatch.setattr(SpectrumSearch, "candidates_of_batch", 100)
@@ -91,8 +91,8 @@ def test_any_cards_and_the_processor_give_the_hits_of_the_processor(
 def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
     failing: tuple[int, ...], memory: int, shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.matches import fragment_index, scoring
-    from kernels.cuda.fragment_index import FragmentSearch as FragmentSearchOnCard
+    from proteoscope.engine.matches import fragment_index, scoring
+    from proteoscope.kernels.cuda.fragment_index import FragmentSearch as FragmentSearchOnCard
 
     monkeypatch.setattr(fragment_index.FragmentIndexSearch, "is_worthwhile", lambda *_: True)
     expected, _ = searched([])
@@ -112,8 +112,8 @@ def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
 def test_spectra_with_more_peaks_than_a_card_takes_go_to_the_processor_and_no_others(
     shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch, with_processor: bool
 ) -> None:
-    from engine.matches import scoring
-    from kernels.cuda.scoring import SpectrumSearch
+    from proteoscope.engine.matches import scoring
+    from proteoscope.kernels.cuda.scoring import SpectrumSearch
 
     expected, _ = searched([])
     peaks: list[int] = []

@@ -7,12 +7,12 @@ import pytest
 from lxml import etree
 from pyteomics import mzid, pepxml
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError, StorageError
-from engine.matches.exporting import export
-from engine.matches.search_passes import SearchPass, asked_passes, passes_of_record, passes_of_run, read_passes, widest
-from engine.matches.writers.description import SearchDescription
-from engine.project import Project
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.matches.exporting import export
+from proteoscope.engine.matches.search_passes import SearchPass, asked_passes, passes_of_record, passes_of_run, read_passes, widest
+from proteoscope.engine.matches.writers.description import SearchDescription
+from proteoscope.engine.project import Project
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.matches.writers.test_mzidentml import LEFT_OPEN, NAMESPACE, validate
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.matches.protein_groups import infer_protein_groups
-from engine.statistics.posterior_error import posterior_error_probabilities
-from engine.statistics.target_decoy import q_values
+from proteoscope.engine.matches.protein_groups import infer_protein_groups
+from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
+from proteoscope.engine.statistics.target_decoy import q_values
 
 REPEATS = 150
 

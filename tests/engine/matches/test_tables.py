@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyteomics import mass
 
-from engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.parameters import IdentificationParameters
 from tests.searching import identify
 
 PROTON = mass.nist_mass["H+"][0][0]

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from engine.arrays import offsets_of
-from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
-from engine.execution.resources import Resources
-from engine.matches.scoring import ion_settings
-from engine.modified_search.candidate_search import find_candidates, peptide_lists, query_lists
-from engine.modified_search.parameters import ModifiedSearchParameters
-from engine.modified_search.settings import list_settings
-from engine.parameters import read_preset
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.matches.scoring import ion_settings
+from proteoscope.engine.modified_search.candidate_search import find_candidates, peptide_lists, query_lists
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.modified_search.settings import list_settings
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
 from tests.shim.mass_inputs import plain_best
 
 KEPT = 7

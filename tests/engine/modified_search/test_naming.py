@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from engine.chemistry.enzymes import enzyme
-from engine.chemistry.masses import RESIDUE_MASS
-from engine.chemistry.modifications import parse_modification, unimod
-from engine.matches import shift_names as naming
-from engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS
-from engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, ShiftPlaces, name_shifts, tiers_of_shifts
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS
+from proteoscope.engine.chemistry.modifications import parse_modification, unimod
+from proteoscope.engine.matches import shift_names as naming
+from proteoscope.engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS
+from proteoscope.engine.matches.shift_names import END_TIER, TIERS, USUAL_TIER, ShiftPlaces, name_shifts, tiers_of_shifts
 
 CARBAMIDOMETHYL = (parse_modification("Carbamidomethyl (C)"),)
 BEFORE, AFTER = "MAAGTKDE", "SGKLLR"

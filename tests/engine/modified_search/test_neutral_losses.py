@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from pyteomics import mass
 
-from engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS, precursor_losses
-from engine.matches.scoring import ion_settings
-from engine.modified_search.parameters import ModifiedSearchParameters
-from engine.parameters import read_preset
-from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.layouts import QueryArrays, SpectrumArrays
+from proteoscope.engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS, precursor_losses
+from proteoscope.engine.matches.scoring import ion_settings
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.layouts import QueryArrays, SpectrumArrays
 
 NEUTRAL, PROTON = 1434.6, mass.nist_mass["H+"][0][0]
 PHOSPHATE, SULFATE = mass.calculate_mass(formula="H3PO4"), mass.calculate_mass(formula="SO3")

@@ -14,15 +14,15 @@ import pytest
 from lxml import etree
 from pyteomics import mzid, parser, pepxml
 
-from engine.chemistry.modifications import unimod, write_mass
-from engine.chemistry.peptidoforms import parse
-from engine.command_line.main import main
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Cancelled, Progress
-from engine.matches.search_passes import passes_of_run
-from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
-from engine.parameters import read_preset
-from engine.project import Project
+from proteoscope.engine.chemistry.modifications import unimod, write_mass
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.matches.search_passes import passes_of_run
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.project import Project
 from tests.engine.formats.entry_files import swiss_prot_entry
 from tests.engine.identification.test_databases import CODONS
 from tests.engine.matches.writers.test_mzidentml import LEFT_OPEN
@@ -154,7 +154,7 @@ def test_the_same_tables_with_one_thread_and_with_two(made, project, tmp_path):
 
 
 def test_the_same_tables_when_the_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.modified_search.search._MB", 20_000)
+    monkeypatch.setattr("proteoscope.engine.modified_search.search._MB", 20_000)
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(index_memory=64), device="cpu", threads=2)
     assert (tmp_path / "p" / "exports" / "psms.tsv").read_bytes() == (project / "exports" / "psms.tsv").read_bytes()
 

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.chemistry.annotated_modifications import annotated_names
-from engine.chemistry.masses import sequence_mass
-from engine.chemistry.modifications import SearchModification, parse_modification
-from engine.errors import ParameterError
-from engine.execution.resources import Resources
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.peptides.digestion import Digestion
-from engine.peptides.indexes import Databases, Indexes, build_indexes, key_parts
-from engine.peptides.known_forms import SearchedForms
-from engine.peptides.peptide_index import build_peptide_index, open_peptide_index
-from engine.peptides.protein_index import open_protein_index
-from engine.project.columns import UnsoundIndexError
+from proteoscope.engine.chemistry.annotated_modifications import annotated_names
+from proteoscope.engine.chemistry.masses import sequence_mass
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, key_parts
+from proteoscope.engine.peptides.known_forms import SearchedForms
+from proteoscope.engine.peptides.peptide_index import build_peptide_index, open_peptide_index
+from proteoscope.engine.peptides.protein_index import open_protein_index
+from proteoscope.engine.project.columns import UnsoundIndexError
 from tests.engine.formats.entry_files import swiss_prot_entry
 
 LENGTHS = (5, 20)

@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
-from engine.chemistry.enzymes import Specificity, digest, enzyme
-from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from engine.chemistry.modifications import parse_modification
-from engine.execution.resources import Resources
-from engine.formats.proteins import Proteins
-from engine.jobs.progress import Cancelled, Progress
-from engine.peptides.digestion import Digestion
-from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
-from engine.peptides.protein_index import ProteinIndex, build_protein_index
+from proteoscope.engine.chemistry.enzymes import Specificity, digest, enzyme
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
+from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
 
 SPECIFICITIES: tuple[Specificity, ...] = ("non-specific", "semi-specific", "specific")
 WITHOUT_MASS = set("BXZ")

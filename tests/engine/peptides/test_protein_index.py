@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.chemistry.enzymes import enzyme
-from engine.errors import InputError, ParameterError
-from engine.formats import read_proteins
-from engine.formats.proteins import Proteins
-from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.formats import read_proteins
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
 
 CLEAVES = enzyme("Trypsin").cleavage_table()
 Records = list[tuple[str, str, str]]

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.chemistry.annotated_modifications import annotated_names
-from engine.errors import ProteoscopeError
-from engine.execution.resources import Resources
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.peptides.indexes import Databases, Indexes, build_indexes
+from proteoscope.engine.chemistry.annotated_modifications import annotated_names
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes
 from tests.engine.formats.entry_files import swiss_prot_entry
 from tests.engine.peptides.test_known_modifications import searched
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.chemistry.enzymes import enzyme
-from engine.errors import ParameterError
-from engine.execution.resources import Resources
-from engine.formats import Proteins, read_proteins
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
-from engine.peptides.digestion import Digestion
-from engine.peptides.indexes import Databases, Indexes, build_indexes, key_parts
-from engine.peptides.peptide_index import build_peptide_index
-from engine.peptides.variants import with_variants
+from proteoscope.engine.chemistry.enzymes import enzyme
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats import Proteins, read_proteins
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, key_parts
+from proteoscope.engine.peptides.peptide_index import build_peptide_index
+from proteoscope.engine.peptides.variants import with_variants
 from tests.engine.formats.entry_files import swiss_prot_entry
 
 LENGTHS = (6, 20)

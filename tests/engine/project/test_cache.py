@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.files import temporary_sibling
-from engine.project.cache import remember
+from proteoscope.engine.files import temporary_sibling
+from proteoscope.engine.project.cache import remember
 
 
 def test_a_small_file_is_written_and_what_was_left_of_it_goes(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from engine.errors import InputError
-from engine.jobs.progress import Cancelled, Progress
-from engine.project.digests import canonical_json, file_digest, parts_digest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project.digests import canonical_json, file_digest, parts_digest
 
 
 def test_a_file_has_the_digest_that_sha256sum_tells(tmp_path):

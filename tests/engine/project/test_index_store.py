@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import StorageError
-from engine.jobs.progress import Progress
-from engine.project import index_store
-from engine.project.columns import open_column, require
-from engine.project.index_store import IndexStore
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import index_store
+from proteoscope.engine.project.columns import open_column, require
+from proteoscope.engine.project.index_store import IndexStore
 
 PARTS = {"database": "00ff", "parameters": {"enzyme": "Trypsin"}, "format": 3}
 KEY = IndexStore.key(PARTS)
@@ -121,7 +121,7 @@ def test_the_second_of_two_builders_gives_way(tmp_path):
 def test_what_a_killed_builder_left_is_swept_and_a_living_one_is_not_disturbed(tmp_path):
     script = textwrap.dedent("""
         import sys
-        from engine.project.index_store import IndexStore
+        from proteoscope.engine.project.index_store import IndexStore
         parts = {"of": sys.argv[2]}
         with IndexStore(sys.argv[1]).build(IndexStore.key(parts), parts) as folder:
             (folder / "half.bin").write_bytes(b"half")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.project import kept_file
-from engine.project.kept_file import PARTITIONS, KeptFile, kept_request, remove_all_but_kept
-from engine.project.kept_records import MAXIMUM_BYTES, looks_kept
-from engine.project.sealing import KEY_BYTES, sealing_key
+from proteoscope.engine.project import kept_file
+from proteoscope.engine.project.kept_file import PARTITIONS, KeptFile, kept_request, remove_all_but_kept
+from proteoscope.engine.project.kept_records import MAXIMUM_BYTES, looks_kept
+from proteoscope.engine.project.sealing import KEY_BYTES, sealing_key
 
 REQUEST = {"kind": "toy", "files": [["spectra", "a.mzML", "00"]]}
 ROWS: dict[str, NDArray] = {

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.chemistry import enzymes, masses, modifications
-from engine.identification.parameters import IdentificationParameters
-from engine.peptides import digestion as digestions
-from engine.peptides.digestion import Digestion
-from engine.peptides.indexes import Databases, key_parts
-from engine.project.digests import parts_digest
-from engine.sequences import database as sequences
-from engine.structure_search import descriptor_index, kept_chains
-from engine.structure_search.structures import ChainSource
-from kernels.cpu import structure_descriptors
+from proteoscope.engine.chemistry import enzymes, masses, modifications
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.peptides import digestion as digestions
+from proteoscope.engine.peptides.digestion import Digestion
+from proteoscope.engine.peptides.indexes import Databases, key_parts
+from proteoscope.engine.project.digests import parts_digest
+from proteoscope.engine.sequences import database as sequences
+from proteoscope.engine.structure_search import descriptor_index, kept_chains
+from proteoscope.engine.structure_search.structures import ChainSource
+from proteoscope.kernels.cpu import structure_descriptors
 
 DATABASES = Databases([], [], {"database": ["00"], "contaminants": []})
 

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError, ParameterError, StorageError
-from engine.jobs.progress import Cancelled
-from engine.project import Project, RunInput, is_project
-from engine.project import schema as project_schema
-from engine.project.database import is_network_file_system
-from engine.project.digests import file_digest
-from engine.project.locks import ProcessIdentity
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.jobs.progress import Cancelled
+from proteoscope.engine.project import Project, RunInput, is_project
+from proteoscope.engine.project import schema as project_schema
+from proteoscope.engine.project.database import is_network_file_system
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.project.locks import ProcessIdentity
 from tests.effort import LookingProgress
 
 TABLE = pa.table({"peptide": ["PEPTIDE", "ELVISK"], "score": [1.5, 2.5]})
@@ -187,7 +187,7 @@ def test_a_killed_run_is_swept_when_the_project_is_opened(project):
     script = """
         import sys
         import pyarrow as pa
-        from engine.project import Project
+        from proteoscope.engine.project import Project
         with Project.open(sys.argv[1]).run("identify", {}) as run:
             run.write_table("psms", pa.table({"a": [1]}))
             (run.folder / ".peptides.parquet.123456.partial").write_bytes(b"half")
@@ -216,7 +216,7 @@ KILLED = """
     import sys, time
     import numpy as np
     import pyarrow as pa
-    from engine.project import Project
+    from proteoscope.engine.project import Project
     project = Project.open(sys.argv[1])
     table = pa.table({"x": np.random.default_rng(1).random(20_000)})
     while True:
@@ -319,7 +319,7 @@ def test_waiting_can_be_cancelled(project):
 def test_a_forked_child_does_not_hold_its_dead_parents_lock(project):
     script = """
         import os, sys, time
-        from engine.project import Project
+        from proteoscope.engine.project import Project
         with Project.open(sys.argv[1]).run("identify", {}):
             child = os.fork()
             if child == 0:
@@ -359,7 +359,7 @@ def test_a_queued_run_of_a_dead_process_is_swept_even_if_its_number_was_given_ag
 def test_two_processes_that_create_the_same_project_both_get_it(tmp_path):
     script = """
         import sys
-        from engine.project import Project
+        from proteoscope.engine.project import Project
         sys.stdin.readline()
         Project.create_or_open(sys.argv[1])
     """
@@ -523,8 +523,8 @@ def test_a_read_only_project_is_read_and_says_that_it_cannot_be_written(project)
     subprocess.run(["chmod", "-R", "a+rX,a-w", project.folder], check=True)
     script = """
         import os, sys
-        from engine.errors import ProteoscopeError
-        from engine.project import Project
+        from proteoscope.engine.errors import ProteoscopeError
+        from proteoscope.engine.project import Project
         if os.getuid() == 0:
             os.setgid(65534)
             os.setuid(65534)
@@ -557,8 +557,8 @@ def test_a_full_disk_fails_the_run_and_keeps_what_was_finished(project):
         import resource, sys
         import numpy as np
         import pyarrow as pa
-        from engine.errors import StorageError
-        from engine.project import Project
+        from proteoscope.engine.errors import StorageError
+        from proteoscope.engine.project import Project
         project = Project.open(sys.argv[1])
         table = pa.table({"x": np.random.default_rng(1).random(200_000)})
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
@@ -618,7 +618,7 @@ def test_file_systems_of_other_machines_are_known_by_their_mount():
 
 
 def test_a_network_file_system_gets_a_rollback_journal(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.project.database.is_network_file_system", lambda folder: True)
+    monkeypatch.setattr("proteoscope.engine.project.database.is_network_file_system", lambda folder: True)
     project = Project.create_or_open(tmp_path / "project")
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:

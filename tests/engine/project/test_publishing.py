@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.project import Project
-from engine.project import publishing as module
-from engine.project.publishing import has_unpublished
+from proteoscope.engine.project import Project
+from proteoscope.engine.project import publishing as module
+from proteoscope.engine.project.publishing import has_unpublished
 
 
 class Killed(BaseException):

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import InputError, ParameterError, StorageError
-from engine.project import Project, RowMark
-from engine.project.row_marks import MAXIMUM_COMMENT, one_line
-from engine.project.schema import MIGRATIONS
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.project import Project, RowMark
+from proteoscope.engine.project.row_marks import MAXIMUM_COMMENT, one_line
+from proteoscope.engine.project.schema import MIGRATIONS
 
 
 @pytest.fixture

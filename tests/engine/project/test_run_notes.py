@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import InputError, ParameterError
-from engine.project import Project, RunNote
-from engine.project.schema import APPLICATION_ID, MIGRATIONS
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.project import Project, RunNote
+from proteoscope.engine.project.schema import APPLICATION_ID, MIGRATIONS
 
 
 def _run(project: Project, content: object = 1) -> str:

@@ -3,7 +3,7 @@
 import errno
 import secrets
 
-from engine.project import sealing
+from proteoscope.engine.project import sealing
 
 
 def test_a_disk_that_is_full_leaves_no_part_of_a_key(tmp_path, monkeypatch):

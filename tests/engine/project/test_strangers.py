@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from engine.errors import InputError, StorageError
-from engine.project import Project
-from engine.project.locks import FileLock
+from proteoscope.engine.errors import InputError, StorageError
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.locks import FileLock
 
 TABLE = pa.table({"peptide": ["PEPTIDE"], "score": [1.5]})
 
@@ -141,7 +141,7 @@ def test_a_lock_is_not_taken_through_a_link(tmp_path, victim):
 def test_a_pipe_in_a_project_keeps_nobody_waiting(project, name):
     (project / name).unlink(missing_ok=True)
     os.mkfifo(project / name)
-    script = "import sys; from engine.project import Project; Project.open(sys.argv[1])"
+    script = "import sys; from proteoscope.engine.project import Project; Project.open(sys.argv[1])"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", script, project], env=environment, capture_output=True, text=True, timeout=60)
     expected = "InputError" if name == "project.sqlite" else "StorageError"

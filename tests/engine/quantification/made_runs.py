@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyteomics import mass
 
-from engine.project import Project
+from proteoscope.engine.project import Project
 from tests.searching import import_results
 
 PROTON, SPACING = 1.00727646688, 1.0033548

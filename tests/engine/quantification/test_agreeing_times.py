@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.quantification.agreeing_times import at_another_time
-from engine.searches import run_search
+from proteoscope.engine.quantification.agreeing_times import at_another_time
+from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
 

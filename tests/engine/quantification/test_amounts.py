@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from engine.arrays import offsets_of
-from engine.chemistry.isotopes import element_counts, isotope_patterns, sequence_elements
-from engine.chemistry.modifications import unimod
-from engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
-from engine.quantification.counting import abundance_factors
-from engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.isotopes import element_counts, isotope_patterns, sequence_elements
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
+from proteoscope.engine.quantification.counting import abundance_factors
+from proteoscope.engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
 from tests.engine.quantification.made_runs import averaged_pattern, random_peptides
 
 

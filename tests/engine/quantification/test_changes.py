@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from engine.quantification.amounts import Amounts, State
-from engine.quantification.changes import moderated_variances, protein_changes
-from engine.quantification.design import Design, Part, Sample
-from engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.amounts import Amounts, State
+from proteoscope.engine.quantification.changes import moderated_variances, protein_changes
+from proteoscope.engine.quantification.design import Design, Part, Sample
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 
 
 def design(**conditions: int) -> Design:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.chemistry.masses import ISOTOPE_SPACING
-from engine.quantification.claims import traces_of_others
-from engine.quantification.ions import Ions
-from engine.quantification.parameters import QuantificationParameters
-from kernels.cpu.elution import APEX, N_VALUES, TIME, WIDTH
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
+from proteoscope.engine.quantification.claims import traces_of_others
+from proteoscope.engine.quantification.ions import Ions
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.kernels.cpu.elution import APEX, N_VALUES, TIME, WIDTH
 
 PARAMETERS = QuantificationParameters()
 

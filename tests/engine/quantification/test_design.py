@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import InputError, ParameterError
-from engine.quantification.design import Part, Sample, design_of_files, read_design
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.quantification.design import Part, Sample, design_of_files, read_design
 
 FILES = ["/data/one.mzML", "/data/two.mzML.gz", "/other/three.mzML"]
 HEADER = "file\tsample\tcondition\treplicate\n"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from pyteomics import mztab
 
-from engine.entry import ExportRequest
-from engine.errors import ParameterError
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.quantification.labels import label
-from engine.quantification.mztab import _placed
-from engine.searches import run_search, search_of_kind
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.quantification.mztab import _placed
+from proteoscope.engine.searches import run_search, search_of_kind
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
 MSSTATS = (

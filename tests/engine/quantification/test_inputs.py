@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from engine.entry import SearchRequest
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.quantification.design import read_design
-from engine.quantification.expecting import expected
-from engine.quantification.impurities import read_impurities
-from engine.quantification.labels import label
-from engine.quantification.parameters import QuantificationParameters
-from engine.searches import run_search, search_of_kind
-from engine.views.run_account import run_account
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.design import read_design
+from proteoscope.engine.quantification.expecting import expected
+from proteoscope.engine.quantification.impurities import read_impurities
+from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.searches import run_search, search_of_kind
+from proteoscope.engine.views.run_account import run_account
 from tests.engine.quantification.made_runs import MadeRun, Planted, averaged_pattern, mzml_text, random_peptides, table_of, write_project
 
 PEPTIDES = random_peptides(6, 5)

@@ -7,10 +7,10 @@ import csv
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.project import Project
-from engine.quantification.retention_times import aligned
-from engine.searches import run_search
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.retention_times import aligned
+from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
 N_PROTEINS, PER_PROTEIN = 24, 5

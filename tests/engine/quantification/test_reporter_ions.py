@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError, ParameterError
-from engine.formats import read_spectra
-from engine.formats.reporter_regions import read_reporter_regions
-from engine.formats.surveys import Surveys
-from engine.quantification.impurities import corrected, read_impurities
-from engine.quantification.labels import label
-from engine.quantification.reporter_ions import interference, reporter_peaks
-from engine.searches import run_search
-from engine.statistics.nonnegative import nonnegative_least_squares
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.formats.reporter_regions import read_reporter_regions
+from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.quantification.impurities import corrected, read_impurities
+from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.quantification.reporter_ions import interference, reporter_peaks
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.statistics.nonnegative import nonnegative_least_squares
 from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, spectrum_text, table_of, write_project
 
 CARBON, NITROGEN, HYDROGEN, ELECTRON = (12.0, 13.0033548), (14.0030740, 15.0001089), 1.00782503, 0.00054858

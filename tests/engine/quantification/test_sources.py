@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import resources
-from engine.command_line.main import main
-from engine.errors import InputError
-from engine.project import Project
-from engine.searches import run_search
-from engine.views.finished_run import open_run
-from engine.views.quantities import with_tables_by_sample
-from engine.views.quantity_design import files_of_runs
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.quantities import with_tables_by_sample
+from proteoscope.engine.views.quantity_design import files_of_runs
 from tests.engine.evidence.made_runs import make_run
 from tests.engine.simulation import proteins_of
 

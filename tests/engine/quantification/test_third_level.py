@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from psims.mzml import MzMLWriter
 
-from engine.errors import InputError
-from engine.quantification.labels import label
-from engine.searches import run_search
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.read_alignment.scoring import TextsAgainstPatterns, cells, reached, work_of
-from kernels.cpu.gapsmis import ReadSearch
-from kernels.cpu.processor import Processor
-from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules, Sequences
+from proteoscope.engine.read_alignment.scoring import TextsAgainstPatterns, cells, reached, work_of
+from proteoscope.kernels.cpu.gapsmis import ReadSearch
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules, Sequences
 
 MATRIX = np.where(np.eye(32, dtype=bool), 2, -3).astype(np.int32)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import resources
-from engine.command_line.main import main
-from engine.formats.letters import InputContent, SequenceCount
-from engine.read_alignment.entry import READ_ALIGNMENT
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.summary import ReadAlignmentSummary
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.formats.letters import InputContent, SequenceCount
+from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
 from tests.searching import align_reads
 
 LETTERS = np.array(list("ACGT"))

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from engine.formats import fastq
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.read_alignment import placing, records, results, sequences
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.sequences import read_patterns
-from engine.spectra import spooling
-from tests.benchmarks.simulated_reads import write_reads
+from benchmarks.simulated_reads import write_reads
+from proteoscope.engine.formats import fastq
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.read_alignment import placing, records, results, sequences
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.sequences import read_patterns
+from proteoscope.engine.spectra import spooling
 from tests.engine.read_alignment.test_search import BASES, SEED
 from tests.searching import align_reads
 

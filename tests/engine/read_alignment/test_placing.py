@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import InputError, ParameterError
-from engine.execution.resources import Resources
-from engine.jobs.progress import Cancelled, Progress
-from engine.read_alignment import placing
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.sequences import gap_rules, read_sequences
-from kernels.gapsmis_layouts import Alignments
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.read_alignment import placing
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.sequences import gap_rules, read_sequences
+from proteoscope.kernels.gapsmis_layouts import Alignments
 from tests.engine.read_alignment import sam_check
 from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
 from tests.searching import align_reads
@@ -61,7 +61,7 @@ def test_planted_reads_come_back_with_the_alignment_that_the_whole_text_has(geno
 
 
 def test_what_is_sure_without_layers_changes_nothing(genome, tmp_path, monkeypatch):
-    from kernels.cpu import banded, ungapped
+    from proteoscope.kernels.cpu import banded, ungapped
 
     random = np.random.default_rng(SEED)
     reads, _ = simulated(genome, 300, random)

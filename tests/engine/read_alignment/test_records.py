@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
-from engine.errors import ParameterError, StorageError
-from engine.jobs.progress import Cancelled, Progress
-from engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from tests.engine.read_alignment import sam_check
 from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
 from tests.searching import align_reads
@@ -158,7 +158,7 @@ def test_a_disk_that_refuses_the_records_of_a_bam_is_told_by_the_name_of_the_bam
 
 
 def test_without_pysam_bam_is_refused_before_anything_is_read(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("engine.read_alignment.bam.find_spec", lambda name: None)
+    monkeypatch.setattr("proteoscope.engine.read_alignment.bam.find_spec", lambda name: None)
     assert main(["reads", str(tmp_path / "no.fasta"), str(tmp_path / "no.fastq"), "--out", str(tmp_path / "found.bam"), "--quiet"]) == 2
     told = capsys.readouterr().err
     assert "pip install pysam" in told and told.count("\n") == 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.execution.work import kind_of
-from engine.jobs.progress import Progress
-from engine.read_alignment.scoring import KIND, align_pairs, work_of
-from kernels.device import UnsupportedSearchError
-from kernels.gapsmis_layouts import GapRules, Sequences
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.work import kind_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.scoring import KIND, align_pairs, work_of
+from proteoscope.kernels.device import UnsupportedSearchError
+from proteoscope.kernels.gapsmis_layouts import GapRules, Sequences
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 RULES = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 1)

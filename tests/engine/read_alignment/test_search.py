@@ -11,13 +11,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
-from engine.errors import ParameterError
-from engine.jobs.progress import Cancelled, Progress
-from engine.project import Project
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.tables import ALIGNMENTS
-from engine.sequences.matrices import encode
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.tables import ALIGNMENTS
+from proteoscope.engine.sequences.matrices import encode
 from tests.kernels.gapsmis_definition import best_alignment, printed_recurrence
 from tests.searching import align_reads
 
@@ -79,7 +79,7 @@ def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
     rows = rows_of(out)
     assert tuple(rows[0]) == ALIGNMENTS.saved
     assert [(row["pattern"], row["text"]) for row in rows] == [(f"p{k}", f"t{i}") for k in range(4) for i in range(3)]
-    from engine.read_alignment.sequences import gap_rules
+    from proteoscope.engine.read_alignment.sequences import gap_rules
 
     rules = gap_rules(asked, of_nucleotides=True)
     for row in rows:
@@ -141,7 +141,7 @@ def test_the_published_recurrence_is_a_preset(tmp_path):
     for more in ([], ["--published"]):
         assert main(["reads", *files, "--out", str(tmp_path / "found.tsv"), "--pairs", "--device", "cpu", "--quiet", *more]) == 0
         scores.append([int(row["score"]) for row in rows_of(tmp_path / "found.tsv")])
-    from engine.read_alignment.sequences import gap_rules
+    from proteoscope.engine.read_alignment.sequences import gap_rules
 
     rules = gap_rules(ReadAlignmentParameters().changed(recurrence="published"), of_nucleotides=True)
     coded = [[encode(np.frombuffer(one.encode(), np.uint8)) for one in some] for some in (texts, patterns)]
@@ -150,7 +150,7 @@ def test_the_published_recurrence_is_a_preset(tmp_path):
 
 
 def test_threads_and_the_size_of_rounds_change_nothing(tmp_path, monkeypatch):
-    from engine.read_alignment import pairing
+    from proteoscope.engine.read_alignment import pairing
 
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
@@ -230,7 +230,7 @@ def test_what_cannot_be_computed_is_refused_with_words(tmp_path):
 
 
 def test_sequences_that_are_too_long_to_be_traced_are_refused_with_words(tmp_path, monkeypatch):
-    from kernels.cpu import gapsmis
+    from proteoscope.kernels.cpu import gapsmis
 
     monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 10_000)
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGT" * 10]), fasta(tmp_path / "p.fa", ["ACG" * 9])

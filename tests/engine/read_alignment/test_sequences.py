@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.jobs.progress import Progress
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.sequences import check_sorts, gap_rules, nucleotide_matrix, read_sequences, with_other_strands
-from engine.sequences.matrices import LETTERS, read_matrix
-from kernels.gapsmis_layouts import Sequences
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.sequences import check_sorts, gap_rules, nucleotide_matrix, read_sequences, with_other_strands
+from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.kernels.gapsmis_layouts import Sequences
 
 BASES = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "B": "CGT", "N": "ACGT"}
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.matches.columns import EXPORTED_PSMS, KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS, SHIFTED_PSMS
-from engine.modified_search.tables import MODIFICATIONS
-from engine.results.columns import Column, Table, arrow_type
-from engine.searches import SEARCHES, search_of_kind
-from engine.sequences.hits import Hits, hits_schema
-from engine.structure_search.tables import HITS
-from engine.structures.outputs import ROW_COLUMNS
+from proteoscope.engine.matches.columns import EXPORTED_PSMS, KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS, SHIFTED_PSMS
+from proteoscope.engine.modified_search.tables import MODIFICATIONS
+from proteoscope.engine.results.columns import Column, Table, arrow_type
+from proteoscope.engine.searches import SEARCHES, search_of_kind
+from proteoscope.engine.sequences.hits import Hits, hits_schema
+from proteoscope.engine.structure_search.tables import HITS
+from proteoscope.engine.structures.outputs import ROW_COLUMNS
 from tests.fuzz.result_tables import KINDS, make
 
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError
-from engine.results import reader
-from engine.results.columns import Column, Rule, Table
-from engine.results.queries import create_view, shut_off
-from engine.results.reader import TableFile, row_count
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.results import reader
+from proteoscope.engine.results.columns import Column, Rule, Table
+from proteoscope.engine.results.queries import create_view, shut_off
+from proteoscope.engine.results.reader import TableFile, row_count
 from tests.effort import lines_run
 
 TURN = [float(one) for one in range(9)]

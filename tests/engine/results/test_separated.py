@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from engine.errors import StorageError
-from engine.jobs.progress import Cancelled, Progress
-from engine.results.columns import Column
-from engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.separated import ROUNDED, write_separated
 
 TABLE = pa.table(
     {

@@ -16,7 +16,18 @@ def process_environment(own: Path) -> dict[str, str]:
 
 
 def start(own: Path, fasta: Path, out: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "engine.command_line", "align", str(fasta), str(fasta), "--out", str(out), "--device", "cpu"]
+    command = [
+        sys.executable,
+        "-m",
+        "proteoscope.engine.command_line",
+        "align",
+        str(fasta),
+        str(fasta),
+        "--out",
+        str(out),
+        "--device",
+        "cpu",
+    ]
     return subprocess.Popen(command, env=process_environment(own), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -30,8 +41,8 @@ def test_a_search_calls_nothing_that_the_announced_step_does_not_compile(fasta, 
     code = (
         "import gc, sys\n"
         "from numba.core.dispatcher import Dispatcher\n"
-        "from engine.command_line.main import main\n"
-        "from engine.sequence_search.compilation import ALIGNMENT\n"
+        "from proteoscope.engine.command_line.main import main\n"
+        "from proteoscope.engine.sequence_search.compilation import ALIGNMENT\n"
         "def called():\n"
         "    kernels = [one for one in gc.get_objects() if isinstance(one, Dispatcher)]\n"
         "    return {f'{one.py_func.__module__}.{one.py_func.__name__}{types}' for one in kernels for types in one.signatures}\n"
@@ -62,7 +73,7 @@ def test_the_first_search_compiles_all_and_ctrl_c_ends_it_at_once(fasta, random_
     assert process.returncode == 130 and "Compiling for this processor" in told and "Traceback" not in rest
     assert not (tmp_path / "hits.tsv").exists()
     code = (
-        "from engine.jobs.progress import Progress; from engine.sequence_search.compilation import ALIGNMENT\n"
+        "from proteoscope.engine.jobs.progress import Progress; from proteoscope.engine.sequence_search.compilation import ALIGNMENT\n"
         "ALIGNMENT.compile(Progress(lambda event: print(event.message)))"
     )
     done = subprocess.run([sys.executable, "-c", code], env=process_environment(own), capture_output=True, text=True, check=True)

@@ -16,19 +16,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
-from engine.errors import ParameterError
-from engine.execution.devices import Device
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.jobs.progress import Cancelled, Progress, RecordingProgress
-from engine.project import Project
-from engine.sequence_search import computing, scoring
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import score_all, score_queries, work_of
-from engine.sequences.hits import FORMATS, OF_ONE_QUERY
-from engine.sequences.matrices import read_matrix
-from engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequence_search import computing, scoring
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequence_search.scoring import score_all, score_queries, work_of
+from proteoscope.engine.sequences.hits import FORMATS, OF_ONE_QUERY
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
 from tests.searching import align
 from tests.shim.shim_card import ShimCard, missing_compiler
 
@@ -130,7 +130,7 @@ class EndlessSearch:
 @pytest.mark.parametrize("with_processor", [False, True])
 def test_a_cancel_closes_the_work_on_each_device(with_processor, monkeypatch):
     for twin in ("cpu", "cuda"):
-        monkeypatch.setattr(f"kernels.{twin}.alignment.AlignmentSearch", EndlessSearch)
+        monkeypatch.setattr(f"proteoscope.kernels.{twin}.alignment.AlignmentSearch", EndlessSearch)
     monkeypatch.setattr(EndlessSearch, "begun", 0)
     monkeypatch.setattr(EndlessSearch, "closed", 0)
     progress = Progress()
@@ -170,8 +170,8 @@ class TestFromFilesToFiles:
             return opened
 
         machine.failing_launch = -1
-        monkeypatch.setattr("engine.execution.device_lookup.chosen_device", chosen)
-        monkeypatch.setattr("engine.search_run.open_cards", cards)
+        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", chosen)
+        monkeypatch.setattr("proteoscope.engine.search_run.open_cards", cards)
         return machine
 
     @needs_compiler
@@ -217,7 +217,7 @@ class TestFromFilesToFiles:
         assert sum(share["share"] for share in summary["shares"]) == pytest.approx(1)
 
     def test_cards_that_cannot_be_opened_leave_the_processor(self, files, machine, monkeypatch):
-        monkeypatch.setattr("engine.search_run.open_cards", lambda *_, **__: [])
+        monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [])
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="cuda")
         assert summary.device == "cpu" and [share.device for share in summary.shares] == ["cpu"]
         assert any(text.startswith("Scoring on cpu:") for text in summary.messages)
@@ -229,7 +229,7 @@ class TestFromFilesToFiles:
             wishes.append(wish)
             return Device("cpu", "a processor", 1, True)
 
-        monkeypatch.setattr("engine.execution.device_lookup.chosen_device", chosen)
+        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", chosen)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
         monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
@@ -237,16 +237,25 @@ class TestFromFilesToFiles:
 
     def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
         monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
-        monkeypatch.setattr("engine.execution.device_lookup.chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
+        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
         unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
-        monkeypatch.setattr("engine.search_run.gpus", lambda: (unusable,))
+        monkeypatch.setattr("proteoscope.engine.search_run.gpus", lambda: (unusable,))
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")
         assert summary.device == "cpu" and "cuda:0 is not used: the driver is too old" in summary.messages
 
     def test_cupy_is_not_imported_where_the_processor_computes(self, files, tmp_path):
         (tmp_path / "cupy.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
         repository = Path(__file__).resolve().parents[3]
-        command = [sys.executable, "-m", "engine.command_line", "align", *map(str, files), "--out", str(tmp_path / "o.tsv"), "--quiet"]
+        command = [
+            sys.executable,
+            "-m",
+            "proteoscope.engine.command_line",
+            "align",
+            *map(str, files),
+            "--out",
+            str(tmp_path / "o.tsv"),
+            "--quiet",
+        ]
         paths = os.pathsep.join((str(tmp_path), str(repository)))
         subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": paths, "XDG_CACHE_HOME": str(tmp_path / "cache")})
         assert (tmp_path / "o.tsv").exists() and not (tmp_path / "imported").exists()

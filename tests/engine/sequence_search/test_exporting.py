@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from engine.command_line.main import main
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Cancelled, Progress
-from engine.project import Project
-from engine.sequence_search.exporting import export_hits
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequences.hits import FORMATS, OF_ONE_QUERY
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequence_search.exporting import export_hits
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequences.hits import FORMATS, OF_ONE_QUERY
 from tests.searching import align
 
 
@@ -41,7 +41,7 @@ def project(files, tmp_path):
 @pytest.mark.parametrize("rows", [1, 4096])
 @pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_ONE_QUERY])
 def test_an_export_is_what_the_search_writes(project, files, tmp_path, monkeypatch, format, rows):
-    monkeypatch.setattr("engine.sequence_search.exporting._ROWS", rows)
+    monkeypatch.setattr("proteoscope.engine.sequence_search.exporting._ROWS", rows)
     parameters = SequenceSearchParameters(maximum_e_value=1e-3)
     summary = align(*([path] for path in files), tmp_path / "a", parameters, format=format, device="cpu")
     assert export_hits(project, "align-0001", format, tmp_path / "b", Progress()) == summary.n_hits == 3

@@ -7,7 +7,7 @@ import csv
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
+from proteoscope.engine.command_line.main import main
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_sam_tells_sequences_of_one_name_apart(fasta, random_protein, tmp_path):
 
 
 def test_a_matrix_without_costs_warns_of_the_e_values_and_still_reports(searched, fasta, random_protein, tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
+    monkeypatch.setattr("proteoscope.engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
     letters = "ARNDCQEGHILKMFPSTWYV"
     rows = [letter + " " + " ".join("5" if letter == other else "1" for other in letters) for letter in letters]
     (tmp_path / "m.txt").write_text("\n".join(["  " + " ".join(letters), *rows]))

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import ParameterError
-from engine.jobs.progress import Cancelled, Progress
-from engine.sequence_search.scoring import score_all
-from engine.sequences.matrices import LETTERS, encode, read_matrix
-from engine.sequences.scheme import ScoringScheme
-from kernels.cpu import alignment
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.sequence_search.scoring import score_all
+from proteoscope.engine.sequences.matrices import LETTERS, encode, read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.kernels.cpu import alignment
 from tests.effort import LookingProgress
 
 ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
@@ -46,7 +46,7 @@ def test_scores_are_biopythons(matrix, gap_open, gap_extend, scheme, random_prot
 
 
 def test_scores_of_real_proteins_are_biopythons(shared_data, scheme, independent_score):
-    from engine.sequences.database import decode, read_sequences
+    from proteoscope.engine.sequences.database import decode, read_sequences
 
     queries = read_sequences([shared_data / "sequences" / "cudasw_queries20.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
@@ -103,7 +103,7 @@ def test_a_protein_of_forty_thousand_residues_beside_short_ones(scheme, random_p
 
 @pytest.mark.parametrize(("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("PAM250", 14, 2), ("BLOSUM62", 5, 0)])
 def test_few_long_sequences_leave_no_lanes_empty(matrix, gap_open, gap_extend, monkeypatch, scheme, random_protein, independent_score):
-    monkeypatch.setattr("kernels.cpu.alignment.score_lanes", lambda *args: pytest.fail("most lanes were empty"))
+    monkeypatch.setattr("proteoscope.kernels.cpu.alignment.score_lanes", lambda *args: pytest.fail("most lanes were empty"))
     first, second, scheme = random_protein(1, 1500), random_protein(2, 1501), scheme(matrix, gap_open, gap_extend)
     related = second[:400] + first[300:800] + first[830:1200] + second[900:]
     for query in (first, second):
@@ -168,7 +168,7 @@ def test_threads_do_not_change_scores(scheme, random_protein):
 
 
 def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypatch):
-    monkeypatch.setattr("kernels.cpu.alignment._CELLS_OF_A_TASK", 2_000_000)
+    monkeypatch.setattr("proteoscope.kernels.cpu.alignment._CELLS_OF_A_TASK", 2_000_000)
     begun, told, run = itertools.count(), threading.Event(), alignment._Scorer._run
 
     def wait_and_run(self, task, stop):
@@ -177,7 +177,7 @@ def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypat
         run(self, task, stop)
 
     # Else all may be done before anybody looks.
-    monkeypatch.setattr("kernels.cpu.alignment._Scorer._run", wait_and_run)
+    monkeypatch.setattr("proteoscope.kernels.cpu.alignment._Scorer._run", wait_and_run)
     subjects, progress = [random_protein(k, 20 + k) for k in range(300)], Progress()
     codes, (residues, offsets) = [encode(np.frombuffer(subjects[-1].encode(), np.uint8))] * 3, packed(subjects)
     steps = []

@@ -14,13 +14,13 @@ import time
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Cancelled, Progress
-from engine.project import Project
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.search import hit_counts
-from engine.sequences.hits import COLUMNS, FORMATS, OF_ONE_QUERY
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequence_search.search import hit_counts
+from proteoscope.engine.sequences.hits import COLUMNS, FORMATS, OF_ONE_QUERY
 from tests.searching import align
 
 STANDARD = SequenceSearchParameters()
@@ -77,8 +77,8 @@ def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     for name, scores, columns in (("one", 64_000_000, 1 << 24), ("scores", 1, 1 << 24), ("hits", 64_000_000, 1)):
-        monkeypatch.setattr("engine.sequence_search.hit_search._MAXIMUM_SCORES", scores)
-        monkeypatch.setattr("engine.sequence_search.hit_search._COLUMNS_OF_ALIGNMENTS", columns)
+        monkeypatch.setattr("proteoscope.engine.sequence_search.hit_search._MAXIMUM_SCORES", scores)
+        monkeypatch.setattr("proteoscope.engine.sequence_search.hit_search._COLUMNS_OF_ALIGNMENTS", columns)
         align(
             [files[0]], [files[1]], tmp_path / f"{name}.tsv", STANDARD, all_scores=tmp_path / f"{name}.npy", project_folder=tmp_path / name
         )
@@ -187,7 +187,7 @@ def test_a_database_of_relatives_does_not_pass_for_chance(fasta, tmp_path, share
 @pytest.fixture
 def few_random_subjects(monkeypatch):
     """For schemes without a table, whose E-values are of no matter."""
-    monkeypatch.setattr("engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
+    monkeypatch.setattr("proteoscope.engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
 
 
 def test_gaps_that_cost_nothing_warn_of_the_e_values(files, tmp_path, few_random_subjects):
@@ -238,8 +238,8 @@ class Looks(Progress):
 
 @pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_ONE_QUERY])
 def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path, monkeypatch, format):
-    monkeypatch.setattr("engine.sequences.hits._HITS_OF_A_PIECE", 1)
-    monkeypatch.setattr("engine.sequences.alignment._CELLS_OF_A_TASK", 1)
+    monkeypatch.setattr("proteoscope.engine.sequences.hits._HITS_OF_A_PIECE", 1)
+    monkeypatch.setattr("proteoscope.engine.sequences.alignment._CELLS_OF_A_TASK", 1)
 
     def search(looks, name):
         return align(
@@ -397,7 +397,9 @@ def test_control_c_exits_with_130_and_leaves_nothing(fasta, random_protein, tmp_
     path = fasta("long.fasta", [(str(k), random_protein(k, 30_000)) for k in range(60)])
     out = tmp_path / "out" / "hits.tsv"
     process = subprocess.Popen(
-        [sys.executable, "-m", "engine.command_line", "align", str(path), str(path), "--out", str(out)], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "proteoscope.engine.command_line", "align", str(path), str(path), "--out", str(out)],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stderr is not None
     for line in process.stderr:

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.jobs.progress import Cancelled, Progress
-from engine.sequences.alignment import align_pair
-from engine.sequences.hits import three_lines
-from engine.sequences.matrices import encode, read_matrix
-from engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.sequences.alignment import align_pair
+from proteoscope.engine.sequences.hits import three_lines
+from proteoscope.engine.sequences.matrices import encode, read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
 from tests.effort import LookingProgress
 
 
@@ -36,7 +36,7 @@ def test_an_alignment_is_worth_the_best_score_and_spells_its_sequences(query, su
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 
-    from engine.sequences.matrices import LETTERS
+    from proteoscope.engine.sequences.matrices import LETTERS
 
     scheme = ScoringScheme(read_matrix("BLOSUM62"), *gap)
     aligner = PairwiseAligner(mode="local", substitution_matrix=Array(LETTERS, dims=2, data=scheme.matrix.scores.astype(float)))

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.arrays import Texts, offsets_of
-from engine.jobs.progress import Progress
-from engine.sequences import hits as hits_module
-from engine.sequences.alignment import Pairs, align_pair, align_pairs
-from engine.sequences.hits import FORMATS, Hits, QueryHits, SequenceEntries, hits_table
-from engine.sequences.matrices import read_matrix
-from engine.sequences.scheme import ScoringScheme
-from kernels.cpu.alignment import lane_count
-from kernels.partitions import Partition
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences import hits as hits_module
+from proteoscope.engine.sequences.alignment import Pairs, align_pair, align_pairs
+from proteoscope.engine.sequences.hits import FORMATS, Hits, QueryHits, SequenceEntries, hits_table
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.kernels.cpu.alignment import lane_count
+from proteoscope.kernels.partitions import Partition
 from tests.effort import lines_run
 
 LETTERS = np.array([ord(letter) - ord("A") for letter in "ARNDCQEGHILKMFPSTWYV"], np.int8)
@@ -95,7 +95,7 @@ def test_subjects_of_one_query_are_aligned_side_by_side_as_each_by_itself(gaps, 
 
 
 def test_no_line_of_python_is_run_for_each_alignment(scheme, monkeypatch):
-    monkeypatch.setattr("engine.sequences.alignment.equal_partitions", lambda cost, *_, **__: [Partition(0, len(cost), 1.0)])
+    monkeypatch.setattr("proteoscope.engine.sequences.alignment.equal_partitions", lambda cost, *_, **__: [Partition(0, len(cost), 1.0)])
     few, many = pairs_of(20), pairs_of(200)
     few, many = (one.with_places(np.tile(one.query_places[:1], (len(one), 1)), one.subject_places) for one in (few, many))
     align_pairs(few, scheme, 1, Progress())

@@ -5,12 +5,12 @@ import os
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
-from engine.jobs.progress import Progress
-from engine.project.digests import file_digest
-from engine.project.index_store import IndexStore
-from engine.sequences.database import cache_store, decode, key_parts, open_database, read_sequences
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.letters import looks_like_nucleotides, nucleotide_counts
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.project.index_store import IndexStore
+from proteoscope.engine.sequences.database import cache_store, decode, key_parts, open_database, read_sequences
 from tests.effort import lines_run
 
 RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
@@ -30,7 +30,7 @@ def test_sequences_stand_by_length_and_know_their_place_in_the_file(fasta):
 def test_a_packed_database_opens_again_as_it_was_read(fasta, tmp_path, monkeypatch):
     path, store = fasta("a.fasta", RECORDS), IndexStore(tmp_path / "store", "sequences")
     built = open_database([path], [file_digest(path)], store, Progress())
-    monkeypatch.setattr("engine.sequences.database.read_sequences", lambda *args: pytest.fail("it was read again"))
+    monkeypatch.setattr("proteoscope.engine.sequences.database.read_sequences", lambda *args: pytest.fail("it was read again"))
     opened = open_database([path], [file_digest(path)], store, Progress())
     read = read_sequences([path], Progress())
     for one in (built, opened):
@@ -48,7 +48,7 @@ def test_headers_without_descriptions_can_be_packed(fasta, tmp_path):
 def test_long_columns_are_sorted_in_pieces(fasta, random_protein, monkeypatch):
     path = fasta("a.fasta", [(str(k), random_protein(k, 1 + 7 * k % 50)) for k in range(60)])
     whole = read_sequences([path], Progress())
-    monkeypatch.setattr("engine.arrays._PIECE", 16)
+    monkeypatch.setattr("proteoscope.engine.arrays._PIECE", 16)
     pieces = read_sequences([path], Progress())
     assert np.array_equal(whole.residues, pieces.residues)
     assert np.array_equal(whole.description_bytes, pieces.description_bytes)
@@ -82,7 +82,7 @@ def test_sequences_are_judged_in_pieces_as_in_one(random_protein, monkeypatch):
     sequences = [random_protein(k, 3 * k % 120, "ACGT" if k % 3 else "ARNDCQEGHILKMFPSTWYV") for k in range(90)]
     whole = nucleotides_among(*sequences)
     assert 30 < sum(whole) < 60
-    monkeypatch.setattr("engine.arrays._PIECE", 100)
+    monkeypatch.setattr("proteoscope.engine.arrays._PIECE", 100)
     assert nucleotides_among(*sequences) == whole
 
 
@@ -123,7 +123,7 @@ def test_twenty_thousand_proteins_take_little_room_and_are_read_once(shared_data
     names = len(database.accession_bytes) + len(database.description_bytes) + 8 * len(database)
     assert (len(database), database.n_residues) == (20_000, 9_055_569)
     assert size - names <= 1.1 * database.n_residues
-    monkeypatch.setattr("engine.sequences.database.read_sequences", lambda *_: pytest.fail("the file is read again"))
+    monkeypatch.setattr("proteoscope.engine.sequences.database.read_sequences", lambda *_: pytest.fail("the file is read again"))
     again = []
     assert lines_run(lambda: again.append(open_database([path], [digest], store, Progress()))) < 10_000, "nothing is done for each protein"
     assert np.array_equal(again[0].residues, database.residues)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.jobs.progress import Progress
-from engine.sequence_search.scoring import score_all
-from engine.sequences.hits import expected_counts
-from engine.sequences.statistics import ScoreStatistics, random_sequences, tabulated
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.scoring import score_all
+from proteoscope.engine.sequences.hits import expected_counts
+from proteoscope.engine.sequences.statistics import ScoreStatistics, random_sequences, tabulated
 
 
 def test_expected_counts_by_definition(scheme):

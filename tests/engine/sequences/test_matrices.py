@@ -5,10 +5,10 @@ import csv
 import numpy as np
 import pytest
 
-import resources
-from engine.errors import InputError, ParameterError
-from engine.sequences.matrices import LETTERS, encode, matrix_name, matrix_names, read_matrix
-from engine.sequences.statistics import ungapped_lambda
+from proteoscope import resources
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.sequences.matrices import LETTERS, encode, matrix_name, matrix_names, read_matrix
+from proteoscope.engine.sequences.statistics import ungapped_lambda
 
 BIOPYTHONS = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM90", "PAM30", "PAM70", "PAM250")
 

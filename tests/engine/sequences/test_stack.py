@@ -13,13 +13,13 @@ from Bio import Align
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.arrays import Texts
-from engine.errors import ParameterError
-from engine.sequences import stack as stack_module
-from engine.sequences.conservation import conservation, sequence_weights
-from engine.sequences.stack import AlignedSubjects, Stack
-from engine.sequences.stack_formats import PAIR_FORMATS, STACK_FORMATS, file_header, grades, stack_text, unique_names
-from engine.sequences.statistics import BACKGROUND
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.sequences import stack as stack_module
+from proteoscope.engine.sequences.conservation import conservation, sequence_weights
+from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
+from proteoscope.engine.sequences.stack_formats import PAIR_FORMATS, STACK_FORMATS, file_header, grades, stack_text, unique_names
+from proteoscope.engine.sequences.statistics import BACKGROUND
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 QUERY = "MKWVTFISLLLLFSSAYSRG"
@@ -250,7 +250,7 @@ def test_a_column_of_one_rare_residue_is_more_conserved_than_one_of_a_frequent_o
 
 
 def test_the_search_and_the_export_write_what_bio_align_reads(tmp_path: Path, random_protein, fasta) -> None:
-    from engine.command_line.main import main
+    from proteoscope.engine.command_line.main import main
 
     one, two = random_protein(1, 120), random_protein(2, 200)
     queries = fasta("q.fasta", [("one", one), ("two", two)])
@@ -270,7 +270,7 @@ def test_the_search_and_the_export_write_what_bio_align_reads(tmp_path: Path, ra
 
 
 def test_a_file_of_one_stack_is_not_written_for_two_queries(tmp_path: Path, random_protein, fasta, capsys) -> None:
-    from engine.command_line.main import main
+    from proteoscope.engine.command_line.main import main
 
     one, two = random_protein(1, 120), random_protein(2, 200)
     files = fasta("q.fasta", [("one", one), ("two", two)]), fasta("d.fasta", [("a", one), ("b", two)])
@@ -287,7 +287,7 @@ def test_a_file_of_one_stack_is_not_written_for_two_queries(tmp_path: Path, rand
 
 @pytest.mark.parametrize("format", ["stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"])
 def test_a_stack_of_no_hits_is_told_and_not_written(format: str, tmp_path: Path, random_protein, fasta, capsys) -> None:
-    from engine.command_line.main import main
+    from proteoscope.engine.command_line.main import main
 
     files = fasta("q.fasta", [("one", random_protein(1, 120))]), fasta("d.fasta", [("other", random_protein(5, 90))])
     search = ["align", *map(str, files), "--device", "cpu", "--set", "maximum_e_value=1e-30"]

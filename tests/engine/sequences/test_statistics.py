@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import resources
-from engine.jobs.progress import Progress
-from engine.sequence_search.scoring import score_all
-from engine.sequences.database import read_sequences
-from engine.sequences.matrices import LETTERS, read_matrix
-from engine.sequences.scheme import ScoringScheme
-from engine.sequences.statistics import (
+from proteoscope import resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.scoring import score_all
+from proteoscope.engine.sequences.database import read_sequences
+from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.sequences.statistics import (
     BACKGROUND,
     ScoreStatistics,
     default_gap_costs,

@@ -13,9 +13,9 @@ from math import log
 import numpy as np
 import pytest
 
-from engine.project import Project
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequences.hits import COLUMNS
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequences.hits import COLUMNS
 from tests.searching import align
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"

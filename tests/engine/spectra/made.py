@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.columns import Spectra
 
 Peaks = list[tuple[float, float]]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import resources
-from engine.errors import ParameterError
-from engine.formats import Spectra, read_spectra
-from engine.spectra.selection import SpectrumSelection, number_range
+from proteoscope import resources
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.spectra.selection import SpectrumSelection, number_range
 
 PROTON = 1.00727646688
 

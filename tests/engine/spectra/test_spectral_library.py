@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from engine.spectra.spectral_library import Skipped, SkippedEntry, SpectralLibrary
+from proteoscope.engine.spectra.spectral_library import Skipped, SkippedEntry, SpectralLibrary
 
 
 def _library() -> SpectralLibrary:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import arrays
-from engine.chemistry.tolerance import Tolerance
-from engine.execution.resources import Resources
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Cancelled, Progress
-from engine.spectra.columns import Spectra
-from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative, build_spectrum_index
+from proteoscope.engine import arrays
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative, build_spectrum_index
 from tests.engine.spectra.made import Peaks, spectra
 
 PROTON = 1.00727646688

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import StorageError
-from engine.formats import read_spectra
-from engine.spectra import spooling
-from engine.spectra.spooling import GrowingColumn, release_pages
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.spectra import spooling
+from proteoscope.engine.spectra.spooling import GrowingColumn, release_pages
 
 SAMPLE = Path(__file__).resolve().parents[3] / "resources" / "samples" / "Ecoli_MS2_small.mzML.gz"
 

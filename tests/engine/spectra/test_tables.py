@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import resources
-from engine.errors import InputError
-from engine.formats import read_spectra
-from engine.spectra.tables import read_spectra_table, spectra_table
+from proteoscope import resources
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.spectra.made import spectra
 
 HELD = spectra([[(100.0, 1.0), (200.0, 2.0)], [], [(150.5, 3.0)]], [500.0, np.nan, 600.0], [4, 0, 8])

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.chemistry.tolerance import Tolerance
-from engine.clustering.parameters import ClusteringParameters
-from engine.execution.resources import Resources
-from engine.jobs.progress import Cancelled, Progress
-from engine.parameters import read_preset
-from engine.spectra.columns import Spectra
-from engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
-from kernels.vector_layouts import UNIT_LENGTH
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.clustering.parameters import ClusteringParameters
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
+from proteoscope.kernels.vector_layouts import UNIT_LENGTH
 from tests.engine.spectra.made import Peaks, spectra
 
 PLAIN: dict[str, Any] = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.statistics.posterior_error import posterior_error_probabilities
-from engine.statistics.target_decoy import q_values
+from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
+from proteoscope.engine.statistics.target_decoy import q_values
 from tests.effort import lines_run
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
+from proteoscope.engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
 
 MATCHES = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=40)
 

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
-from engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
-from engine.structure_search.hits import StructureHitSearch
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.scoring import work_of
-from engine.structure_search.structures import ChainSource, described, read_chains
-from engine.structures.reading import read_structure
-from tests.benchmarks.structure_calibration import reversed_chains
+from benchmarks.structure_calibration import reversed_chains
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
+from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.structures import ChainSource, described, read_chains
+from proteoscope.engine.structures.reading import read_structure
 from tests.searching import find_structures
 
 LENGTHS, SHARES = st.integers(4, 30_000), st.floats(0, 1)

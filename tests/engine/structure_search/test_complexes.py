@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
-from engine.structure_search.complexes import COLUMNS, assignment
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structures.building import build_database
-from engine.structures.reading import read_structure
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.structure_search.complexes import COLUMNS, assignment
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structures.building import build_database
+from proteoscope.engine.structures.reading import read_structure
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 from tests.engine.structures.test_superposition import walk
 from tests.searching import find_structures

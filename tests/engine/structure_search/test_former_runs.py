@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.command_line.main import main
-from engine.project import Project
-from engine.project.digests import file_digest
-from engine.results.reader import read_stored
-from engine.structure_search.tables import HITS
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.structure_search.tables import HITS
 from tests.fuzz.result_tables import make
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.structure_search.hit_chains import HitChains, write_hit, write_hits
-from engine.structures.building import build_database
-from engine.structures.counting import count_database, count_structures
-from engine.structures.reading import read_structure
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structure_search.hit_chains import HitChains, write_hit, write_hits
+from proteoscope.engine.structures.building import build_database
+from proteoscope.engine.structures.counting import count_database, count_structures
+from proteoscope.engine.structures.reading import read_structure
 from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 
 

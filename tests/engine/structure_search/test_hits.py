@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.structure_search.significance import z_scores
-from engine.structures.outputs import cigar
+from proteoscope.engine.structure_search.significance import z_scores
+from proteoscope.engine.structures.outputs import cigar
 
 
 @given(

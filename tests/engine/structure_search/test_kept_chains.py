@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.jobs.progress import Progress, RecordingProgress
-from engine.project import index_store as index_stores
-from engine.project.cache import index_store
-from engine.project.digests import file_digest
-from engine.structure_search.kept_chains import FEWEST_FILES, kept_chains
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.structures import DescribedChains, read_chains, sources_of
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
+from proteoscope.engine.project import index_store as index_stores
+from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.structure_search.kept_chains import FEWEST_FILES, kept_chains
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.structures import DescribedChains, read_chains, sources_of
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 from tests.searching import find_structures
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.command_line.main import main
-from engine.errors import InputError
-from engine.project import Project
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.tables import HITS
-from engine.structures.building import build_database
-from engine.structures.reading import read_structure
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.project import Project
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.tables import HITS
+from proteoscope.engine.structures.building import build_database
+from proteoscope.engine.structures.reading import read_structure
 from tests.searching import find_structures
 
 NAMES = ("1bvyf", "1c7na", "1biaa", "1bvoa", "1a6ja", "1a4ia", "1a8la", "1a99a", "1aora", "1a2oa", "1b25a", "1b63a")

@@ -7,16 +7,16 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from engine.execution.executor import Executor
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
-from engine.structure_search.hits import StructureHitSearch
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.scoring import work_of
-from engine.structure_search.structures import described
-from engine.structure_search.superposing import superpose_pairs, work_of_superposing
-from engine.structures.chains import Chains
-from kernels.structure_layouts import FoundSuperpositions
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.structures import described
+from proteoscope.engine.structure_search.superposing import superpose_pairs, work_of_superposing
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.kernels.structure_layouts import FoundSuperpositions
 from tests.shim.chain_inputs import random_chain, random_pairs
 from tests.shim.shim_card import ShimCard, missing_compiler
 

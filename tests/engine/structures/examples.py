@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structures.descriptors import shift_of
-from kernels.structure_layouts import BITS, StructureArrays
+from proteoscope.engine.structures.descriptors import shift_of
+from proteoscope.kernels.structure_layouts import BITS, StructureArrays
 
 NAMES = ("ALA", "GLY", "MSE", "TRP", "SER", "LYS", "ASP", "VAL")
 LETTERS = "AGMWSKDV"

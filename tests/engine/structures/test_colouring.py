@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.sequences.matrices import LETTERS
-from engine.structures.chains import Chains
-from engine.structures.colouring import (
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.colouring import (
     CHAIN_COLOURS,
     MAXIMUM_HITS,
     SCALE,
@@ -24,10 +24,10 @@ from engine.structures.colouring import (
     coloured,
     conservation,
 )
-from engine.structures.outputs import PictureChain, chain_atoms, write_picture
-from engine.structures.reading import read_structure
-from engine.structures.residue_atoms import b_factors, residue_atoms
-from engine.structures.scripts import ScriptedChain, chimerax_script, pymol_script
+from proteoscope.engine.structures.outputs import PictureChain, chain_atoms, write_picture
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.structures.residue_atoms import b_factors, residue_atoms
+from proteoscope.engine.structures.scripts import ScriptedChain, chimerax_script, pymol_script
 from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Cancelled, Progress
-from engine.structures import building, reading_processes
-from engine.structures.building import add_to_database, build_database, remove_from_database, structure_files
-from engine.structures.chains import RESIDUE_COLUMNS
-from engine.structures.database import open_database
-from engine.structures.reading import read_structure
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.structures import building, reading_processes
+from proteoscope.engine.structures.building import add_to_database, build_database, remove_from_database, structure_files
+from proteoscope.engine.structures.chains import RESIDUE_COLUMNS
+from proteoscope.engine.structures.database import open_database
+from proteoscope.engine.structures.reading import read_structure
 from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 
 LENGTHS = {"c": 30, "a": 8, "b": 12}

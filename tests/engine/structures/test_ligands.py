@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.structures.ligands import MAXIMUM_LIGANDS, ligand_atoms
-from engine.structures.reading import read_structure
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.ligands import MAXIMUM_LIGANDS, ligand_atoms
+from proteoscope.engine.structures.reading import read_structure
 
 CHAIN = "".join(
     f"ATOM  {k + 1:>5d}  CA  ALA A{k + 1:>4d}    {3.8 * k:8.3f}{0.0:8.3f}{0.0:8.3f}  1.00 10.00           C  \n" for k in range(12)

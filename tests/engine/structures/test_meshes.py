@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.structures.chains import COIL, HELIX, STRAND
-from engine.structures.meshes import (
+from proteoscope.engine.structures.chains import COIL, HELIX, STRAND
+from proteoscope.engine.structures.meshes import (
     DETAILS,
     Mesh,
     are_joined,

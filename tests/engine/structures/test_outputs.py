@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.jobs.progress import Progress
-from engine.structures.commands import COMMANDS
-from engine.structures.outputs import ROW_COLUMNS, cigar, identity
-from engine.structures.reading import read_structure
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.structures.commands import COMMANDS
+from proteoscope.engine.structures.outputs import ROW_COLUMNS, cigar, identity
+from proteoscope.engine.structures.reading import read_structure
 from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 from tests.engine.structures.test_superposition import walk
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.structures.meshes import Mesh, spheres, tube
-from engine.structures.projection import Projection, drawn, projected
+from proteoscope.engine.structures.meshes import Mesh, spheres, tube
+from proteoscope.engine.structures.projection import Projection, drawn, projected
 from tests.engine.structures.examples import helix
 
 RED, BLUE = [255, 0, 0], [0, 0, 255]

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.structures.places import place_of, read_chain, read_chains
-from engine.structures.reading import read_structure, stem
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.places import place_of, read_chain, read_chains
+from proteoscope.engine.structures.reading import read_structure, stem
 from tests.engine.structures.examples import LETTERS, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
 
 ROWS = atoms_of(helix(8))

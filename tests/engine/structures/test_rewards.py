@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.sequences.matrices import read_matrix
-from engine.structures.chains import Chains
-from engine.structures.descriptors import ALPHABETS, alphabets, describe, elements_of
-from engine.structures.rewards import GapCosts, Weights, published_rewards, sensitive_rewards, sensitive_tables
-from kernels.cpu.structure_pairs import align_pair, element_score
-from kernels.structure_layouts import ELEMENT_UNITS, PADDING
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.descriptors import ALPHABETS, alphabets, describe, elements_of
+from proteoscope.engine.structures.rewards import GapCosts, Weights, published_rewards, sensitive_rewards, sensitive_tables
+from proteoscope.kernels.cpu.structure_pairs import align_pair, element_score
+from proteoscope.kernels.structure_layouts import ELEMENT_UNITS, PADDING
 from tests.engine.structures.examples import codes_of
 
 

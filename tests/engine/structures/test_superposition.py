@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from engine.jobs.progress import Cancelled, Progress
-from engine.structures.superposition import superpose, superpose_many, tm_scores
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.structures.superposition import superpose, superpose_many, tm_scores
 from tests.engine.structures.examples import helix
 
 NONE = np.empty((0, 2), np.int32)

@@ -10,12 +10,12 @@ import gemmi
 import numpy as np
 import pytest
 
-import resources
-from engine.structures import surfaces
-from engine.structures.exposure import read_chain_atoms
-from engine.structures.meshes import NO_MESH, Mesh
-from engine.structures.reading import read_structure
-from engine.structures.surfaces import molecular_surface
+from proteoscope import resources
+from proteoscope.engine.structures import surfaces
+from proteoscope.engine.structures.exposure import read_chain_atoms
+from proteoscope.engine.structures.meshes import NO_MESH, Mesh
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.structures.surfaces import molecular_surface
 
 
 def volume(mesh: Mesh) -> float:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.clustering.parameters import ClusteringParameters, ExplanationParameters
-from engine.project import Project
+from proteoscope.engine.clustering.parameters import ClusteringParameters, ExplanationParameters
+from proteoscope.engine.project import Project
 from tests.engine.identification_tables import identification
 from tests.engine.views.result_projects import project_with_results
 

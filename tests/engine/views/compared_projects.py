@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.project import Project
+from proteoscope.engine.project import Project
 from tests.engine.identification_tables import PEPTIDE_TYPES, PSM_TYPES, Identification, identification
 from tests.engine.views.result_projects import PARAMETERS, spectra_table
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.project import Project
-from engine.searches import run_search
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
 
 __all__ = ["project_with_library_search"]
 

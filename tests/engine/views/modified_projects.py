@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.modified_search.parameters import ModifiedSearchParameters
-from engine.parameters import read_preset
-from engine.project import Project
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.project import Project
 from tests.searching import find_modified
 
 QC_SHEW = "spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.project import Project
-from engine.searches import run_search
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, write_project
 
 FILES = ("made_control_1", "made_control_2", "made_heat_1", "made_heat_2")

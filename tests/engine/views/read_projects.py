@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.project import Project
+from proteoscope.engine.project import Project
 
 BASES = "ACGT"
 _COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -78,7 +78,7 @@ def genome_of(shared_data: Path) -> str:
 
 def project_with_reads(folder: Path, genome: str, *, n_reads: int = 40, has_qualities: bool = True, **parameters: object) -> Project:
     """A project with one finished alignment of every read with every part."""
-    from engine.read_alignment.parameters import ReadAlignmentParameters
+    from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
     from tests.searching import align_reads
 
     texts, patterns = read_files(folder.parent / f"{folder.name} files", genome, n_reads, has_qualities=has_qualities)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyteomics import mass
 
-from engine.project import Project
+from proteoscope.engine.project import Project
 from tests.engine.identification_tables import Identification, identification
 
 PROTON = 1.00727646688

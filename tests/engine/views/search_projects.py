@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from engine.project import Project
-from engine.results.counts import Count
+from proteoscope.engine.project import Project
+from proteoscope.engine.results.counts import Count
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 
@@ -47,7 +47,7 @@ def search_files(folder: Path, n_queries: int = 3, n_relatives: int = 12, n_stra
 
 def project_with_search(folder: Path, **files: int) -> Project:
     """A project with one finished sequence search."""
-    from engine.sequence_search.parameters import SequenceSearchParameters
+    from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
     from tests.searching import align
 
     queries, database = search_files(folder.parent / f"{folder.name} files", **files)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.project import Project
-from engine.structures.building import build_database
+from proteoscope.engine.project import Project
+from proteoscope.engine.structures.building import build_database
 from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 
 AUTHORS_SHIFT = 40
@@ -51,7 +51,7 @@ def write_structures(folder: Path, n_strangers: int = 8) -> tuple[Path, Path]:
 
 def project_with_structures(folder: Path) -> Project:
     """A project with one finished search of two queries in a structure database that lies beside it."""
-    from engine.structure_search.parameters import StructureSearchParameters
+    from proteoscope.engine.structure_search.parameters import StructureSearchParameters
     from tests.searching import find_structures
 
     files = folder.parent / f"{folder.name} files"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.views.aligned_pair import GAP, IDENTICAL, MISMATCH, POSITIVE, AlignedPair
+from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, MISMATCH, POSITIVE, AlignedPair
 
 
 def pair_of(columns: list[tuple[str, str, bool]], query_start: int = 1, subject_start: int = 1) -> AlignedPair:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pyteomics import mass
 
-from engine.chemistry.fragments import IMMONIUM, SERIES
-from engine.chemistry.tolerance import Tolerance
-from engine.views.annotation import LOSSES, OF_MODIFICATIONS, IonSettings, annotate_match
-from engine.views.annotation_choice import AnnotationChoice
-from engine.views.peaks import Peaks
-from engine.views.shown_peaks import LOSS
+from proteoscope.engine.chemistry.fragments import IMMONIUM, SERIES
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.views.annotation import LOSSES, OF_MODIFICATIONS, IonSettings, annotate_match
+from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.shown_peaks import LOSS
 from tests.engine.views.result_projects import PROTON, fragment_mz
 
 SETTINGS = IonSettings(Tolerance(20, "ppm"), "by", 2)

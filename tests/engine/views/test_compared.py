@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError, ProteoscopeError
-from engine.project import Project
-from engine.views.annotation import LOSSES
-from engine.views.clusters import compared_member
-from engine.views.explanations import compared_explanation, explanation_counts, source_run, spectrum_alone
-from engine.views.finished_run import FinishedRun, open_run
-from engine.views.identification import annotated_psm, psm_of_row
-from engine.views.peaks import Peaks
-from engine.views.spectrum_list import map_of_spectra, open_spectrum_list
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.annotation import LOSSES
+from proteoscope.engine.views.clusters import compared_member
+from proteoscope.engine.views.explanations import compared_explanation, explanation_counts, source_run, spectrum_alone
+from proteoscope.engine.views.finished_run import FinishedRun, open_run
+from proteoscope.engine.views.identification import annotated_psm, psm_of_row
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.spectrum_list import map_of_spectra, open_spectrum_list
 from tests.engine.views.cluster_projects import project_with_clusters, project_with_explanation
 from tests.engine.views.result_projects import fragment_mz, project_with_results, rows_of
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.results.columns import Column
-from engine.views.conditions import (
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.conditions import (
     AllOf,
     Among,
     AnyOf,
@@ -31,7 +31,7 @@ from engine.views.conditions import (
     contains_in,
     text_in_columns,
 )
-from engine.views.tables import ResultTables, TableSource
+from proteoscope.engine.views.tables import ResultTables, TableSource
 
 ROWS: list[dict[str, Any]] = [
     {"name": "it's\tone", "other": "x", "q_value": 0.001, "n": 1, "tags": ["a", "b"]},

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.views.coverage import cover
+from proteoscope.engine.views.coverage import cover
 
 letters = st.text("ACDEFGHIKL", min_size=1, max_size=60)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.views.depth import Depth
+from proteoscope.engine.views.depth import Depth
 
 LENGTH = 500
 

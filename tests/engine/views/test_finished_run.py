@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError, ParameterError
-from engine.project import Project
-from engine.views.conditions import Is
-from engine.views.finished_run import open_run
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.finished_run import open_run
 from tests.engine.views.search_projects import project_with_search
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.searches import SEARCHES
-from engine.version import VERSION
-from engine.views.citations import CITATIONS, bibtex, citation_text
-from engine.views.fault_report import fault_report, without_private
-from engine.views.glossary import glossary, matching
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.engine.version import VERSION
+from proteoscope.engine.views.citations import CITATIONS, bibtex, citation_text
+from proteoscope.engine.views.fault_report import fault_report, without_private
+from proteoscope.engine.views.glossary import glossary, matching
 
 
 def test_every_column_and_setting_of_every_search_is_in_the_glossary() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from engine.views.identification import mass_error_histogram, score_histogram
-from engine.views.tables import ResultTables, TableSource
+from proteoscope.engine.views.identification import mass_error_histogram, score_histogram
+from proteoscope.engine.views.tables import ResultTables, TableSource
 from tests.engine.identification_tables import Identification, identification
 
 FOUND = identification(n_spectra=400)

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.statistics.target_decoy import false_share_interval
-from engine.views.identification import accepted_counts
-from engine.views.tables import ResultTables
+from proteoscope.engine.statistics.target_decoy import false_share_interval
+from proteoscope.engine.views.identification import accepted_counts
+from proteoscope.engine.views.tables import ResultTables
 from tests.engine.identification_tables import Identification, identification
 
 

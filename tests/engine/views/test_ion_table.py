@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.views.annotation import annotate_match
-from engine.views.ion_table import ion_table
-from engine.views.peaks import Peaks
+from proteoscope.engine.views.annotation import annotate_match
+from proteoscope.engine.views.ion_table import ion_table
+from proteoscope.engine.views.peaks import Peaks
 from tests.engine.views.result_projects import fragment_mz
 from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
 

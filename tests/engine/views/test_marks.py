@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.entry import ExportRequest
-from engine.errors import InputError
-from engine.jobs.progress import Progress
-from engine.matches.run_exporting import export_run
-from engine.project import Project, RowMark
-from engine.views.conditions import Is
-from engine.views.finished_run import open_run
-from engine.views.identification import accepted_counts
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.run_exporting import export_run
+from proteoscope.engine.project import Project, RowMark
+from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.identification import accepted_counts
 from tests.engine.views.result_projects import project_with_results, rows_of
 
 

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.chemistry.tolerance import Tolerance
-from engine.views.annotation import annotate_match
-from engine.views.mirror import Half, MirroredSpectra, shared_peaks
-from engine.views.peaks import Peaks
-from engine.views.shown_peaks import SHARED, UNMATCHED
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.views.annotation import annotate_match
+from proteoscope.engine.views.mirror import Half, MirroredSpectra, shared_peaks
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
 from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
 
 MZ = st.lists(st.integers(1000, 1400).map(lambda tenth: tenth / 10), max_size=30, unique=True).map(sorted)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError
-from engine.views.peaks import SpectraReader
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.views.peaks import SpectraReader
 
 
 @pytest.mark.parametrize("row_group_size", [7, 1000])

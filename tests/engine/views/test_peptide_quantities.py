@@ -9,13 +9,13 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from engine.project import Project
-from engine.searches import run_search
-from engine.structures.colouring import quantity_colours
-from engine.views.coverage import cover
-from engine.views.finished_run import open_run
-from engine.views.peptide_quantities import QuantitiesBeside
-from engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
+from proteoscope.engine.structures.colouring import quantity_colours
+from proteoscope.engine.views.coverage import cover
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.peptide_quantities import QuantitiesBeside
+from proteoscope.engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.formats.tracks import read_track
-from engine.views.finished_run import open_run
-from engine.views.pileup import pileup_of
-from engine.views.reads import read_summary
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.tracks import read_track
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.pileup import pileup_of
+from proteoscope.engine.views.reads import read_summary
 from tests.engine.views.read_projects import project_with_reads
 
 GENOME = "".join(np.random.default_rng(8).choice(list("ACGT"), 3000).tolist())

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
-from engine.views.annotation import IonSettings, annotate_match
-from engine.views.finished_run import open_run
-from engine.views.identification import psm_of_row
-from engine.views.peaks import Peaks
-from engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.views.annotation import IonSettings, annotate_match
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.identification import psm_of_row
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
 from tests.engine.identification_tables import identification
 from tests.engine.matches.test_fragment_intensities import TEACHER
 from tests.engine.views.result_projects import fragment_mz, project_with_results, rows_of

@@ -11,22 +11,36 @@ import pyarrow as pa
 import pytest
 from scipy.stats import pearsonr
 
-from engine.entry import ExportRequest
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Progress
-from engine.quantification.corrections import CORRECTED, corrected_tables, read_quantities
-from engine.quantification.parameters import QuantificationParameters
-from engine.quantification.tables import TABLES
-from engine.results.reader import read_stored
-from engine.searches import search_of_kind
-from engine.views.drawings import Bar, Curve, Label, Points, svg, text_width
-from engine.views.finished_run import open_run
-from engine.views.heat import relative
-from engine.views.quantities import QuantityFilter, Samples, Volcano, principal_components, quantity_conditions, sample_correlations
-from engine.views.quantities import with_tables_by_sample as opened
-from engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano, missing_blocks
-from engine.views.quantity_pages import write_pages
-from engine.views.quantity_traces import RunSurveys, _sound, ion_traces, measured_between
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.quantification.corrections import CORRECTED, corrected_tables, read_quantities
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.tables import TABLES
+from proteoscope.engine.results.reader import read_stored
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.drawings import Bar, Curve, Label, Points, svg, text_width
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.heat import relative
+from proteoscope.engine.views.quantities import (
+    QuantityFilter,
+    Samples,
+    Volcano,
+    principal_components,
+    quantity_conditions,
+    sample_correlations,
+)
+from proteoscope.engine.views.quantities import with_tables_by_sample as opened
+from proteoscope.engine.views.quantity_drawings import (
+    draw_components,
+    draw_correlations,
+    draw_missing,
+    draw_profile,
+    draw_volcano,
+    missing_blocks,
+)
+from proteoscope.engine.views.quantity_pages import write_pages
+from proteoscope.engine.views.quantity_traces import RunSurveys, _sound, ion_traces, measured_between
 from tests.engine.quantification.made_runs import table_of
 from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project, ratio_of
 

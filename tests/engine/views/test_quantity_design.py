@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from engine.errors import InputError
-from engine.quantification.design import Design, read_design
-from engine.quantification.identified import sources
-from engine.views.quantity_design import (
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.quantification.design import Design, read_design
+from proteoscope.engine.quantification.identified import sources
+from proteoscope.engine.views.quantity_design import (
     DESIGN_COLUMNS,
     DesignFault,
     DesignTable,

@@ -7,10 +7,10 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from engine.errors import ProteoscopeError
-from engine.sequences.matrices import read_matrix
-from engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE
-from engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL, ReadPair, lines_of
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE
+from proteoscope.engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL, ReadPair, lines_of
 
 
 def written_out(random: np.random.Generator, n: int) -> tuple[str, str]:

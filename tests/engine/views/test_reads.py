@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine.project import Project
-from engine.views.finished_run import open_run
-from engine.views.reads import read_row
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.reads import read_row
 from tests.engine.views.read_projects import WITHIN, genome_of, project_with_reads
 from tests.engine.views.result_projects import rows_of
 

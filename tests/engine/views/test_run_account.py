@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import InputError
-from engine.jobs import Cancelled
-from engine.matches.methods_paragraph import spectrum_search_methods
-from engine.project import Project, RunNote, RunRecord
-from engine.results.methods import RunFacts, paragraph
-from engine.searches import SEARCHES, run_search, search_of_kind
-from engine.views.run_account import RunAccount, nearest_preset, run_account
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs import Cancelled
+from proteoscope.engine.matches.methods_paragraph import spectrum_search_methods
+from proteoscope.engine.project import Project, RunNote, RunRecord
+from proteoscope.engine.results.methods import RunFacts, paragraph
+from proteoscope.engine.searches import SEARCHES, run_search, search_of_kind
+from proteoscope.engine.views.run_account import RunAccount, nearest_preset, run_account
 from tests.engine.views.cluster_projects import project_with_clusters
 from tests.engine.views.search_projects import project_with_search
 

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from engine.errors import ParameterError, ProteoscopeError
-from engine.jobs.progress import Progress
-from engine.project import Project
-from engine.views.compared_spectra import compared_answers
-from engine.views.comparison_drawings import draw_overlaps, draw_scores
-from engine.views.comparison_tables import write_comparison
-from engine.views.drawings import Bar, Points
-from engine.views.finished_run import open_run
-from engine.views.run_comparison import LEVELS, RunComparison, compare_runs
-from engine.views.shown_peaks import SHARED
+from proteoscope.engine.errors import ParameterError, ProteoscopeError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.compared_spectra import compared_answers
+from proteoscope.engine.views.comparison_drawings import draw_overlaps, draw_scores
+from proteoscope.engine.views.comparison_tables import write_comparison
+from proteoscope.engine.views.drawings import Bar, Points
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, compare_runs
+from proteoscope.engine.views.shown_peaks import SHARED
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.compared_projects import add_run, project_with_runs
 from tests.engine.views.result_projects import spectra_table

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.views.run_map import MapPoints
+from proteoscope.engine.views.run_map import MapPoints
 
 
 def table(n: int, seed: int = 1, *, has_times: bool = True) -> pa.Table:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from engine.command_line.main import main
-from engine.jobs.progress import Progress
-from engine.project import Project, RunNote
-from engine.searches import search_of_kind
-from engine.views.identification import accepted_counts
-from engine.views.run_report import MAXIMUM_ROWS, write_report
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project, RunNote
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.identification import accepted_counts
+from proteoscope.engine.views.run_report import MAXIMUM_ROWS, write_report
 from tests.engine.views.cluster_projects import project_with_clusters
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import project_with_search
@@ -40,7 +40,7 @@ def test_an_identification_has_counts_figures_tables_and_parameters(tmp_path: Pa
     text, page = _page(project, tmp_path / "out")
     search = search_of_kind("identify")
     assert len(list(page.iter("svg"))) == 2 and "Score distribution" in text
-    from engine.views.finished_run import open_run
+    from proteoscope.engine.views.finished_run import open_run
 
     with open_run(project) as run:
         found = accepted_counts(run.tables.source("psms"), run.fdr)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.views.shifts import Shifts, bar_edges
+from proteoscope.engine.views.shifts import Shifts, bar_edges
 
 NAMES = ("Oxidation", "Phospho", "+12.35")
 

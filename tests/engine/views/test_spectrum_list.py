@@ -11,16 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 from pyteomics import mzml
 
-import resources
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError, ProteoscopeError
-from engine.formats.surveys import Surveys, read_surveys
-from engine.jobs.progress import Cancelled, Progress
-from engine.project import Project
-from engine.spectra.tables import spectra_table
-from engine.views.chromatograms import base_peaks, extracted, total_ions
-from engine.views.finished_run import open_run
-from engine.views.spectrum_list import (
+from proteoscope import resources
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.spectra.tables import spectra_table
+from proteoscope.engine.views.chromatograms import base_peaks, extracted, total_ions
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.spectrum_list import (
     SPECTRUM_LIST,
     SpectrumFilter,
     map_of_spectra,
@@ -83,7 +83,7 @@ def by_definition(project: Project) -> list[dict]:
 @pytest.mark.parametrize("most_kept", [N, 0])
 def test_every_spectrum_is_a_row_with_what_is_known_of_it(project: Project, most_kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the list is held in memory or asked of the file."""
-    monkeypatch.setattr("engine.views.spectrum_list._MOST_KEPT", most_kept)
+    monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MOST_KEPT", most_kept)
     expected = by_definition(project)
     with open_run(project) as run:
         source = open_spectrum_list(run)

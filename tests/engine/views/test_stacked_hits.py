@@ -12,17 +12,17 @@ from Bio import Align
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.arrays import Texts
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Progress
-from engine.sequences.stack import AlignedSubjects, Stack
-from engine.sequences.stack_formats import PAIR_FORMATS, STACK_FORMATS
-from engine.views import stacked_hits as module
-from engine.views.conditions import Is
-from engine.views.finished_run import FinishedRun, open_run
-from engine.views.hits import hits_of_query
-from engine.views.stack_colours import SCHEMES, ColouredStack, stack_colours
-from engine.views.stacked_hits import open_subjects, stacked_hits, subject_of_hit, write_stack
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
+from proteoscope.engine.sequences.stack_formats import PAIR_FORMATS, STACK_FORMATS
+from proteoscope.engine.views import stacked_hits as module
+from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.finished_run import FinishedRun, open_run
+from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack, stack_colours
+from proteoscope.engine.views.stacked_hits import open_subjects, stacked_hits, subject_of_hit, write_stack
 from tests.engine.views.search_projects import project_with_search
 
 

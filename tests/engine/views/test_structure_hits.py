@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.views.structure_hits import BOUNDED, StructureFilter, StructureSummary, structure_conditions, threshold_columns
-from engine.views.tables import ResultTables, TableSource
+from proteoscope.engine.views.structure_hits import BOUNDED, StructureFilter, StructureSummary, structure_conditions, threshold_columns
+from proteoscope.engine.views.tables import ResultTables, TableSource
 from tests.effort import lines_run
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.structure_search.hit_chains import pairs_of_cigar
-from engine.views.structure_pair import ALIGNED, APART, BEYOND, WITHIN, ChainFacts, StructurePair, columns_of_cigar
+from proteoscope.engine.structure_search.hit_chains import pairs_of_cigar
+from proteoscope.engine.views.structure_pair import ALIGNED, APART, BEYOND, WITHIN, ChainFacts, StructurePair, columns_of_cigar
 from tests.engine.structures.examples import helix
 
 RUNS = st.lists(st.tuples(st.integers(1, 12), st.sampled_from("MID")), min_size=1, max_size=12)
@@ -93,7 +93,7 @@ def test_the_text_has_secondary_structure_over_and_under_its_residues() -> None:
 
 
 def test_geometry_is_that_of_an_ideal_helix() -> None:
-    from engine.structure_search.hit_chains import trace_geometry
+    from proteoscope.engine.structure_search.hit_chains import trace_geometry
 
     length, angle = trace_geometry(helix(10))
     assert np.allclose(length[:9], length[0]) and length[0] == pytest.approx(3.8, abs=0.05) and np.isnan(length[9])

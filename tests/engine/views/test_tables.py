@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError
-from engine.views.conditions import HasAny, Is
-from engine.views.tables import ResultTables, TableSource
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.views.conditions import HasAny, Is
+from proteoscope.engine.views.tables import ResultTables, TableSource
 from tests.engine.identification_tables import identification, many_psms
 
 

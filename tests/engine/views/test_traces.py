@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.views.traces import Trace, moved, trace_of_hit, transformation
+from proteoscope.engine.views.traces import Trace, moved, trace_of_hit, transformation
 from tests.engine.views.trace_examples import chain, fold, query_and_hits
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sequences.matrices import LETTERS
-from engine.structure_search.hit_chains import FoundChain
-from engine.structures.chains import Chains
-from engine.structures.outputs import cigar
-from engine.views.traces import Trace, trace_of_hit, trace_of_query
-from kernels.cpu.secondary_structure import states_by_distances
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structure_search.hit_chains import FoundChain
+from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.outputs import cigar
+from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
+from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 from tests.engine.views.structure_projects import bundle
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])

@@ -12,12 +12,12 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QFontDatabase, QFontMetricsF, QGuiApplication, QWheelEvent
 from pytestqt.qtbot import QtBot
 
-import gui.alignment.alignment_plot as module
-from engine.views.aligned_pair import AlignedPair
-from gui.alignment.alignment_plot import AlignmentLayout
-from gui.alignment.alignment_view import AlignmentView
-from gui.plots.export import figure_font
-from gui.theme import Theme
+import proteoscope.gui.alignment.alignment_plot as module
+from proteoscope.engine.views.aligned_pair import AlignedPair
+from proteoscope.gui.alignment.alignment_plot import AlignmentLayout
+from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.plots.export import figure_font
+from proteoscope.gui.theme import Theme
 from tests.engine.views.test_aligned_pair import pair_of
 
 

@@ -8,13 +8,13 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFontDatabase, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
-import gui.alignment.alignment_plot as module
-from engine.views.structure_pair import StructurePair
-from gui.alignment.alignment_plot import AlignmentLayout, paint_alignment
-from gui.alignment.alignment_view import AlignmentView
-from gui.alignment.secondary_structure import state_colours
-from gui.plots.colours import PAPER
-from gui.theme import Theme
+import proteoscope.gui.alignment.alignment_plot as module
+from proteoscope.engine.views.structure_pair import StructurePair
+from proteoscope.gui.alignment.alignment_plot import AlignmentLayout, paint_alignment
+from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.alignment.secondary_structure import state_colours
+from proteoscope.gui.plots.colours import PAPER
+from proteoscope.gui.theme import Theme
 from tests.engine.views.test_structure_pair import pair_of
 
 

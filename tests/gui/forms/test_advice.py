@@ -12,14 +12,14 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-import resources
-from engine.identification.compilation import SCORING
-from engine.jobs.progress import Progress
-from engine.searches import search_of_kind
-from gui.devices import DeviceSurvey
-from gui.forms.file_survey import FileSurvey
-from gui.forms.search_form import SearchForm
-from gui.theme import Theme
+from proteoscope import resources
+from proteoscope.engine.identification.compilation import SCORING
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.theme import Theme
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 from pytestqt.qtbot import QtBot
 
-from engine.entry import FileSort
-from engine.searches import SEARCHES
-from gui.forms.file_survey import SORTS, file_kind
-from gui.window import MainWindow
+from proteoscope.engine.entry import FileSort
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.gui.forms.file_survey import SORTS, file_kind
+from proteoscope.gui.window import MainWindow
 
 _FILES = {
     "run.mgf": "BEGIN IONS\nTITLE=a\nPEPMASS=500.2\n100.1 5\n200.2 6\n300.3 7\nEND IONS\n",

@@ -22,10 +22,10 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from gui.forms.modification_picker import ModificationPicker
-from gui.forms.numbers import IntegerBox
-from gui.forms.search_form import SearchForm
-from gui.window import MainWindow
+from proteoscope.gui.forms.modification_picker import ModificationPicker
+from proteoscope.gui.forms.numbers import IntegerBox
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.window import MainWindow
 
 Box = QComboBox | QAbstractSpinBox | QAbstractSlider
 PAGES = [(kind, page) for kind in ("identify", "align") for page in ("form", "results")]

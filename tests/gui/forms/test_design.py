@@ -11,11 +11,11 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.searches import run_search
-from gui.forms.design_editor import DesignEditor
-from gui.forms.design_model import DesignModel
-from gui.window import MainWindow
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search
+from proteoscope.gui.forms.design_editor import DesignEditor
+from proteoscope.gui.forms.design_model import DesignModel
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.quantity_projects import FILES, identified_project
 from tests.gui.x_events import Hand, wait_until_still, why_no_hand
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.formats import registry
-from engine.formats.vendor import THERMO_MAGIC
-from engine.structures.building import structure_files
-from gui.forms.file_survey import SORTS, file_kind
-from gui.forms.file_survey import _survey as survey
+from proteoscope.engine.formats import registry
+from proteoscope.engine.formats.vendor import THERMO_MAGIC
+from proteoscope.engine.structures.building import structure_files
+from proteoscope.gui.forms.file_survey import SORTS, file_kind
+from proteoscope.gui.forms.file_survey import _survey as survey
 from tests.toy_format import TOY, write_toy
 
 

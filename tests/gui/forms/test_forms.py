@@ -15,20 +15,20 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QComboBox, QFileDialog, QLineEdit, QListWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.chemistry.enzymes import ENZYMES
-from engine.chemistry.modifications import parse_modification, unimod
-from engine.identification.entry import IDENTIFICATION
-from engine.identification.parameters import IdentificationParameters
-from engine.parameters import SearchParameters, parameter, preset_names, read_preset
-from gui.forms.editors import ModificationsEditor
-from gui.forms.file_list import FileList
-from gui.forms.file_survey import FileSurvey, file_kind
-from gui.forms.modification_picker import ModificationPicker
-from gui.forms.numbers import IntegerBox, NumberBox, number_text
-from gui.forms.parameter_form import ParameterForm
-from gui.forms.preset_files import preset_text, write_preset
-from gui.forms.sections import Section
-from gui.theme import Theme
+from proteoscope.engine.chemistry.enzymes import ENZYMES
+from proteoscope.engine.chemistry.modifications import parse_modification, unimod
+from proteoscope.engine.identification.entry import IDENTIFICATION
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.parameters import SearchParameters, parameter, preset_names, read_preset
+from proteoscope.gui.forms.editors import ModificationsEditor
+from proteoscope.gui.forms.file_list import FileList
+from proteoscope.gui.forms.file_survey import FileSurvey, file_kind
+from proteoscope.gui.forms.modification_picker import ModificationPicker
+from proteoscope.gui.forms.numbers import IntegerBox, NumberBox, number_text
+from proteoscope.gui.forms.parameter_form import ParameterForm
+from proteoscope.gui.forms.preset_files import preset_text, write_preset
+from proteoscope.gui.forms.sections import Section
+from proteoscope.gui.theme import Theme
 from tests.effort import lines_run
 
 
@@ -416,7 +416,7 @@ def test_a_makers_run_is_taken_where_a_converter_is_installed(tmp_path: Path, mo
     run.mkdir()
     (run / "analysis.tdf").write_bytes(bytes(70_000))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("engine.formats.vendor.find_spec", lambda name: None)
+    monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     assert "Bruker timsTOF" in file_kind(run).problem and "msconvert" in file_kind(run).problem
     (tmp_path / "msconvert").write_text("#!/bin/sh\n")
     (tmp_path / "msconvert").chmod(0o755)

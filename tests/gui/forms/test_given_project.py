@@ -9,15 +9,15 @@ import pytest
 from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.searches import search_of_kind
-from gui.devices import DeviceSurvey
-from gui.forms.editors import RunEditor
-from gui.forms.file_survey import FileSurvey
-from gui.forms.prefill import FormPrefill
-from gui.forms.search_form import SearchForm
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.forms.editors import RunEditor
+from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.forms.search_form import SearchForm
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.gui.test_window import click, drop
 

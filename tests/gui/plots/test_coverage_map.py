@@ -11,11 +11,11 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 
-from engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
-from engine.views.coverage import Coverage, ProteinFeature, cover, feature_lanes, protein_features
-from engine.views.hits import Bar, QueryBars
-from gui.plots.coverage_map import CoverageMap
-from gui.plots.hit_bars import HitBars
+from proteoscope.engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
+from proteoscope.engine.views.coverage import Coverage, ProteinFeature, cover, feature_lanes, protein_features
+from proteoscope.engine.views.hits import Bar, QueryBars
+from proteoscope.gui.plots.coverage_map import CoverageMap
+from proteoscope.gui.plots.hit_bars import HitBars
 
 SEQUENCE = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADESHAGCEKSLHTLFGDELCKVASLRETYGDMADCCEKQEP"
 PEPTIDE = {"row": 4, "peptide": "LVNELTEFAK", "sequence": "LVNELTEFAK", "n_psms": 3, "q_value": 0.001}

@@ -10,11 +10,11 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine.views.depth import Depth
-from gui.plots.colours import plot_colours
-from gui.plots.depth_plot import DepthPlot
-from gui.plots.export import export_figure
-from gui.theme import Theme
+from proteoscope.engine.views.depth import Depth
+from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.plots.depth_plot import DepthPlot
+from proteoscope.gui.plots.export import export_figure
+from proteoscope.gui.theme import Theme
 from tests.effort import lines_run
 from tests.engine.views.test_depth import LENGTH, counted, ranges
 

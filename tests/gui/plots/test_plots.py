@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
-from engine.views.coverage import cover
-from engine.views.identification import mass_error_histogram, score_histogram
-from engine.views.tables import TableSource
-from engine.views.ticks import nice_ticks
-from gui.plots.axes import tick_texts
-from gui.plots.coverage_map import CoverageMap
-from gui.plots.histogram import HistogramPlot
-from gui.theme import Theme
+from proteoscope.engine.views.coverage import cover
+from proteoscope.engine.views.identification import mass_error_histogram, score_histogram
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.engine.views.ticks import nice_ticks
+from proteoscope.gui.plots.axes import tick_texts
+from proteoscope.gui.plots.coverage_map import CoverageMap
+from proteoscope.gui.plots.histogram import HistogramPlot
+from proteoscope.gui.theme import Theme
 from tests.engine.identification_tables import identification
 from tests.engine.views.test_coverage import PEPTIDES, SEQUENCE
 from tests.engine.views.test_histograms import FOUND, opened

@@ -15,12 +15,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
-from gui.plots import map_picture
-from gui.plots.colours import plot_colours
-from gui.plots.map_picture import MapView, draw_points
-from gui.plots.run_map import RunMap, x_title
-from gui.theme import Theme
+from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from proteoscope.gui.plots import map_picture
+from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.plots.map_picture import MapView, draw_points
+from proteoscope.gui.plots.run_map import RunMap, x_title
+from proteoscope.gui.theme import Theme
 from tests.effort import lines_run
 from tests.engine.views.test_run_map import table
 from tests.gui.result_views import cut_off

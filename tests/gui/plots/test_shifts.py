@@ -9,9 +9,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine.views.shifts import Shifts
-from gui.plots.shift_plot import ShiftPlot
-from gui.theme import Theme
+from proteoscope.engine.views.shifts import Shifts
+from proteoscope.gui.plots.shift_plot import ShiftPlot
+from proteoscope.gui.theme import Theme
 from tests.engine.views.test_shifts import MASSES, made_shifts
 
 

@@ -12,13 +12,13 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
-import resources
-from engine.formats import read_spectra
-from engine.jobs.progress import Progress
-from engine.project import Project, RunInput
-from engine.spectra.tables import write_spectra
-from gui.results.identification_view import IdentificationView
-from gui.theme import Theme
+from proteoscope import resources
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project, RunInput
+from proteoscope.engine.spectra.tables import write_spectra
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.theme import Theme
 from tests.engine.identification_tables import identification
 from tests.engine.views.result_projects import PARAMETERS, project_with_results
 from tests.gui.result_views import click_row, cut_off, opened, settle, shown

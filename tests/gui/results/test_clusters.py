@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.searches import search_of_kind
-from gui.results.cluster_view import ClusterView
-from gui.theme import Theme
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.results.cluster_view import ClusterView
+from proteoscope.gui.theme import Theme
 from tests.engine.views.cluster_projects import SIZES, project_with_clusters
 from tests.engine.views.result_projects import rows_of
 from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown

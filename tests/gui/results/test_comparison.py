@@ -13,13 +13,13 @@ from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QSplitter
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.views.drawings import Bar, Points
-from engine.views.finished_run import open_run
-from engine.views.run_comparison import LEVELS, RunComparison, compare_runs
-from gui.results.comparison_view import ComparisonView
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.engine.project import Project
+from proteoscope.engine.views.drawings import Bar, Points
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, compare_runs
+from proteoscope.gui.results.comparison_view import ComparisonView
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.search_projects import project_with_search
 from tests.gui.result_views import cut_off, shown

@@ -11,14 +11,14 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from pytestqt.qtbot import QtBot
 
-from engine.evidence.entry import EVIDENCE
-from engine.project import Project
-from engine.searches import run_search, search_of_kind
-from engine.structures.colouring import quantity_colours
-from engine.structures.reading import read_structure
-from gui.results.evidence_view import EvidenceView
-from gui.results.identification_view import IdentificationView
-from gui.theme import Theme
+from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search, search_of_kind
+from proteoscope.engine.structures.colouring import quantity_colours
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.gui.results.evidence_view import EvidenceView
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.theme import Theme
 from tests.engine.evidence.evidence_projects import distant, project_with_evidence, write_albumin, write_identification
 from tests.engine.views.result_projects import rows_of
 from tests.gui.result_views import KeptView, click_row, opened, settle, shown

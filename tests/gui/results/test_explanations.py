@@ -11,11 +11,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.searches import search_of_kind
-from engine.views.run_map import EXPLAINED, IDENTIFIED, UNEXPLAINED
-from gui.results.explanation_view import ExplanationView
-from gui.theme import Theme
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, UNEXPLAINED
+from proteoscope.gui.results.explanation_view import ExplanationView
+from proteoscope.gui.theme import Theme
 from tests.engine.views.cluster_projects import project_with_explanation
 from tests.engine.views.result_projects import rows_of
 from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown

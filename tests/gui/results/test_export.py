@@ -9,14 +9,14 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from engine.entry import ExportRequest
-from engine.formats.libraries.writing import LIBRARY_FORMATS
-from engine.identification.entry import IDENTIFICATION
-from engine.jobs import Progress
-from engine.matches.exporting import OF_GENOMES
-from engine.project import Project
-from gui.results.export import ExportDialog, fitted
-from gui.window import MainWindow
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.formats.libraries.writing import LIBRARY_FORMATS
+from proteoscope.engine.identification.entry import IDENTIFICATION
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.matches.exporting import OF_GENOMES
+from proteoscope.engine.project import Project
+from proteoscope.gui.results.export import ExportDialog, fitted
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.gui.result_views import settle
 

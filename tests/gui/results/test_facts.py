@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engine.identification.entry import IDENTIFICATION
-from engine.project import RunInput
-from engine.views.finished_run import open_finished_run
-from gui.results.facts import files_facts, inputs_of_source
+from proteoscope.engine.identification.entry import IDENTIFICATION
+from proteoscope.engine.project import RunInput
+from proteoscope.engine.views.finished_run import open_finished_run
+from proteoscope.gui.results.facts import files_facts, inputs_of_source
 from tests.engine.views.result_projects import project_with_results
 
 

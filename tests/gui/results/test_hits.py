@@ -19,21 +19,21 @@ from PySide6.QtGui import QAction, QColor, QGuiApplication, QHelpEvent, QTextDoc
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.jobs import Progress
-from engine.project import Project
-from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequences.alignment import align_pair
-from engine.sequences.database import read_sequences
-from engine.sequences.matrices import read_matrix
-from engine.sequences.scheme import ScoringScheme
-from engine.views.hits import Bar, QueryBars
-from gui.forms.field import Outlined
-from gui.plots.colours import PAPER, plot_colours
-from gui.plots.export import export_figure, figure_font
-from gui.plots.histogram import paint_histogram
-from gui.plots.hit_bars import HitBars
-from gui.results.hits_view import HitsView
-from gui.theme import Theme
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequences.alignment import align_pair
+from proteoscope.engine.sequences.database import read_sequences
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.views.hits import Bar, QueryBars
+from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.plots.colours import PAPER, plot_colours
+from proteoscope.gui.plots.export import export_figure, figure_font
+from proteoscope.gui.plots.histogram import paint_histogram
+from proteoscope.gui.plots.hit_bars import HitBars
+from proteoscope.gui.results.hits_view import HitsView
+from proteoscope.gui.theme import Theme
 from tests.engine.views.search_projects import project_with_search, search_files
 from tests.gui.result_views import KeptView, click_row, cut_off, overlapping, settle, shown
 from tests.searching import align

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.chemistry.tolerance import Tolerance
-from engine.searches import search_of_kind
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.peaks import Peaks
-from engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
-from gui.results.library_view import LibraryView
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
+from proteoscope.gui.results.library_view import LibraryView
 from tests.engine.views.library_projects import project_with_library_search
 from tests.gui.result_views import click_row, opened
 

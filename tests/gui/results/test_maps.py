@@ -19,18 +19,18 @@ import pytest
 from PySide6.QtWidgets import QTabWidget
 from pytestqt.qtbot import QtBot
 
-import resources
-from engine.project import Project
-from engine.searches import run_search, search_of_kind
-from engine.views.finished_run import open_run
-from engine.views.run_account import run_title
-from engine.views.run_map import EXPLAINED, IDENTIFIED
-from engine.views.spectrum_list import open_spectrum_list
-from gui.results.explanation_view import ExplanationView
-from gui.results.identification_view import IdentificationView
-from gui.results.library_view import LibraryView
-from gui.results.modified_view import ModifiedView
-from gui.theme import Theme
+from proteoscope import resources
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search, search_of_kind
+from proteoscope.engine.views.finished_run import open_run
+from proteoscope.engine.views.run_account import run_title
+from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED
+from proteoscope.engine.views.spectrum_list import open_spectrum_list
+from proteoscope.gui.results.explanation_view import ExplanationView
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.results.library_view import LibraryView
+from proteoscope.gui.results.modified_view import ModifiedView
+from proteoscope.gui.theme import Theme
 from tests.engine.library_search.test_search import compound_entries, files
 from tests.gui.result_views import KeptView, click_row, cut_off, opened, settle, shown
 

@@ -13,13 +13,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.searches import search_of_kind
-from engine.views.modified import ModificationRow, variable_modifications
-from gui.forms.prefill import FormPrefill
-from gui.results.modified_view import ModifiedView
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.modified import ModificationRow, variable_modifications
+from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.results.modified_view import ModifiedView
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.modified_projects import PROTEINS, QC_SHEW, project_with_modifications
 from tests.engine.views.result_projects import rows_of
 from tests.gui.result_views import KeptView, click_row, cut_off, opened, overlapping, settle, shown
@@ -160,7 +160,7 @@ def test_the_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[s
 
 
 def test_ions_that_carry_the_shift_are_heavier_by_it(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
-    from engine.chemistry.fragments import fragment_ions
+    from proteoscope.engine.chemistry.fragments import fragment_ions
 
     rows = [row for row in accepted if row["shift_kind"] == "named" and 0 < row["shift_position"] <= len(row["sequence"])][:4]
     for row in rows:

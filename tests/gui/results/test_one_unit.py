@@ -15,15 +15,15 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.searches import search_of_kind
-from gui.results.cluster_view import ClusterView
-from gui.results.explanation_view import ExplanationView
-from gui.results.hits_view import HitsView
-from gui.results.identification_view import IdentificationView
-from gui.results.run_view import RunView
-from gui.tables.panel import TablePanel
-from gui.theme import Theme
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.gui.results.cluster_view import ClusterView
+from proteoscope.gui.results.explanation_view import ExplanationView
+from proteoscope.gui.results.hits_view import HitsView
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.tables.panel import TablePanel
+from proteoscope.gui.theme import Theme
 from tests.engine.views.cluster_projects import project_with_clusters, project_with_explanation
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import project_with_search

@@ -10,10 +10,10 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.read_alignment.entry import READ_ALIGNMENT
-from gui.results.reads_view import ReadsView
-from gui.theme import Theme
+from proteoscope.engine.project import Project
+from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
+from proteoscope.gui.results.reads_view import ReadsView
+from proteoscope.gui.theme import Theme
 from tests.engine.views.read_projects import project_with_reads
 from tests.gui.result_views import cut_off, opened, settle
 

@@ -10,16 +10,16 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
-from engine.command_line.main import main
-from engine.project import Project
-from engine.searches import search_of_kind
-from engine.views.drawings import Points
-from gui.plots.drawing_view import DrawingView
-from gui.plots.trace_plot import Border
-from gui.results.export import ExportDialog
-from gui.results.quantity_view import QuantityView
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.drawings import Points
+from proteoscope.gui.plots.drawing_view import DrawingView
+from proteoscope.gui.plots.trace_plot import Border
+from proteoscope.gui.results.export import ExportDialog
+from proteoscope.gui.results.quantity_view import QuantityView
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.quantity_projects import FILES, PER_PROTEIN, PROTEINS, quantified_project
 from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 from tests.gui.x_events import Hand, why_no_hand

@@ -15,13 +15,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.searches import search_of_kind
-from engine.views.aligned_pair import IDENTICAL
-from gui.plots.histogram import HistogramPlot
-from gui.results.reads_view import ReadsView
-from gui.theme import Theme
+from proteoscope.engine.project import Project
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.aligned_pair import IDENTICAL
+from proteoscope.gui.plots.histogram import HistogramPlot
+from proteoscope.gui.results.reads_view import ReadsView
+from proteoscope.gui.theme import Theme
 from tests.engine.views.read_projects import N_STRANGERS, WITHIN, genome_of, project_with_reads
 from tests.engine.views.result_projects import rows_of
 from tests.gui.result_views import KeptView, click_row, cut_off, opened, overlapping, settle, shown

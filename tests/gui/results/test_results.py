@@ -16,15 +16,15 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project, RowMark
-from engine.results.counts import Certainty, Count
-from engine.statistics.target_decoy import false_share_interval
-from engine.views.annotation_choice import AnnotationChoice
-from gui.certainty import certainty_text
-from gui.results.identification_view import IdentificationView
-from gui.tasks import SearchTask
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.engine.project import Project, RowMark
+from proteoscope.engine.results.counts import Certainty, Count
+from proteoscope.engine.statistics.target_decoy import false_share_interval
+from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.gui.certainty import certainty_text
+from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.tasks import SearchTask
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import project_with_search, said

@@ -12,12 +12,12 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.sequences.stack import OUTSIDE
-from engine.views.stack_colours import SCHEMES, stack_colours
-from gui.results.hits_view import HitsView
-from gui.theme import Theme
-from gui.window import MainWindow
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequences.stack import OUTSIDE
+from proteoscope.engine.views.stack_colours import SCHEMES, stack_colours
+from proteoscope.gui.results.hits_view import HitsView
+from proteoscope.gui.theme import Theme
+from proteoscope.gui.window import MainWindow
 from tests.engine.views.search_projects import project_with_search
 from tests.gui.result_views import KeptView, settle, shown
 

@@ -19,18 +19,18 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from engine.errors import InputError
-from engine.jobs import Progress
-from engine.project import Project
-from engine.project.digests import file_digest
-from engine.structure_search.parameters import StructureSearchParameters
-from engine.structures.reading import read_structure
-from engine.views.structure_hits import BOUNDED
-from engine.views.structure_pair import StructurePair
-from gui.results.structure_filter import THRESHOLDS
-from gui.results.structure_view import StructureView
-from gui.tasks import SuperpositionTask
-from gui.theme import Theme
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.views.structure_hits import BOUNDED
+from proteoscope.engine.views.structure_pair import StructurePair
+from proteoscope.gui.results.structure_filter import THRESHOLDS
+from proteoscope.gui.results.structure_view import StructureView
+from proteoscope.gui.tasks import SuperpositionTask
+from proteoscope.gui.theme import Theme
 from tests.engine.views.structure_projects import AUTHORS_SHIFT, project_with_structures
 from tests.gui.result_views import KeptView, click_row, cut_off, overlapping, settle, shown
 from tests.searching import find_structures

@@ -12,16 +12,16 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine.chemistry.peptidoforms import parse
-from engine.chemistry.tolerance import Tolerance
-from engine.views.annotation import IonSettings, annotate_peptidoform
-from engine.views.mirror import Half, MirroredSpectra
-from engine.views.peaks import Peaks
-from engine.views.shown_peaks import SHARED, UNMATCHED
-from gui.plots.colours import plot_colours
-from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.peak_plot import PeakPlace
-from gui.theme import Theme
+from proteoscope.engine.chemistry.peptidoforms import parse
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.views.annotation import IonSettings, annotate_peptidoform
+from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.peaks import Peaks
+from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
+from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.spectrum.mirror_view import MirrorView
+from proteoscope.gui.spectrum.peak_plot import PeakPlace
+from proteoscope.gui.theme import Theme
 from tests.gui.result_views import cut_off
 from tests.gui.spectrum.test_spectrum import made_peaks
 

@@ -17,13 +17,13 @@ from PySide6.QtGui import QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from engine.chemistry.fragments import SERIES
-from engine.chemistry.tolerance import Tolerance
-from engine.errors import StorageError
-from engine.views.annotation_choice import AnnotationChoice
-from gui.plots.label_layout import place_labels
-from gui.spectrum.spectrum_view import SpectrumView
-from gui.theme import Theme
+from proteoscope.engine.chemistry.fragments import SERIES
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.gui.plots.label_layout import place_labels
+from proteoscope.gui.spectrum.spectrum_view import SpectrumView
+from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
 from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
 from tests.gui.result_views import cut_off

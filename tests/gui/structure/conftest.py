@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.jobs import Progress
-from engine.structures.projection import DRAWING_KERNELS
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.structures.projection import DRAWING_KERNELS
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
-    from gui.structure.opengl_renderer import OpenGLRenderer
+    from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,8 +25,8 @@ def compiled() -> None:
 @pytest.fixture
 def opengl(qapp: QApplication) -> Iterator[OpenGLRenderer]:
     """OpenGL, by software under Xvfb; a test is skipped where there is none."""
-    from gui.structure.opengl_renderer import OpenGLRenderer
-    from gui.structure.rendering import RenderingError
+    from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
+    from proteoscope.gui.structure.rendering import RenderingError
 
     try:
         renderer = OpenGLRenderer()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gui.structure.scene import Scene
+from proteoscope.gui.structure.scene import Scene
 from tests.engine.views.trace_examples import query_and_hits
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gui.structure.camera import Camera, sphere_around
+from proteoscope.gui.structure.camera import Camera, sphere_around
 
 POINTS = np.random.default_rng(3).normal(0, 12, (50, 3))
 ASIDE = np.array([100.0, -50.0, 7.0])

@@ -11,12 +11,12 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from engine.errors import StorageError
-from engine.jobs import Cancelled, Progress
-from gui.structure.canvas import StructureCanvas
-from gui.structure.opengl_renderer import NO_OPENGL
-from gui.structure.pictures import Photograph, PictureDialog, PictureTask, TurntableTask
-from gui.structure.structure_panel import StructurePanel
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.jobs import Cancelled, Progress
+from proteoscope.gui.structure.canvas import StructureCanvas
+from proteoscope.gui.structure.opengl_renderer import NO_OPENGL
+from proteoscope.gui.structure.pictures import Photograph, PictureDialog, PictureTask, TurntableTask
+from proteoscope.gui.structure.structure_panel import StructurePanel
 from tests.engine.views.trace_examples import query_and_hits
 from tests.gui.structure.examples import scene_of
 

@@ -8,15 +8,15 @@ import gemmi
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.jobs import Progress
-from engine.structure_search.hit_chains import FoundChain
-from engine.structures.reading import read_structure
-from engine.structures.superposition import superpose_many
-from engine.views.traces import Trace, trace_of_hit, trace_of_query
-from gui.structure.files import SceneFilesTask
-from gui.structure.reading import chains_beside, side_chain
-from gui.structure.scene import Scene
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs import Progress
+from proteoscope.engine.structure_search.hit_chains import FoundChain
+from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.structures.superposition import superpose_many
+from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
+from proteoscope.gui.structure.files import SceneFilesTask
+from proteoscope.gui.structure.reading import chains_beside, side_chain
+from proteoscope.gui.structure.scene import Scene
 from tests.engine.views.trace_examples import hit_row
 from tests.gui.structure.examples import scene_of
 

@@ -15,13 +15,13 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
-from engine.structures.meshes import Mesh, spheres
-from gui.structure.camera import Camera
-from gui.structure.canvas import make_renderer
-from gui.structure.drawn_renderer import DrawnRenderer, finest
-from gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
-from gui.structure.rendering import Body, Look, Renderer, RenderingError
-from gui.structure.scene import STYLES, Scene
+from proteoscope.engine.structures.meshes import Mesh, spheres
+from proteoscope.gui.structure.camera import Camera
+from proteoscope.gui.structure.canvas import make_renderer
+from proteoscope.gui.structure.drawn_renderer import DrawnRenderer, finest
+from proteoscope.gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
+from proteoscope.gui.structure.rendering import Body, Look, Renderer, RenderingError
+from proteoscope.gui.structure.scene import STYLES, Scene
 from tests.conftest import REPOSITORY
 from tests.gui.structure.examples import scene_of
 
@@ -121,7 +121,7 @@ def test_other_colours_of_the_same_meshes_are_drawn_as_if_they_were_new(opengl: 
 def test_what_changes_its_colour_is_drawn_over_what_it_was_and_the_picture_is_that_of_a_new_one(
     opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gui.structure.opengl_renderer._FEW_TRIANGLES", 400)
+    monkeypatch.setattr("proteoscope.gui.structure.opengl_renderer._FEW_TRIANGLES", 400)
     scene = scene_of(8)
     camera = Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
     triangles: list[int] = []
@@ -180,7 +180,7 @@ def test_opengl_can_be_switched_off(monkeypatch: pytest.MonkeyPatch, qtbot: QtBo
 
 PROGRAM = """
 from PySide6.QtWidgets import QApplication
-from gui.structure.canvas import make_renderer
+from proteoscope.gui.structure.canvas import make_renderer
 application = QApplication(["proteoscope"])
 renderer, why = make_renderer()
 print(type(renderer).__name__, "|", why)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.structures.colouring import CHAIN_COLOURS, SCHEMES
-from engine.structures.residue_atoms import Atoms
-from engine.views.traces import trace_of_hit, trace_of_query
-from gui.structure.scene import MAXIMUM_HITS, STYLES, Pick, Scene, _detail
+from proteoscope.engine.structures.colouring import CHAIN_COLOURS, SCHEMES
+from proteoscope.engine.structures.residue_atoms import Atoms
+from proteoscope.engine.views.traces import trace_of_hit, trace_of_query
+from proteoscope.gui.structure.scene import MAXIMUM_HITS, STYLES, Pick, Scene, _detail
 from tests.engine.views.trace_examples import chain, fold, hit_row, query_and_hits
 from tests.gui.structure.examples import scene_of
 

@@ -14,19 +14,19 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from engine.project import Project
-from engine.structures.residue_atoms import Atoms
-from engine.views.structure_pair import StructurePair
-from gui.results.structure_view import StructureView
-from gui.structure import canvas
-from gui.structure.camera import Camera, Sphere
-from gui.structure.canvas import BACKGROUNDS
-from gui.structure.drawn_renderer import DrawnRenderer
-from gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
-from gui.structure.rendering import Body, Look, Renderer
-from gui.structure.scene import EXTENTS, STYLES, Pick
-from gui.structure.structure_panel import StructurePanel
-from gui.theme import Theme
+from proteoscope.engine.project import Project
+from proteoscope.engine.structures.residue_atoms import Atoms
+from proteoscope.engine.views.structure_pair import StructurePair
+from proteoscope.gui.results.structure_view import StructureView
+from proteoscope.gui.structure import canvas
+from proteoscope.gui.structure.camera import Camera, Sphere
+from proteoscope.gui.structure.canvas import BACKGROUNDS
+from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
+from proteoscope.gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
+from proteoscope.gui.structure.rendering import Body, Look, Renderer
+from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick
+from proteoscope.gui.structure.structure_panel import StructurePanel
+from proteoscope.gui.theme import Theme
 from tests.engine.views.structure_projects import project_with_structures
 from tests.gui.result_views import click_row, cut_off, settle
 

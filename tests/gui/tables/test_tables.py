@@ -15,15 +15,15 @@ from PySide6.QtGui import QGuiApplication, QPalette
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from engine.identification.tables import TABLES
-from engine.results.columns import Column
-from engine.views.conditions import Is
-from engine.views.tables import TableSource
-from gui.tables.columns import full_text, saved_text, shown_text
-from gui.tables.model import PAGE_ROWS, ParquetTableModel
-from gui.tables.view import TableView
-from gui.tables.worker import TableWorker
-from gui.theme import Theme
+from proteoscope.engine.identification.tables import TABLES
+from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.tables.columns import full_text, saved_text, shown_text
+from proteoscope.gui.tables.model import PAGE_ROWS, ParquetTableModel
+from proteoscope.gui.tables.view import TableView
+from proteoscope.gui.tables.worker import TableWorker
+from proteoscope.gui.theme import Theme
 from tests.engine.identification_tables import identification, many_psms
 from tests.engine.views.test_tables import by_definition, opened
 

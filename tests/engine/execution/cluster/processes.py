@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.command_line.main import main
+from proteoscope.engine.command_line.main import main
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 _SECONDS = 60.0
@@ -40,7 +40,7 @@ class Workers(NamedTuple):
 
 def program(*arguments: str) -> subprocess.Popen[str]:
     """The program in a process of its own, which leads a group."""
-    command = [sys.executable, "-m", "engine.command_line", *arguments]
+    command = [sys.executable, "-m", "proteoscope.engine.command_line", *arguments]
     return subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.work import Piece, Rows, Work, by_item
-from kernels.device import Device
+from proteoscope.engine.execution.work import Piece, Rows, Work, by_item
+from proteoscope.kernels.device import Device
 
 NAME, PLACE = "slow squares", "tests.engine.execution.cluster.slow_kinds:SlowSquares"
 

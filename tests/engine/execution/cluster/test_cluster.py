@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import WorkersError
-from engine.execution.cluster.certificates import make_certificates, write_certificates
-from engine.execution.cluster.cluster import Cluster
-from engine.execution.cluster.columns import ColumnFile, file_digest
-from engine.execution.cluster.connection import Connection, RemoteDevice
-from engine.execution.cluster.starting import open_cluster
-from engine.execution.executor import Executor
-from engine.execution.kinds import KINDS
-from engine.execution.resources import Resources
-from engine.execution.scheduler import Scheduler
-from engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from proteoscope.engine.errors import WorkersError
+from proteoscope.engine.execution.cluster.certificates import make_certificates, write_certificates
+from proteoscope.engine.execution.cluster.cluster import Cluster
+from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest
+from proteoscope.engine.execution.cluster.connection import Connection, RemoteDevice
+from proteoscope.engine.execution.cluster.starting import open_cluster
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.scheduler import Scheduler
+from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from tests.engine.execution.cluster.processes import REPOSITORY, Workers, end, program, scheduler_with_workers, when
 from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
 
@@ -83,7 +83,7 @@ def test_processors_elsewhere_are_given_parts_anew_in_each_round(cluster: Cluste
             homes.append(options["homes"])
             super().__init__(*arguments, **options)
 
-    monkeypatch.setattr("engine.execution.executor.Scheduler", Recorded)
+    monkeypatch.setattr("proteoscope.engine.execution.executor.Scheduler", Recorded)
     when(lambda: len(cluster.devices()) == 2)
     with on(cluster).session(squares(X)) as session:
         for state in (1, 2):
@@ -205,7 +205,7 @@ _STRANGER = """
 import asyncio, sys
 from pathlib import Path
 from distributed import Worker
-from engine.execution.cluster.certificates import read_certificates
+from proteoscope.engine.execution.cluster.certificates import read_certificates
 async def serve():
     async with Worker(sys.argv[1], security=read_certificates(Path(sys.argv[2]), "worker").security(), dashboard=False) as worker:
         await worker.finished()
@@ -244,8 +244,8 @@ def test_a_cancel_leaves_no_work_open_on_workers_that_go_on(workers: Workers, tm
 
 
 def test_a_search_ends_when_the_scheduler_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.execution.cluster.cluster._WAIT_SECONDS", 1.0)
-    monkeypatch.setattr("engine.execution.cluster.starting._END_SECONDS", 0.5)
+    monkeypatch.setattr("proteoscope.engine.execution.cluster.cluster._WAIT_SECONDS", 1.0)
+    monkeypatch.setattr("proteoscope.engine.execution.cluster.starting._END_SECONDS", 0.5)
     trace = tmp_path / "trace"
 
     def kills(workers: Workers, cluster: Cluster) -> None:

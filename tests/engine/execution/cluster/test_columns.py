@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import StorageError
-from engine.execution.cluster.columns import ColumnFile, NamedColumns, Spool, file_digest, open_column, trim_store
-from engine.execution.cluster.payload import pack, unpack
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.execution.cluster.columns import ColumnFile, NamedColumns, Spool, file_digest, open_column, trim_store
+from proteoscope.engine.execution.cluster.payload import pack, unpack
 
 
 @pytest.fixture

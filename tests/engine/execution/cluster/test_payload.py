@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as of_numpy
 
-from engine.execution.cluster.payload import pack, unpack
+from proteoscope.engine.execution.cluster.payload import pack, unpack
 
 KINDS = st.sampled_from(["<i4", "<i8", "<f4", "<f8", "|u1", "|b1"])
 ARRAYS = KINDS.flatmap(lambda kind: of_numpy.arrays(np.dtype(kind), of_numpy.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)))

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import resources
-from engine.command_line.main import main
-from engine.project import Project
-from engine.searches import SEARCHES
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import SEARCHES
 from tests.engine.execution.cluster.processes import Workers, scheduler_with_workers
 from tests.engine.views.read_projects import read_files
 from tests.engine.views.search_projects import search_files

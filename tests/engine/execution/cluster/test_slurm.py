@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.execution.cluster.starting import open_cluster
-from engine.execution.executor import Executor
-from engine.execution.kinds import KINDS
-from engine.execution.resources import Resources
-from engine.jobs.progress import Progress
+from proteoscope.engine.execution.cluster.starting import open_cluster
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
 from tests.engine.execution.cluster.processes import when
 from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
 

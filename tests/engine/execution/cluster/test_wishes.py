@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.command_line.main import main
-from engine.errors import InputError, ParameterError
-from engine.execution.cluster.certificates import ROLES, Certificates, make_certificates, read_certificates, write_certificates
-from engine.execution.cluster.option import checked_address, parse_workers
-from engine.execution.cluster.remote import described, make
-from engine.execution.cluster.starting import Host, read_hosts, read_slurm, ssh_command
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.execution.cluster.certificates import ROLES, Certificates, make_certificates, read_certificates, write_certificates
+from proteoscope.engine.execution.cluster.option import checked_address, parse_workers
+from proteoscope.engine.execution.cluster.remote import described, make
+from proteoscope.engine.execution.cluster.starting import Host, read_hosts, read_slurm, ssh_command
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.execution.cost.atgpu import Machine, occupancy, overlapped_cost, perfect_cost, serial_cost
-from kernels.analyses_layouts import Round, addition_rounds, multiplication_rounds, reduction_rounds, scan_rounds
+from proteoscope.engine.execution.cost.atgpu import Machine, occupancy, overlapped_cost, perfect_cost, serial_cost
+from proteoscope.kernels.analyses_layouts import Round, addition_rounds, multiplication_rounds, reduction_rounds, scan_rounds
 
 MACHINE = Machine(
     cores=32, multiprocessors=4, shared_words=12_288, global_words=1 << 20, resident_blocks=16, alpha_in=10.0, beta_in=0.5, alpha_out=20.0,

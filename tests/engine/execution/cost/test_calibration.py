@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.execution.cost import calibration
-from engine.execution.cost.calibration import calibrate_processor
-from engine.execution.cost.first_guess import predicted_speed
-from engine.execution.cost.kept import device_key, keep_parameters
-from engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, runs_in_turn, size_of
-from engine.execution.cost.pace import host_pace, times_slower
-from engine.execution.cost.parameters import KindCosts
-from engine.execution.devices import processor
-from engine.execution.kinds import KINDS
-from engine.execution.work import CardShape, PredictableKind, Work, kind_of, sample_of
-from engine.jobs.progress import Progress
-from engine.searches import SEARCHES
-from kernels.analyses_layouts import OPERATIONS
-from kernels.cpu.processor import Processor
-from kernels.cuda.alignment import AlignmentSearch
-from kernels.cuda.alignment_plan import predicted_cycles
+from proteoscope.engine.execution.cost import calibration
+from proteoscope.engine.execution.cost.calibration import calibrate_processor
+from proteoscope.engine.execution.cost.first_guess import predicted_speed
+from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, runs_in_turn, size_of
+from proteoscope.engine.execution.cost.pace import host_pace, times_slower
+from proteoscope.engine.execution.cost.parameters import KindCosts
+from proteoscope.engine.execution.devices import processor
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.work import CardShape, PredictableKind, Work, kind_of, sample_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.kernels.analyses_layouts import OPERATIONS
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.alignment import AlignmentSearch
+from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 SHAPE = CardShape(132, 227 << 10, 90)

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from engine.execution.cost import pace
-from engine.execution.cost.pace import calm_pace
+from proteoscope.engine.execution.cost import pace
+from proteoscope.engine.execution.cost.pace import calm_pace
 
 
 class Cores:

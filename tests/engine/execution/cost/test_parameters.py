@@ -7,13 +7,13 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from engine.execution.cost.kept import device_key, keep_parameters, kept_parameters
-from engine.execution.cost.pace import times_slower
-from engine.execution.cost.parameters import DeviceParameters, KindCosts, TransferCosts, WorkSize, fitted
-from engine.execution.cost.prediction import bound_of, predicted_work
-from engine.execution.cost.reference import reference_parameters
-from engine.execution.cost.remembered import StepMemory
-from engine.execution.devices import Device, processor
+from proteoscope.engine.execution.cost.kept import device_key, keep_parameters, kept_parameters
+from proteoscope.engine.execution.cost.pace import times_slower
+from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts, TransferCosts, WorkSize, fitted
+from proteoscope.engine.execution.cost.prediction import bound_of, predicted_work
+from proteoscope.engine.execution.cost.reference import reference_parameters
+from proteoscope.engine.execution.cost.remembered import StepMemory
+from proteoscope.engine.execution.devices import Device, processor
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.formats.libraries.reading import read_libraries
-from engine.jobs.progress import Progress
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.jobs.progress import Progress
 
 PEAKS = zlib.compress(np.array([100.5, 200.5]).tobytes()), np.array([1, 2], np.float32).tobytes()
 SCHEMA = (
@@ -121,8 +121,8 @@ def test_what_is_not_written_into_the_database_yet_is_told(tmp_path: Path) -> No
 def memory_of(path: Path) -> tuple[str, int]:
     """What reading a file says, and how many megabytes it took beside those of a process that reads a small one."""
     script = (
-        "import json, sys; from pathlib import Path; from engine.errors import InputError\n"
-        "from engine.formats.libraries.reading import read_libraries\n"
+        "import json, sys; from pathlib import Path; from proteoscope.engine.errors import InputError\n"
+        "from proteoscope.engine.formats.libraries.reading import read_libraries\n"
         "def peak(): return int(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
         "read_libraries([sys.argv[1]]); before = peak()\n"
         "try: read_libraries([sys.argv[2]]); told = 'read'\n"

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import InputError
-from engine.formats.libraries.reading import read_libraries
-from engine.formats.recognition import recognise
-from engine.formats.registry import formats_of
-from engine.formats.sources import ByteSource
-from engine.spectra.spectral_library import SpectralLibrary
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.formats.recognition import recognise
+from proteoscope.engine.formats.registry import formats_of
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 MSP = """Name: ACDM(O)K/2
 Comment: Mods=3/0,A,Acetyl/1,C,CAM/3,M,Oxidation Parent=400.25 Protein="sp|P1|X some words" Nreps=3/4 RT=2.5

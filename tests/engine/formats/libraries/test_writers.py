@@ -9,10 +9,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from engine.errors import ParameterError, StorageError
-from engine.formats.libraries.reading import read_libraries
-from engine.formats.libraries.writing import LIBRARY_FORMATS, library_format, write_library
-from engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.formats.libraries.writing import LIBRARY_FORMATS, library_format, write_library
+from proteoscope.engine.jobs.progress import Cancelled, Progress
 from tests.engine.formats.libraries.written import entries
 
 SUFFIX = {"msp": ".msp", "mzspeclib": ".mzlib.txt", "blib": ".blib"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import offsets_of
-from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
 
 NAMES = ("Oxidation", "Carbamidomethyl", "Acetyl", "Glu->pyro-Glu", "+8.0142", "Amidated")
 MASSES = (15.994915, 57.021464, 42.010565, -18.010565, 8.0142, -0.984016)

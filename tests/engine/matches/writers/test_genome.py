@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError, ParameterError
-from engine.jobs.progress import Cancelled, Progress
-from engine.matches.exporting import OF_GENOMES, export
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.matches.exporting import OF_GENOMES, export
 from tests.engine.identification_tables import Identification, identification
 
 

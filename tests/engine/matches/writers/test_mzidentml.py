@@ -12,8 +12,8 @@ import pytest
 from lxml import etree
 from pyteomics import mzid
 
-from engine.formats.xml_text import attribute
-from engine.matches.exporting import export
+from proteoscope.engine.formats.xml_text import attribute
+from proteoscope.engine.matches.exporting import export
 from tests.engine.identification_tables import Identification, identification
 
 LEFT_OPEN = ("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

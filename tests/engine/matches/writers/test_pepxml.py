@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyteomics import mass, pepxml
 
-from engine.matches.exporting import export
+from proteoscope.engine.matches.exporting import export
 from tests.engine.identification_tables import Identification, identification
 
 RESIDUES = mass.std_aa_mass

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from engine.matches.exporting import export
-from engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.matches.exporting import export
+from proteoscope.engine.matches.writers.tables import IdentificationTables
 from tests.engine.identification_tables import Identification, identification
 
 PEPTIDE = re.compile(r"[A-Z-]\..+\.[A-Z-]")

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError, ProteoscopeError
-from engine.matches.exporting import FORMATS, OF_GENOMES, export
-from engine.matches.writers.tables import IdentificationTables, database
-from engine.matches.writers.tsv import write_table
+from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.matches.exporting import FORMATS, OF_GENOMES, export
+from proteoscope.engine.matches.writers.tables import IdentificationTables, database
+from proteoscope.engine.matches.writers.tsv import write_table
 from tests.engine.identification_tables import PARAMETERS, identification
 
 
@@ -101,7 +101,7 @@ def test_no_query_reaches_a_file_beside_the_tables(small, tmp_path, secret, of_f
 
 
 def test_what_is_larger_than_the_memory_still_spills(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.matches.writers.tables._MEMORY", "60MB")
+    monkeypatch.setattr("proteoscope.engine.matches.writers.tables._MEMORY", "60MB")
     folder = small.write(tmp_path / "results")
     n = 1_000_000
     pq.write_table(pa.table({"peptide": [f"P{(i * 7919) % n:012d}" * 4 for i in range(n)]}), folder / "peptides.parquet")
@@ -111,7 +111,7 @@ def test_what_is_larger_than_the_memory_still_spills(small, tmp_path, monkeypatc
 
 
 def test_too_little_memory_is_told_as_memory(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.matches.writers.tables._MEMORY", "1MB")
+    monkeypatch.setattr("proteoscope.engine.matches.writers.tables._MEMORY", "1MB")
     folder = small.write(tmp_path / "results")
     pq.write_table(pa.table({"peptide": [f"P{i:099d}" for i in range(300_000)]}), folder / "peptides.parquet")
     with pytest.raises(ProteoscopeError, match="memory") as told, database(IdentificationTables.of_folder(folder)) as connection:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import InputError, ParameterError, StorageError
-from engine.jobs.progress import Cancelled
-from engine.matches.exporting import export
-from engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.jobs.progress import Cancelled
+from proteoscope.engine.matches.exporting import export
+from proteoscope.engine.matches.writers.tables import IdentificationTables
 from tests.effort import LookingProgress
 from tests.engine.identification_tables import Identification, identification, many_psms
 
@@ -134,7 +134,8 @@ def test_what_is_no_identification_is_refused(small, tmp_path):
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(small, tmp_path):
     script = (
-        "import resource, sys; from engine.matches.exporting import export; from engine.errors import StorageError\n"
+        "import resource, sys; from proteoscope.engine.matches.exporting import export\n"
+        "from proteoscope.engine.errors import StorageError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
         "try: export(sys.argv[1], 'tsv', sys.argv[2])\n"
         "except StorageError as error: print(error)"

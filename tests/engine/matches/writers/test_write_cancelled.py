@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from engine.matches.exporting import FORMATS, OF_GENOMES, export
-from engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from proteoscope.engine.matches.exporting import FORMATS, OF_GENOMES, export
+from proteoscope.engine.matches.writers.tables import IdentificationTables
 from tests.engine.identification_tables import identification, many_psms
 
 

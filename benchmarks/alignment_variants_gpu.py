@@ -1,0 +1,257 @@
+"""How the cutting of a short database into launches changes the time of `AlignmentSearch.score` on a GPU.
+
+    python -m benchmarks.alignment_variants_gpu --data FOLDER [--device 0] [--only short steps host all] > alignment_variants_gpu.txt
+
+FOLDER holds `sequences/mmseqs_DB.fasta` and `sequences/cudasw_queries20.fasta`, the first gzipped or not. Scores are checked against the
+processor's. What is printed:
+
+short
+    one query of 464 residues, and 20 queries, against 20,000 proteins: each variant's milliseconds for a whole call (median of many, the
+    card warm), those from the first kernel's begin to the last one's end, launches, and GCUPS of the whole call.
+steps
+    cycles between two steps of a warp in a block of a shape that has a multiprocessor for itself, and of the whole card when it is full of
+    sequences of one length: what the constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to.
+host
+    where the processor's time goes in a call.
+all
+    20 queries, and one, against the proteins 60 times: 543 million residues.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import io
+import pstats
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.sequence_search_gpu import repeated
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.scoring import score_all
+from proteoscope.engine.sequences.database import SequenceDatabase, read_sequences
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.kernels.cuda.alignment import AlignmentSearch
+from proteoscope.kernels.cuda.modules import CudaCard
+
+SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
+ONE = 4  # number of the query of 464 residues
+ONLY = ("short", "steps", "host", "all")
+VARIANTS: dict[str, dict[str, Any]] = {
+    "planned": {},
+    "one part": {"n_longest": 0},
+    "one part, 32 x 16": {"n_longest": 0, "shape": (32, 16), "threads": 256},
+    **{
+        f"{n} of {lanes} x {columns}, {threads} on {blocks}; {others[0]} x {others[1]}, {more}": {
+            "n_longest": n,
+            "longest_shape": (lanes, columns, threads, blocks),
+            "shape": others,
+            "threads": more,
+        }
+        for n, (lanes, columns, threads), blocks, others, more in (
+            (128, (64, 8, 128), 20, (16, 32), 256),
+            (128, (64, 8, 128), 24, (16, 32), 256),
+            (192, (64, 8, 128), 20, (16, 32), 256),
+            (192, (64, 8, 128), 24, (16, 32), 256),
+            (256, (64, 8, 128), 28, (16, 32), 256),
+            (384, (64, 8, 128), 32, (16, 32), 384),
+            (512, (64, 8, 128), 40, (8, 64), 256),
+            (128, (128, 4, 128), 20, (16, 32), 256),
+            (192, (128, 4, 256), 20, (16, 32), 256),
+            (256, (128, 4, 256), 24, (16, 32), 256),
+            (256, (64, 8, 256), 20, (16, 32), 256),
+        )
+    },
+}
+VARIANTS_OF_MANY: dict[str, dict[str, Any]] = {
+    f"{n} of {lanes} x {columns}, {threads} on {blocks}; {others[0]} x {others[1]}, {more}": {
+        "n_longest": n,
+        "longest_shape": (lanes, columns, threads, blocks),
+        "shape": others,
+        "threads": more,
+    }
+    for n, (lanes, columns, threads), blocks, others, more in (
+        (512, (64, 16, 256), 28, (8, 48), 384),
+        (512, (64, 16, 256), 32, (8, 40), 384),
+        (1024, (32, 32, 256), 36, (4, 48), 384),
+        (1024, (64, 16, 256), 40, (8, 32), 512),
+    )
+}
+SHAPES = (
+    (128, 4, 128), (128, 4, 256), (64, 8, 128), (64, 8, 256), (128, 8, 256), (128, 16, 256),
+    (32, 16, 128), (32, 16, 256), (16, 32, 128), (16, 32, 256), (16, 32, 384), (8, 64, 256), (2, 48, 384),
+)  # fmt: skip
+
+
+class TimedCard(CudaCard):
+    """Notes the moments before and after each kernel on the card, where `events` is a list."""
+
+    events: list[Any] | None = None
+    n_launches = 0
+
+    def launch(self, *arguments: Any, **options: Any) -> None:
+        """See `Card`."""
+        self.n_launches += 1
+        if self.events is None:
+            super().launch(*arguments, **options)
+            return
+        begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+        begin.record(arguments[5])
+        super().launch(*arguments, **options)
+        end.record(arguments[5])
+        self.events.append((begin, end))
+
+    def kernel_milliseconds(self) -> float:
+        """From the first begin of a noted kernel to the last end."""
+        assert self.events
+        since = [[self._cupy.cuda.get_elapsed_time(self.events[0][0], one) for one in pair] for pair in self.events]
+        return float(max(end for _, end in since) - min(begin for begin, _ in since))
+
+    def clock(self) -> float:
+        """Cycles in a second, at most."""
+        return float(self._device.attributes["ClockRate"]) * 1e3
+
+
+def score(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], out: NDArray[np.int32]) -> float:
+    """Seconds of a call."""
+    began = time.perf_counter()
+    for _ in search.score(queries, SCHEME.matrix.scores, SCHEME.gap_open, SCHEME.gap_extend, out):
+        pass
+    return time.perf_counter() - began
+
+
+def measured(card: TimedCard, search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: int, repeats: int) -> tuple[NDArray, str]:
+    """Scores, and milliseconds of a call and of its kernels, launches and GCUPS as text."""
+    out = np.empty((len(queries), n), np.int32)
+    for _ in range(2):
+        score(search, queries, out)
+    seconds = sorted(score(search, queries, out) for _ in range(repeats))
+    kernels = []
+    for _ in range(max(1, repeats // 5)):
+        card.events, card.n_launches = [], 0
+        score(search, queries, out)
+        kernels.append(card.kernel_milliseconds())
+    card.events = None
+    cells = sum(map(len, queries)) * int(search._offsets[-1])
+    median = seconds[len(seconds) // 2]
+    text = f"{median * 1e3:9.3f} {seconds[0] * 1e3:9.3f} {np.median(kernels):9.3f} {card.n_launches:5d} {cells / median / 1e9:7.0f}"
+    return out, text
+
+
+def kind_with(options: dict[str, Any]) -> type[AlignmentSearch]:
+    """`AlignmentSearch` with other values of its attributes."""
+    return type("AlignmentSearch", (AlignmentSearch,), options)
+
+
+def measure_short(card: TimedCard, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
+    """Print the table of the variants."""
+    expected = score_all(queries, database.residues, database.offsets, SCHEME, 8, Progress())
+    for some, repeats, variants in (
+        ([ONE], 100, list(VARIANTS)),
+        (range(len(queries)), 5, [*list(VARIANTS)[:2], *VARIANTS_OF_MANY]),
+        ([0], 30, ["planned"]),
+        ([19], 10, ["planned"]),
+    ):
+        print(f"\n{len(some)} queries; milliseconds of a call (median, least), of kernels; launches; GCUPS")
+        for name in variants:
+            search = kind_with((VARIANTS | VARIANTS_OF_MANY)[name])(card, database.residues, database.offsets)
+            try:
+                out, text = measured(card, search, [queries[i] for i in some], len(database), repeats)
+            except Exception as error:
+                print(f"{name:60} {type(error).__name__}: {str(error)[:200]}", flush=True)
+                continue
+            right = np.array_equal(out, expected[list(some)])
+            parts = [p for some_parts in search._plans.values() for p in some_parts]
+            told = "; ".join(f"{p.last - p.first} of {p.shape.lanes}x{p.shape.columns}/{p.shape.threads} on {p.blocks}" for p in parts)
+            print(f"{name:60} {text} {'right' if right else 'WRONG'} {told}", flush=True)
+
+
+def measure_steps(card: TimedCard, query: NDArray[np.int8]) -> None:
+    """Print cycles of steps."""
+    print(f"\ncycles at {card.clock() / 1e9:.3f} GHz of a step of a warp in a block alone, and on a full card")
+    random = np.random.default_rng(1)
+    n_rows = 8000
+    for lanes, columns, threads in SHAPES:
+        kind = kind_with({"n_longest": 0, "shape": (lanes, columns), "threads": threads})
+        in_block, told = threads // lanes * 2, []
+        for n, length in ((in_block, n_rows), (in_block * card.multiprocessors() * 12, 400)):
+            residues = random.integers(0, 20, n * length).astype(np.int8)
+            search = kind(card, residues, np.arange(n + 1, dtype=np.int64) * length)
+            out = np.empty((1, n), np.int32)
+            score(search, [query], out)
+            times = []
+            for _ in range(3):
+                card.events = []
+                score(search, [query], out)
+                times.append(card.kernel_milliseconds())
+            card.events = None
+            launches = -(-len(query) // (lanes * columns))
+            told.append(min(times) / 1e3 / launches)
+        more = lanes if lanes <= 32 else 2 * lanes - 32
+        step = told[0] * card.clock() / (n_rows / 2 + more)
+        full = told[1] * card.clock() / (12 * (200 + more))
+        print(f"{lanes:4} x {columns:3}, {threads:4} threads: {step:8.0f} {full:8.0f}", flush=True)
+
+
+def measure_host(card: TimedCard, database: SequenceDatabase, query: NDArray[np.int8]) -> None:
+    """Print a profile of calls."""
+    search, out = AlignmentSearch(card, database.residues, database.offsets), np.empty((1, len(database)), np.int32)
+    for _ in range(3):
+        score(search, [query], out)
+    profile = cProfile.Profile()
+    profile.enable()
+    for _ in range(200):
+        score(search, [query], out)
+    profile.disable()
+    text = io.StringIO()
+    pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(28)
+    print("\nhost, 200 calls of one query")
+    print("\n".join(line for line in text.getvalue().splitlines() if line.strip())[:6000], flush=True)
+    planning = []
+    for _ in range(20):
+        search._plans.clear()
+        planning.append(score(search, [query], out))
+    print(f"a call that plans: {np.median(planning) * 1e3:.3f} ms")
+
+
+def measure_all(card: TimedCard, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
+    """Print the speed on a database that outlasts every launch."""
+    residues, offsets = repeated(database, 60)
+    search = AlignmentSearch(card, residues, offsets)
+    print("\n543 million residues: milliseconds of a call (median, least), of kernels; launches; GCUPS")
+    for some in (queries, queries[ONE : ONE + 1]):
+        print(f"{len(some):2} queries {measured(card, search, some, len(offsets) - 1, 3)[1]}", flush=True)
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=ONLY, default=ONLY)
+    options = parser.parse_args()
+    folder = options.data / "sequences"
+    files = [next(folder.glob(f"{name}.fasta*")) for name in ("mmseqs_DB", "cudasw_queries20")]
+    database, query_set = (read_sequences([path], Progress()) for path in files)
+    queries = [query_set.codes(i) for i in range(len(query_set))]
+    card = TimedCard(options.device)
+    began = time.perf_counter()
+    if "short" in options.only:
+        measure_short(card, database, queries)
+    if "host" in options.only:
+        measure_host(card, database, queries[ONE])
+    if "all" in options.only:
+        measure_all(card, database, queries)
+    if "steps" in options.only:
+        measure_steps(card, queries[ONE])
+    print(f"\n{time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Which forms of the card's sources usual searches compile: runs some of every kind on a GPU, and writes them down.
+
+    python -m benchmarks.card_forms --data FOLDER [--write]
+
+FOLDER is the unpacked test data. Prints each source with its macros; with ``--write`` they become `kernels/cuda/usual_forms.json`, which
+`proteoscope compile` compiles ahead. Run it after a change of the macros of a source, or of how a form is chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import proteoscope.kernels.cuda as package
+from benchmarks.figures import existing, usable_gpus
+from benchmarks.simulated_reads import genome_of, write_reads
+from proteoscope.engine.searches import run_search
+from proteoscope.kernels.cuda.modules import CudaCard
+
+FORMS = Path(package.__path__[0]) / "usual_forms.json"
+
+
+def searches(data: Path, folder: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Kind, inputs and further arguments of searches as users do them, from their most usual settings to others."""
+    spectra, proteins = (
+        existing(data / "spectra" / "bench_hires_2269.mgf"),
+        existing(data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"),
+    )
+    of_spectra: dict[str, Any] = {"spectra": [spectra], "database": [proteins]}
+    project = folder / "identified"
+    yield "identify", of_spectra, {"project": project, "preset": "high-resolution"}
+    yield "identify", of_spectra, {"project": folder / "low", "preset": "low-resolution"}
+    yield "identify", of_spectra, {"project": folder / "open", "preset": "open"}
+    yield "modified", of_spectra, {"project": folder / "modified"}
+    yield "explain", {"project": [project]}, {"out": folder / "explained.tsv"}
+    yield "cluster", {"spectra": [spectra]}, {"project": folder / "clusters"}
+    yield "cluster", {"spectra": [spectra]}, {"project": folder / "means", "method": "k-means"}
+    queries, database = data / "sequences" / "cudasw_queries20.fasta", data / "sequences" / "mmseqs_DB.fasta"
+    yield "align", {"queries": [existing(queries)], "database": [existing(database)]}, {"out": folder / "hits.tsv"}
+    chains = sorted((data / "structures" / "bench_ca" / "pdb").glob("*.pdb"))
+    for mode in ("sensitive", "published"):
+        for number in (0, 10, 100, 400, 800):
+            asked: dict[str, Any] = {"queries": [chains[number]], "database": chains[::8]}
+            yield "structures", asked, {"out": folder / "folds.tsv", "mode": mode}
+    genome, reads = data / "dna" / "dna_lambda.fasta", folder / "reads.fastq"
+    write_reads(reads, genome_of(genome), 20_000)
+    for mode in ("within", "local", "prefix"):
+        yield "reads", {"texts": [genome], "patterns": [reads]}, {"out": folder / "places.sam", "mode": mode}
+
+
+def main() -> None:
+    """Run them, and tell the forms."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--write", action="store_true", help=f"keep them as {FORMS.name}")
+    asked = parser.parse_args()
+    usable_gpus(needed=True)
+    found: dict[str, set[tuple[str, ...]]] = {}
+    compiled = CudaCard._compiled
+
+    def note(card: CudaCard, file: str, macros: tuple[str, ...], kernel: str) -> Any:
+        found.setdefault(file, set()).add(macros)
+        return compiled(card, file, macros, kernel)
+
+    CudaCard._compiled = note  # type: ignore[method-assign]
+    with tempfile.TemporaryDirectory(prefix="proteoscope-forms-") as scratch:
+        for kind, inputs, more in searches(asked.data, Path(scratch)):
+            before = sum(map(len, found.values()))
+            try:
+                run_search(kind, inputs, device="cuda", **more)
+            except Exception as error:
+                print(f"{kind} {more}: {error}", flush=True)
+            print(f"{kind} {more.get('preset', more.get('mode', ''))}: {sum(map(len, found.values())) - before} forms", flush=True)
+    kept = {file: sorted(map(list, forms)) for file, forms in sorted(found.items())}
+    print(json.dumps(kept))
+    if asked.write:
+        FORMS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""How long small commands take from their start to their end, in turns by two versions of the program. One JSON line a command.
+
+    python -m benchmarks.command_start --data FOLDER --against CHECKOUT [--pairs N] [--only NAME ...]
+
+FOLDER is the unpacked test data. The searches are those of `reference_tables.py --small`, of so little that most of their time is the
+start: loading libraries and kernels. The processor computes. Kernels are compiled, bytecode is written and files are in memory before, by a
+turn that is not counted.
+
+command start
+    `processor_seconds` (of all threads, by the system too) and `seconds` of the process, the least of all turns: other programs of the
+    machine can only add. `before` are the other checkout's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+from benchmarks.figures import emit
+from benchmarks.reference_tables import make_files, small
+from proteoscope.engine.execution.threads import available_threads
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+IDENTIFIED = "small_ecoli_ltq"
+SEARCHES = {"align": "small_align", "structures": "small_structures_sensitive", "reads": "small_reads_places", "cluster": "small_cluster"}
+
+
+def commands(data: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The commands and their names; what goes on from a project stands behind what makes it."""
+    yield from (("help", ("--help",)), ("version", ("--version",)), ("align --help", ("align", "--help")))
+    yield from (("parameters cluster", ("parameters", "cluster")), ("parameters identify", ("parameters", "identify")))
+    cases = {case.name: case.commands for case in small(data)}
+    device = ("--device", "cpu", "--quiet")
+    for name, case in SEARCHES.items():
+        yield name, (*cases[case][0], *device)
+    for one in cases[IDENTIFIED]:
+        yield one[0], (*one, *device)
+    yield "export", ("export", "OUT", "--format", "tsv", "--out", "OUT/exported")
+
+
+def run(checkout: Path, arguments: list[str], cache: Path) -> tuple[float, float]:
+    """Seconds of processors and of the clock that a command takes."""
+    environment = os.environ | {"PYTHONPATH": str(checkout), "PROTEOSCOPE_CACHE": str(cache)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a program that is installed has its bytecode
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [sys.executable, "-m", "proteoscope", *arguments]
+    subprocess.run(command, cwd=checkout, env=environment, check=True, stdout=subprocess.DEVNULL)
+    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--against", type=Path, required=True, metavar="CHECKOUT")
+    parser.add_argument("--pairs", type=int, default=11)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    arguments = parser.parse_args()
+    checkouts = {"before": arguments.against.resolve(), "now": REPOSITORY}
+    with tempfile.TemporaryDirectory(prefix="proteoscope-benchmark-") as scratch:
+        made = Path(scratch, "made")
+        make_files(arguments.data, made)
+        for name, command in commands(arguments.data):
+            if arguments.only and name not in arguments.only:
+                continue
+            found: dict[str, list[tuple[float, float]]] = {version: [] for version in checkouts}
+            for turn in range(arguments.pairs + 1):
+                for version in sorted(checkouts, reverse=bool(turn % 2)):
+                    out = f"{scratch}/{version}-{name if name in SEARCHES else 'project'}"
+                    Path(out).mkdir(exist_ok=True)
+                    given = [one.replace("OUT", out, 1) if one.startswith("OUT") else one for one in command]
+                    given = [one.replace("MADE", str(made), 1) if one.startswith("MADE") else one for one in given]
+                    figures = run(checkouts[version], given, Path(scratch, "cache"))
+                    if turn:
+                        found[version].append(figures)
+            least = {version: [round(min(column), 3) for column in zip(*rows, strict=True)] for version, rows in found.items()}
+            emit(
+                {"figure": "command start", "date": str(date.today()), "threads": available_threads(), "command": name},
+                pairs=arguments.pairs, processor_seconds=least["now"][0], processor_seconds_before=least["before"][0],
+                seconds=least["now"][1], seconds_before=least["before"][1],
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

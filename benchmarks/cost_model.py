@@ -1,0 +1,355 @@
+"""How well the cost model predicts on a GPU: one JSON line for each figure, and a table at the end.
+
+    python -m benchmarks.cost_model --part kernels [--device 0] [--threads N] [--scratch DIR]
+    python -m benchmarks.cost_model --part plans [--shapes 40]
+    python -m benchmarks.cost_model --part commands
+
+kernels
+    The card is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
+    five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
+    transfers and what the host does, the least of twelve turns (`turns_s` tells of all). Each goes through all samples of all kinds, so
+    that caches hold no more of a work than where it is done once. Each run is begun by a core that nobody else slows at the moment, as in
+    the calibration. Predicted is a host at the pace that it had in those turns (`paces_us`: a loop that is always the same, before and
+    after each run), since one that others share may be slower by a third for seconds at a time;
+    `own_error` is that of the prediction which knows nothing of it, `card_error` that of kernels
+    and transfers alone. The predicted share of transfers and the measured one, by the card's clock. And the problems of the thesis.
+plans
+    Forty shapes of tasks of the alignment with gaps that no plan was made by: seconds of each plan, and how much longer than the fastest
+    the one takes that the model picks.
+commands
+    Whole commands on files that are made here, in processes of their own. Of each the smaller ones are run first, so that the machine knows
+    how fast its host is; then the others are predicted, and run.
+
+Sizes of the samples are made up like those that the machine is measured on, with other numbers at random. No figure of it is fitted to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.figures import emit
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SIZES = tuple(10.0**power for power in (-3.0, -2.25, -1.5, -0.75, 0.0))
+_SEED = 77
+_TURNS, _PROBLEM_TURNS = 12, 3
+
+
+def error(predicted: float, measured: float) -> float:
+    """Relative, without a sign."""
+    return abs(predicted - measured) / measured
+
+
+def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
+    """Median and worst of relative errors."""
+    print(f"\n{title:<40} {'median':>8} {'worst':>8}")
+    for name, of_name in [*rows, ("all", [one for _, errors in rows for one in errors])]:
+        if of_name:
+            print(f"{name:<40} {100 * median(of_name):7.1f}% {100 * max(of_name):7.1f}%")
+    sys.stdout.flush()
+
+
+def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
+    """Calibrate, predict, measure."""
+    from proteoscope.engine.execution.cost.calibration import calibrate_card
+    from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, run_sample, runs_in_turn, size_of
+    from proteoscope.engine.execution.cost.prediction import predicted_work
+    from proteoscope.engine.execution.work import PredictableKind, Work, kind_of, sample_of
+    from proteoscope.kernels.cuda.modules import card
+    from proteoscope.kernels.cuda.timing import TimedCard
+    from proteoscope.kernels.cuda.usual_forms import compile_usual_forms
+
+    began = time.perf_counter()
+    failures = compile_usual_forms(card(options.device), options.threads, lambda n: None)
+    compiled = time.perf_counter() - began
+    if failures:
+        emit(about, part="kernels", failures=failures)
+    asked = [name for name in KINDS if not options.kinds or name in options.kinds]
+    progress = Progress(lambda event: emit(about, part="kernels", message=str(event)) if "not measured" in str(event) else None)
+    calibrate_card(options.device, "warm", "", asked, Progress())  # compiles what is left
+    began = time.perf_counter()
+    parameters = calibrate_card(options.device, "benchmark", about["card"], asked, progress)
+    emit(
+        about,
+        part="calibration",
+        calibration_s=round(time.perf_counter() - began, 2),
+        compiled_s=round(compiled, 1),
+        parameters=json.loads(parameters.model_dump_json()),
+    )
+    timed, rows, shares, on_card = TimedCard(options.device), list[tuple[str, list[float]]](), list[float](), list[float]()
+    samples = {}
+    for name in parameters.kinds:
+        kind = kind_of(Work(name, {}, {}))
+        assert isinstance(kind, PredictableKind)
+        samples[name] = [sample_of(kind, size, _SEED) for size in SIZES]
+    # Turn about, and the least: what is predicted is a machine that does nothing else, and what disturbs one lasts for some runs.
+    turns: dict[str, list[list[Any]]] = {name: [] for name in samples}
+    for every in samples.values():
+        for sample in every:
+            run_sample(sample, timed)  # which may compile
+    for _ in range(_TURNS):
+        for name, every in samples.items():
+            awaken(every[0], timed)
+            turns[name].append([runs_in_turn(sample, timed) for sample in every])
+    for name, every in samples.items():
+        errors = list[float]()
+        for size, sample, *of_turns in zip(SIZES, every, *turns[name], strict=True):
+            counted = size_of(sample.work, sample.states, parameters.card)
+            runs = [run for turn in of_turns for run in turn]
+            pace = min(run.pace for run in runs)
+            began = time.perf_counter()
+            predicted = predicted_work(parameters, name, counted, pace)
+            predicting = time.perf_counter() - began
+            chosen = least_run(runs, 0.0, is_processor=False)  # as the clock told, whatever the host's pace
+            on_card.append(error(predicted.kernel + predicted.transfer, chosen.kernel + chosen.transfer))
+            errors.append(error(predicted.seconds, chosen.seconds))
+            apart = 100 * (predicted.transfer / predicted.seconds - chosen.transfer / chosen.seconds)
+            shares.append(abs(apart))
+            emit(
+                about, part="kernels", kind=name, scale=round(size, 5), operations=counted.operations, items=counted.items,
+                bytes_in=counted.bytes_in, bytes_out=counted.bytes_out,
+                predicted_s=round(predicted.seconds, 6), measured_s=round(chosen.seconds, 6), error=round(errors[-1], 3),
+                predicted_kernel_s=round(predicted.kernel, 6), kernel_s=round(chosen.kernel, 6),
+                predicted_transfer_s=round(predicted.transfer, 6), transfer_s=round(chosen.transfer, 6),
+                predicted_host_s=round(predicted.host, 6), host_s=round(chosen.host, 6), share_points=round(apart, 2),
+                predicting_ms=round(1e3 * predicting, 2), card_error=round(on_card[-1], 3),
+                own_error=round(error(predicted_work(parameters, name, counted).seconds, chosen.seconds), 3),
+                turns_s=[round(min(run.seconds for run in turn), 6) for turn in of_turns],
+                paces_us=[round(1e6 * min(run.pace for run in turn), 1) for turn in of_turns],
+            )  # fmt: skip
+        rows.append((name, errors))
+    rows += problems(options, about, parameters, shares)
+    table("predicted against measured seconds", rows)
+    print(f"kernels and transfers without the host: median {100 * median(on_card):.1f} %, worst {100 * max(on_card):.1f} %")
+    print(f"share of transfers: median {median(shares):.1f}, worst {max(shares):.1f} points", flush=True)
+
+
+def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any, shares: list[float]) -> list[tuple[str, list[float]]]:
+    """Those of the thesis: seconds, and the shares of transfers."""
+    from proteoscope.engine.execution.cost.analyses import measured_problem, predicted_problem
+    from proteoscope.engine.execution.cost.pace import calm_pace, host_pace
+    from proteoscope.kernels.analyses_layouts import PROBLEMS
+    from proteoscope.kernels.cuda.modules import card
+
+    rows = []
+    for name in PROBLEMS:
+        sizes = (150, 430, 1300, 2700, 5200) if name == "matrix multiplication" else (24_000, 130_000, 720_000, 4_000_000, 23_000_000)
+        errors, runs, paces = [], [[] for _ in sizes], [[] for _ in sizes]
+        for _ in range(_PROBLEM_TURNS):
+            for number, n in enumerate(sizes):
+                paces[number].append(calm_pace())
+                runs[number].append(measured_problem(card(options.device), name, n, 5))
+                paces[number].append(host_pace())
+        for n, of_size, of_host in zip(sizes, runs, paces, strict=True):
+            spent, pace = min(of_size, key=lambda run: run.seconds), min(of_host)
+            predicted = predicted_problem(parameters, name, n, pace)
+            errors.append(error(predicted.seconds, spent.seconds))
+            share = 100 * (spent.transfer_in + spent.transfer_out) / spent.seconds
+            shares.append(abs(100 * predicted.transfer_share - share))
+            emit(
+                about, part="problems", problem=name, n=n, predicted_s=round(predicted.seconds, 6), measured_s=round(spent.seconds, 6),
+                error=round(errors[-1], 3), predicted=[round(one, 7) for one in predicted], measured=[round(one, 7) for one in spent],
+                share_points=round(shares[-1], 2), pace_us=round(1e6 * pace, 1),
+            )  # fmt: skip
+        rows.append((name, errors))
+    return rows
+
+
+def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
+    """Forms are compiled side by side by cards of their own before anything is measured."""
+    from benchmarks.reads_gpu import made, one_task, tasks
+    from proteoscope.kernels.cuda.modules import CudaCard
+
+    every = tasks(options.shapes, seed=_SEED)
+    once, measured = (argparse.Namespace(repeats=repeats, host_cells=cells) for repeats, cells in ((1, 0.0), (7, 2e8)))
+
+    def compiled(number: int) -> None:
+        columns, pairs, rules = made(every[number], number)
+        one_task(once, columns, pairs, rules, every[number], {}, CudaCard(options.device))
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(options.threads) as pool:
+        list(pool.map(compiled, range(len(every))))
+    emit(about, part="plans", compiled_s=round(time.perf_counter() - began, 1))
+    device, over = CudaCard(options.device), list[float]()
+    for number, asked in enumerate(every):
+        columns, pairs, rules = made(asked, number)
+        times: dict[str, Any] = {}
+        one_task(measured, columns, pairs, rules, asked, times, device)
+        chosen, fastest = times.pop("chosen"), min(times.values())
+        over.append(times[chosen] / fastest - 1 if chosen in times else 0.0)
+        emit(
+            about, part="plans", number=number, pairs=len(pairs[0]), **asked, chosen=chosen, over_fastest=round(over[-1], 3),
+            ms={name: round(1e3 * one, 3) for name, one in times.items()},
+        )  # fmt: skip
+    good = sum(one <= 0.05 for one in over)
+    print(f"\nthe best plan, to 5 %: {good} of {len(over)}; worst {100 * max(over):.1f} % longer than the fastest", flush=True)
+
+
+def write_proteins(path: Path, n: int, seed: int) -> None:
+    """FASTA of proteins made of residues at random, as long as real ones."""
+    rng = np.random.default_rng(seed)
+    letters = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
+    with path.open("wb") as file:
+        for number, length in enumerate(np.clip(rng.lognormal(5.75, 0.6, n), 40, 4000).astype(int)):
+            file.write(b">p%d\n%s\n" % (number, rng.choice(letters, length).tobytes()))
+
+
+def write_reads(genome: Path, reads: Path, n: int, seed: int) -> None:
+    """A genome of half a million letters, and reads of 150 with 2 % errors."""
+    rng = np.random.default_rng(1)
+    letters = np.frombuffer(b"ACGT", np.uint8)
+    text = rng.choice(letters, 500_000)
+    genome.write_bytes(b">genome\n" + text.tobytes() + b"\n")
+    rng = np.random.default_rng(seed)
+    with reads.open("wb") as file:
+        for number, begin in enumerate(rng.integers(0, len(text) - 150, n)):
+            read = text[begin : begin + 150].copy()
+            wrong = rng.random(150) < 0.02
+            read[wrong] = rng.choice(letters, int(wrong.sum()))
+            file.write(b"@r%d\n%s\n+\n%s\n" % (number, read.tobytes(), b"I" * 150))
+
+
+def write_spectra(path: Path, n: int, seed: int) -> None:
+    """MGF of spectra with peaks at random."""
+    rng = np.random.default_rng(seed)
+    with path.open("w") as file:
+        for number in range(n):
+            peaks = np.sort(rng.uniform(120.0, 1600.0, 90))
+            body = "\n".join(f"{mz:.4f} {height:.1f}" for mz, height in zip(peaks, rng.exponential(1000.0, 90) + 1, strict=True))
+            file.write(f"BEGIN IONS\nTITLE=s{number}\nPEPMASS={rng.uniform(400, 900):.4f}\nCHARGE=2+\n{body}\nEND IONS\n\n")
+
+
+def made_command(name: str, folder: Path, size: int, seed: int) -> list[str]:
+    """Write what a command reads, and say it."""
+    own = folder / f"{name}-{size}-{seed}"
+    own.mkdir()
+    if name == "align":
+        write_proteins(own / "q.fasta", max(2, size // 1000), seed)
+        write_proteins(own / "d.fasta", size, seed + 1)
+        return ["align", str(own / "q.fasta"), str(own / "d.fasta"), "--out", str(own / "out.tsv")]
+    if name == "reads":
+        write_reads(own / "g.fasta", own / "r.fastq", size, seed)
+        return ["reads", str(own / "g.fasta"), str(own / "r.fastq"), "--out", str(own / "out.paf"), "--set", "mode=within"]
+    write_spectra(own / "s.mgf", size, seed)
+    if name == "cluster":
+        return ["cluster", str(own / "s.mgf"), "--out", str(own / "project")]
+    write_proteins(folder / "proteins.fasta", 4000, 5)
+    return ["identify", str(own / "s.mgf"), "--database", str(folder / "proteins.fasta"), "--out", str(own / "project")]
+
+
+COMMANDS = {
+    "align": ((2000, 10_000, 40_000), (5000, 20_000, 60_000)),
+    "reads": ((4000, 20_000, 80_000), (10_000, 40_000, 120_000)),
+    "cluster": ((2000, 8000, 30_000), (4000, 16_000, 50_000)),
+    "identify": ((2000, 8000, 24_000), (4000, 16_000, 40_000)),
+}
+"""Of each command the sizes by which the machine learns, and those that are predicted then."""
+
+
+def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
+    """Seconds of a process of the program on so many cores, and the JSON that it prints.
+
+    Raises
+    ------
+    RuntimeError : it failed, and its last line.
+    """
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "proteoscope.engine.command_line", *command],
+        cwd=REPOSITORY, env=environment, capture_output=True, text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores]),
+    )  # fmt: skip
+    seconds = time.perf_counter() - began
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
+    return seconds, json.loads(done.stdout)
+
+
+def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
+    """Whole commands on two cores and a card."""
+    from proteoscope.engine.execution.cost.calibration import calibrate_card
+    from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+    from proteoscope.engine.execution.devices import gpus
+
+    gpu = next(one for one in gpus() if one.numbers == (options.device,))
+    kinds = ["sequences", "reads", "vector-groups", "spectra"]
+    keep_parameters(calibrate_card(options.device, device_key(gpu, 2), gpu.description, kinds, Progress()))
+    device, rows = ["--device", gpu.name, "--json"], list[tuple[str, list[float]]]()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-cost-", dir=options.scratch) as name:
+        folder = Path(name)
+
+        def warmed(name: str) -> str:
+            try:
+                called([*made_command(name, folder, 1500, 1), *device], 64)
+            except RuntimeError as error:
+                return str(error)
+            return ""
+
+        with ThreadPoolExecutor(4) as pool:
+            failures = dict(zip(COMMANDS, pool.map(warmed, COMMANDS), strict=True))
+        for name, (learnt, asked) in COMMANDS.items():
+            if failures[name]:
+                emit(about, part="commands", command=name, failure=failures[name])
+                continue
+            for number, size in enumerate(learnt):
+                called([*made_command(name, folder, size, 10 + number), *device], 2)
+            errors = list[float]()
+            for number, size in enumerate(asked):
+                command = [*made_command(name, folder, size, 20 + number), *device]
+                _, told = called(["estimate", *command], 2)
+                wall, summary = called(command, 2)
+                seconds = float(summary["seconds"])
+                errors.append(error(told["seconds"], seconds))
+                steps = {step: round(one["seconds"], 3) for step, one in summary.get("stages", {}).items()}
+                emit(
+                    about, part="commands", command=name, items=size, predicted_s=round(told["seconds"], 3), measured_s=seconds,
+                    process_s=round(wall, 3), error=round(errors[-1], 3), bound=told["bound"], runs=told["n_runs"],
+                    predicted_steps={step: round(one, 3) for step, one in told["steps"].items()}, measured_steps=steps,
+                    shares={part: round(share, 3) for part, share in told["shares"].items()},
+                )  # fmt: skip
+            rows.append((name, errors))
+    table("whole commands, two cores and a card", rows)
+
+
+def main() -> int:
+    """Run a part."""
+    import proteoscope.engine.searches  # noqa: F401  makes the kinds of work known
+    from benchmarks.figures import usable_gpus
+
+    gc.set_threshold(300_000)  # as the program has it
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=("kernels", "plans", "commands"), required=True)
+    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=max(1, available_threads() - 2), help="that compile")
+    parser.add_argument("--kinds", nargs="+", help="of work; all without")
+    parser.add_argument("--shapes", type=int, default=40)
+    parser.add_argument("--scratch", type=Path, help="where files are written")
+    options = parser.parse_args()
+    os.environ.setdefault("PROTEOSCOPE_CACHE", tempfile.mkdtemp(prefix="proteoscope-cost-"))
+    gpus = usable_gpus(needed=True)
+    about = {"date": str(date.today()), "card": next(gpu.description for gpu in gpus if gpu.numbers == (options.device,))}
+    {"kernels": kernels, "plans": plans, "commands": commands}[options.part](options, about)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

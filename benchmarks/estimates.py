@@ -1,0 +1,128 @@
+"""How well `estimate` tells what whole commands take on two cores: one JSON line for each command, and a table at the end.
+
+    python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR]
+
+FOLDER is the unpacked test data; the samples that ship are used too. First the processor is calibrated, as a user would do. Of each kind
+of command the first ones are run, so that the machine knows how fast its host is; `first_error` is how far the estimate of the very first
+was off, which knew nothing of the host. Then the others, of other files and sizes, are estimated and run: `error`. All are processes of
+their own, on two cores, with a cache of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cost_model import called, error, table, write_reads
+from benchmarks.figures import emit
+from proteoscope import resources
+
+_N_READS = 4000
+
+
+def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[list[str]]]]:
+    """By kind: the command lines by which the machine learns, and those that are predicted then. Some read what others wrote."""
+
+    def sample(name: str) -> str:
+        return str(resources.path("samples", name))
+
+    def out(name: str) -> list[str]:
+        return ["--out", str(folder / name)]
+
+    spectra, structures = data / "spectra", data / "structures"
+    bsa = [str(spectra / "bsa_ltq" / f"BSA{number}.mzML") for number in (1, 2, 3)]
+    yeast, hela = str(spectra / "SmallCalibratible_Yeast.mzML"), str(spectra / "hela_velos" / "TaGe_SA_HeLa_04_subset_longestSeq.mzML")
+    small, of_yeast = sample("18Protein_SoCe_Tr_detergents_trace.fasta.gz"), str(data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta")
+    of_hela, library = str(spectra / "hela_velos" / "hela_snip_for_unitTest.fasta"), str(data / "libraries" / "nist-bsa_consensus.msp")
+    known, low = spectra / "known_ids", ["--preset", "low-resolution"]
+    write_reads(folder / "genome.fasta", folder / "reads.fastq", _N_READS, 3)
+    return {
+        "identify": (
+            [["identify", bsa[0], "--database", small, *low, *out("one")], ["identify", yeast, "--database", of_yeast, *out("yeast")]],
+            [["identify", *bsa[1:], "--database", small, *low, *out("two")], ["identify", hela, "--database", of_hela, *out("hela")]],
+        ),
+        "cluster": ([["cluster", bsa[0], *out("c1")]], [["cluster", *bsa[1:], *out("c2")], ["cluster", yeast, *out("c3")]]),
+        "modified": (
+            [["modified", bsa[0], "--database", small, *out("m1")]], [["modified", yeast, "--database", of_yeast, *out("m2")]],
+        ),
+        "explain": ([["explain", str(folder / "one")]], [["explain", str(folder / "two")]]),
+        "library": (
+            [["library", bsa[0], "--library", library, *out("l1")]], [["library", *bsa[1:], "--library", library, *out("l2")]],
+        ),
+        "import": (
+            [["import", str(spectra / "bsa_ltq" / "BSA1_OMSSA.idXML"), "--spectra", bsa[0], "--database", small, *out("i1")]],
+            [["import", str(known / "55merge_tandem.mzid"), "--spectra", str(known / "55merge.mgf"), *out("i2")]],
+        ),
+        "quantify": ([["quantify", str(folder / "one")]], [["quantify", str(folder / "two")]]),
+        "evidence": (
+            [["evidence", str(folder / "one"), "--structures", sample("folds.pdb.gz")]],
+            [["evidence", str(folder / "two"), "--structures", str(structures / "albumin")]],
+        ),
+        "align": (
+            [["align", sample("protein_queries.fasta"), str(data / "sequences" / "scop40.fa"), *out("a1.tsv")]],
+            [["align", str(data / "sequences" / "cudasw_queries20.fasta"), str(data / "sequences" / "scop40.fa"), *out("a2.tsv")]],
+        ),
+        "structures": (
+            [["structures", sample("1ao6_A.pdb.gz"), "--database", str(structures / "globins"), *out("s1.tsv")]],
+            [["structures", sample("albumin_domain_3.pdb.gz"), "--database", str(structures / "homstrad52"), *out("s2.tsv")]],
+        ),
+        "reads": (
+            [["reads", sample("lambda_phage.fasta.gz"), sample("lambda_reads.fastq.gz"), *out("r1.paf")]],
+            [["reads", str(folder / "genome.fasta"), str(folder / "reads.fastq"), *out("r2.paf")]],
+        ),
+    }  # fmt: skip
+
+
+def figures(asked: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Estimate a command and run it: how far the estimate was off, and what there is to tell."""
+    command = [*asked, "--device", "cpu", "--threads", "2", "--json"]
+    try:
+        _, told = called(["estimate", *command], 2)
+        wall, summary = called(command, 2)
+    except RuntimeError as failure:
+        emit({"command": asked[0], "sort": sort, "failure": str(failure)})
+        return
+    seconds = float(summary["seconds"])
+    steps = {step: round(one["seconds"], 3) for step, one in summary.get("stages", {}).items()}
+    yield error(told["seconds"], seconds), {
+        "predicted_s": round(told["seconds"], 3), "measured_s": seconds, "process_s": round(wall, 3), "bound": told["bound"],
+        "runs": told["n_runs"], "predicted_steps": {step: round(one, 3) for step, one in told["steps"].items()}, "measured_steps": steps,
+    }  # fmt: skip
+
+
+def main() -> int:
+    """Run all kinds, or some."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--kinds", nargs="+", help="of commands; all without")
+    parser.add_argument("--scratch", type=Path, help="where files are written")
+    options = parser.parse_args()
+    rows: list[tuple[str, list[float]]] = []
+    with tempfile.TemporaryDirectory(prefix="proteoscope-estimates-", dir=options.scratch) as name:
+        os.environ["PROTEOSCOPE_CACHE"] = str(Path(name) / "cache")
+        called(["devices", "--calibrate", "--json"], 2)
+        for kind, (learnt, asked) in commands(options.data.absolute(), Path(name)).items():
+            if options.kinds and kind not in options.kinds:
+                continue
+            about = {"figure": "estimate", "date": str(date.today()), "command": kind}
+            for number, command in enumerate(learnt):
+                for off, told in figures(command, "learnt"):
+                    emit(about, sort="learnt", **({"first_error": round(off, 3)} if number == 0 else {"error": round(off, 3)}), **told)
+            errors = list[float]()
+            for command in asked:
+                for off, told in figures(command, "asked"):
+                    errors.append(off)
+                    emit(about, sort="asked", error=round(off, 3), **told)
+            rows.append((kind, errors))
+    table("whole commands, two cores", rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

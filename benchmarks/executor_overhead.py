@@ -1,0 +1,219 @@
+"""What the executor costs beside a plain call of the search on the same device.
+
+    python -m benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9] [--size 1] [--workers 2]
+
+Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the twin and through a session, in turn
+and in changing order, everything brought to the device before. Then samples of the other kinds of work, by which the cost model measures
+devices: the work's own computation, whose rows are put together, and a session. `--size` is that of these samples. One JSON line for
+each: medians of both in seconds, and the median ratio of a pair.
+
+With ``--workers N``, instead, each workload, and samples of other kinds of work by which the cost model measures devices, by a
+session on N local workers beside one on as many threads here, in turn and in changing order: `ratio` of seconds, `imbalance` the greatest
+of the seconds that a worker was busy over their mean. Starting the workers, and bringing the columns to them (`opening_s`), is apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import date
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks.figures import emit
+from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.cluster.starting import open_cluster
+from proteoscope.engine.execution.devices import chosen_device, processor
+from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.work import PredictableKind, Rows, Work, kind_of, sample_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches import spectrum_scoring
+from proteoscope.engine.searches import SEARCHES  # with which the kinds of work are known
+from proteoscope.engine.sequence_search import scoring
+from proteoscope.engine.sequences.database import read_sequences
+from proteoscope.engine.sequences.matrices import read_matrix
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.device import twin
+from proteoscope.kernels.score_kinds import HYPERSCORE
+from tests.shim.search_inputs import empty_hits, random_search
+
+_QUERIES = 8  # the short ones: seconds of a processor
+_SIZES = {"vector-groups": 4.0, "fragment-index": 0.5, "mass-lists": 0.25, "reads": 0.06, "structures": 0.5, "superpositions": 0.06}
+_USUAL_SIZE = 0.25
+"""Of samples of kinds that have no workload here: about a second of two threads. Not of k-means, of which a device that is alone does
+several rounds at once."""
+Run = Callable[[], object]
+
+
+def sequences(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
+    """Eight queries against 20,000 proteins: a plain call, and a session."""
+    database, queries = (read_sequences([data / "sequences" / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta"))
+    codes = [queries.codes(i) for i in range(len(queries))][:_QUERIES]
+    scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
+    device = resources.cards[0] if resources.cards else Processor(resources.threads)
+    search = twin(device, "alignment").AlignmentSearch(device, database.residues, database.offsets)
+    session = stack.enter_context(Executor(resources).session(scoring.work_of(database.residues, database.offsets, scheme)))
+    sessions.append(session)
+
+    def plain() -> object:
+        scores = np.zeros((len(codes), len(database)), np.int32)
+        for _ in search.score(codes, scheme.matrix.scores, scheme.gap_open, scheme.gap_extend, scores):
+            pass
+        return scores
+
+    return plain, lambda: scoring.score_queries(session, codes)
+
+
+def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
+    """Made-up spectra against made-up peptides: a plain call, and a session."""
+    arrays, queries, *others = random_search(77, HYPERSCORE, n_queries=20_000, n_peptides=300_000, most=1)
+    n, width = len(queries.mass), 0.5
+    device = resources.cards[0] if resources.cards else Processor(resources.threads)
+    search = twin(device, "scoring").SpectrumSearch(device, *others)
+    work = spectrum_scoring.work_of(SpectrumIndex(arrays, queries, n), *others, kept=5, slots=2, histogram_width=width)
+    session = stack.enter_context(Executor(resources).session(work))
+    sessions.append(session)
+
+    def plain() -> object:
+        hits = empty_hits(n, width=width)
+        for _ in search.search_queries(arrays, queries, hits, 0, n):
+            pass
+        return hits.score
+
+    return plain, lambda: session.run({"phase": "search", "cost": np.ones(n)})["score"]
+
+
+def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
+    """The sample of a kind of work: a session, twice."""
+
+    def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
+        kind = kind_of(Work(name, {}, {}))
+        assert isinstance(kind, PredictableKind)
+        sample = sample_of(kind, size * _SIZES.get(name, _USUAL_SIZE), 5)
+        session = stack.enter_context(Executor(resources).session(sample.work))
+        sessions.append(session)
+
+        def run() -> object:
+            return joined([session.run(state) for state in sample.states])
+
+        return run, run
+
+    prepare.__name__ = name
+    return prepare
+
+
+def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
+    """The sample of a kind of work: its computation alone, and a session."""
+
+    def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
+        kind = kind_of(Work(name, {}, {}))
+        assert isinstance(kind, PredictableKind)
+        sample = sample_of(kind, size, 5)
+        device = resources.cards[0] if resources.cards else Processor(resources.threads)
+        opened = stack.enter_context(kind.open(sample.work, device, is_shared=False))
+        session = stack.enter_context(Executor(resources).session(sample.work))
+        sessions.append(session)
+
+        def plain() -> object:
+            every = []
+            for state in sample.states:
+                n = len(kind.costs(sample.work, state))
+                rows, first = kind.empty(sample.work, state, n), 0
+                opened.begin(state, None)
+                for piece in opened.search(0, n):
+                    if piece.rows is not None and piece.end > first:
+                        kind.merge(rows, first, piece.end, piece.rows)
+                        first = piece.end
+                every.append(rows)
+            return joined(every)
+
+        return plain, lambda: joined([session.run(state) for state in sample.states])
+
+    prepare.__name__ = name
+    return prepare
+
+
+def joined(every: list[Rows]) -> np.ndarray:
+    """All columns of all rounds, one behind the other."""
+    return np.concatenate([np.ravel(column) for rows in every for _, column in sorted(rows.items())])
+
+
+def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float) -> None:
+    """Sessions on local workers beside sessions here, on as many threads."""
+    assert {name for search in SEARCHES for name, _ in search.work} >= set(_SIZES)
+    with open_cluster(f"local:{n}", Progress(), device="cpu", threads=n) as cluster:
+        kinds = [of_kind(name, size) for name in only or _SIZES]
+        for prepare in kinds if only else (sequences, spectra, *kinds):
+            with ExitStack() as stack:
+                here, there = Resources(n), Resources(n, elsewhere=cluster)
+                sessions: list[Session] = []
+                ways = [prepare(data, resources, stack, sessions)[1] for resources in (here, there)]
+                began = time.perf_counter()
+                answers = [way() for way in ways]
+                opening = time.perf_counter() - began
+                assert np.array_equal(*answers), "both give the same scores"
+                taken: tuple[list[float], list[float]] = [], []
+                for pair in range(pairs):
+                    for one in (0, 1) if pair % 2 else (1, 0):
+                        began = time.perf_counter()
+                        ways[one]()
+                        taken[one].append(time.perf_counter() - began)
+                busy = [share.share / share.speed for share in sessions[1].shares()]
+            ratio = median(workers / threads for threads, workers in zip(*taken, strict=True))
+            emit({
+                **_about(), "figure": "local workers", "workload": prepare.__name__, "size": size, "workers": n, "pairs": pairs,
+                "opening_s": round(opening, 2),
+                "threads_s": round(median(taken[0]), 4), "workers_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
+                "imbalance": round(max(busy) / (sum(busy) / len(busy)), 3),
+            })  # fmt: skip
+
+
+def _about() -> dict[str, str]:
+    return {"date": str(date.today()), "processor": processor().description}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--workers", type=int, default=0, metavar="N")
+    parser.add_argument("--kinds", nargs="+", default=[], choices=tuple(KINDS), help="these kinds of work alone")
+    parser.add_argument("--size", type=float, default=1.0, help="of samples: some hundredths of a second of a fast card each")
+    options = parser.parse_args()
+    if options.workers:
+        beside_workers(options.data, options.workers, options.pairs, options.kinds, options.size)
+        return 0
+    device, progress = chosen_device(options.device), Progress()
+    kinds = options.kinds or [name for name in KINDS if name not in ("sequences", "spectra")]
+    for prepare in (*(() if options.kinds else (sequences, spectra)), *(computed(name, options.size) for name in kinds)):
+        with ExitStack() as stack:
+            resources = Resources(available_threads(), open_cards(device, progress), progress=progress)
+            ways, taken = prepare(options.data, resources, stack, []), ([], [])  # type: tuple[Run, Run], tuple[list[float], list[float]]
+            answers = [way() for way in ways]
+            assert np.array_equal(*answers), "both ways give the same scores"
+            for pair in range(options.pairs):
+                for one in (0, 1) if pair % 2 else (1, 0):
+                    began = time.perf_counter()
+                    ways[one]()
+                    taken[one].append(time.perf_counter() - began)
+        ratio = median(executed / plain for plain, executed in zip(*taken, strict=True))
+        emit({
+            **_about(), "figure": "executor", "workload": prepare.__name__, "device": device.description, "pairs": options.pairs,
+            "plain_s": round(median(taken[0]), 4), "executor_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
+        })  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

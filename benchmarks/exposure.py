@@ -1,0 +1,102 @@
+"""Solvent exposure of residues beside that of DSSP (mkdssp) or FreeSASA, of all chains of folders that are their files' only ones.
+
+    bash tests/peers/install.sh            # for DSSP; pip install freesasa, in an environment of one's own, for the other
+    python -m benchmarks.exposure --structures FOLDER [FOLDER ...] [--every 20] [--first 0] [--beside mkdssp|freesasa]
+
+One JSON line: how far the area of whole chains is from the other's (`chain_median`, `chain_95`, `chain_worst`, shares), how far that of the
+residues which water touches on 20 Å² and more is (`residue_median`, `residue_95`, shares; DSSP tells whole Å²), and how many residues lie
+elsewhere than the other has them where 25 % of the greatest area divides surface from inside (`elsewhere`, share).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import emit
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.exposure import GREATEST_AREA, read_chain_atoms, residue_areas
+from proteoscope.engine.structures.reading import read_structure
+from tests.peers.structure_peers import dssp_areas, freesasa_areas, installed
+
+__all__ = ["Areas", "areas_of"]
+
+_TOUCHED = 20.0  # Å²
+_SURFACE = 0.25
+
+
+class Areas(NamedTuple):
+    """Of a chain: its name, and (r,) Å² of each residue that both know, by the program and by the other; and its greatest."""
+
+    name: str
+    own: NDArray[np.float64]
+    theirs: NDArray[np.float64]
+    greatest: NDArray[np.float64]
+
+
+def areas_of(path: Path, theirs_of: Callable[[Path], Mapping[tuple[str, int, str], float]]) -> Areas | None:
+    """The chain of a file of one; None where it has several, or the other or the program knows no atoms of it."""
+    chains = read_structure(path).chains
+    atoms = read_chain_atoms(path, [chains])[0] if len(chains) == 1 else None
+    if atoms is None or isinstance(atoms, InputError):
+        return None
+    own = residue_areas([atoms], [len(chains.residue)])[0]
+    of_number = {(number, code): area for (_, number, code), area in theirs_of(path).items()}
+    codes = [chr(code) if code else "" for code in chains.insertion.tolist()]
+    theirs = np.array([of_number.get(key, np.nan) for key in zip(chains.author_number.tolist(), codes, strict=True)])
+    both = np.isfinite(own) & np.isfinite(theirs)
+    return Areas(path.name, own[both], theirs[both], GREATEST_AREA[chains.residue][both]) if both.any() else None
+
+
+def _summary(found: Iterable[Areas]) -> dict[str, float | int | str]:
+    chains = list(found)
+    totals = np.array([abs(one.own.sum() / one.theirs.sum() - 1.0) for one in chains])
+    own, theirs, greatest = (np.concatenate([getattr(one, name) for one in chains]) for name in ("own", "theirs", "greatest"))
+    touched = theirs >= _TOUCHED
+    apart = np.abs(own[touched] / theirs[touched] - 1.0)
+    return {
+        "chains": len(chains), "residues": len(own), "chain_median": round(float(np.median(totals)), 4),
+        "chain_95": round(float(np.quantile(totals, 0.95)), 4),
+        "chain_worst": round(float(totals.max()), 4), "worst": chains[int(totals.argmax())].name,
+        "residue_median": round(float(np.median(apart)), 4), "residue_95": round(float(np.quantile(apart, 0.95)), 4),
+        "elsewhere": round(float(((own / greatest >= _SURFACE) != (theirs / greatest >= _SURFACE)).mean()), 4),
+        "correlation": round(float(np.corrcoef(own, theirs)[0, 1]), 5),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--structures", type=Path, nargs="+", required=True)
+    parser.add_argument("--every", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--beside", choices=("mkdssp", "freesasa"), default="mkdssp")
+    options = parser.parse_args()
+    if options.beside == "mkdssp" and not installed("mkdssp"):
+        sys.exit("mkdssp is not there: bash tests/peers/install.sh")
+    files = sorted(path for folder in options.structures for path in folder.iterdir() if path.is_file())[options.first :: options.every]
+    with tempfile.TemporaryDirectory(prefix="proteoscope-exposure-") as name:
+        theirs_of = freesasa_areas if options.beside == "freesasa" else partial(dssp_areas, folder=Path(name))
+        found = [areas for path in files if (areas := _if_read(path, theirs_of)) is not None]
+    emit({"figure": "exposure", "beside": options.beside}, files=len(files), **_summary(found), date=str(date.today()))
+
+
+def _if_read(path: Path, theirs_of: Callable[[Path], Mapping[tuple[str, int, str], float]]) -> Areas | None:
+    """Files of other kinds are left out."""
+    try:
+        return areas_of(path, theirs_of)
+    except InputError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

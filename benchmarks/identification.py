@@ -1,0 +1,140 @@
+"""Identification measured beside Comet, X!Tandem and Sage's core, in one run on one machine.
+
+    bash tests/peers/install.sh
+    .venv/bin/python -m benchmarks.identification --data FOLDER [DATASET ...] > figures.jsonl
+
+One JSON line for each figure:
+
+search
+    dataset, program, version, target matches (`psms`) and distinct sequences (`peptides`) at 1 %, wall seconds and peak megabytes of the
+    whole process. For Comet and X!Tandem, `*_raw_score` says the same when spectra are ranked by XCorr or hyperscore, not by the E-value.
+agreement
+    for spectra that all the named programs accept at 1 %, the share with the same peptide (I = L).
+entrapment
+    foreign peptides among the accepted matches of a search that holds the proteomes of organisms that are not in the sample: their share,
+    which is a lower bound of the false share, and the share corrected for the sizes of the two parts of the database.
+
+The kernels are compiled once before, on the smallest dataset. Proteoscope searches each dataset twice: without an index, then with the one
+it kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, Dataset, read_fasta
+from tests.peers.peer_figures import accepted, agreement, entrapment
+from tests.peers.peer_programs import PEERS, Match, Search, installed, run_peer, run_proteoscope
+
+WARM_UP = "ecoli_ltq"
+
+
+def emit(figure: str, **values: Any) -> None:
+    """Print a figure as a JSON line at once."""
+    print(json.dumps({"figure": figure, **values}), flush=True)
+
+
+def emit_search(dataset: Dataset, search: Search, **more: Any) -> list[Match]:
+    """Print what a search found and cost; returns what it accepts at 1 %."""
+    found = accepted(search.matches)
+    values: dict[str, Any] = {"psms": len(found), "peptides": len({match.peptide for match in found})}
+    if any(match.raw_score != match.score for match in search.matches):
+        raw = accepted(search.matches, raw=True)
+        values |= {"psms_raw_score": len(raw), "peptides_raw_score": len({match.peptide for match in raw})}
+    values |= {"seconds": round(search.seconds, 2), "peak_megabytes": round(search.peak_megabytes)}
+    emit("search", dataset=dataset.name, program=search.program, version=search.version, **values, **more)
+    return found
+
+
+def emit_comparisons(dataset: Dataset, found: dict[str, list[Match]], data: Path) -> None:
+    """Print how far the programs agree and, for an entrapment search, how many foreign peptides each accepts."""
+    groups = [*combinations(found, 2), tuple(found)] if len(found) > 2 else [tuple(found)]
+    for programs in groups:
+        if len(programs) > 1:
+            same, common = agreement(*(found[program] for program in programs))
+            emit(
+                "agreement",
+                dataset=dataset.name,
+                programs=programs,
+                same=same,
+                common=common,
+                share=round(same / common, 4) if common else None,
+            )
+    if dataset.proteome:
+        fastas = (read_fasta(data / name) for name in (dataset.proteome, dataset.database, EIGHTEEN_PROTEINS))
+        proteome, database, eighteen_proteins = fastas
+        for program, matches in found.items():
+            result = entrapment(matches, proteome, database, eighteen_proteins)
+            emit(
+                "entrapment",
+                dataset=dataset.name,
+                program=program,
+                accepted=result.accepted,
+                foreign=result.foreign,
+                fraction=round(result.fraction, 4),
+                corrected=round(result.corrected, 4),
+                foreign_to_own_residues=round(result.size_ratio, 2),
+            )
+
+
+def main() -> int:
+    """Run the chosen programs on the chosen datasets."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("datasets", nargs="*", metavar="DATASET", help=f"all when none is named: {', '.join(DATASETS)}")
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("PROTEOSCOPE_TEST_DATA"), help="the unpacked data (PROTEOSCOPE_TEST_DATA)"
+    )
+    parser.add_argument("--programs", nargs="+", choices=["proteoscope", *PEERS], default=["proteoscope", *PEERS])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="where Proteoscope computes")
+    parser.add_argument("--isotope-errors", type=int, choices=range(4), default=1, help="precursors may be off by 0 to so many isotopes")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope besides the preset")
+    parser.add_argument("--refresh", action="store_true", help="run the peers again, also where their results are kept")
+    arguments = parser.parse_args()
+    unknown = set(arguments.datasets) - set(DATASETS)
+    if unknown:
+        parser.error(f"no such dataset: {', '.join(sorted(unknown))}")
+    if arguments.data is None or not Path(arguments.data).is_dir():
+        parser.error("--data must be the folder of the unpacked data")
+    data = Path(arguments.data).resolve()
+    missing = [program for program in arguments.programs if program != "proteoscope" and not installed(program)]
+    if missing or not installed("sagepy"):
+        parser.error(f"not installed: {', '.join(missing or ['sagepy'])}; run bash tests/peers/install.sh")
+    settings = ("isotope_errors=" + ",".join(map(str, range(arguments.isotope_errors + 1))), *arguments.set)
+    with tempfile.TemporaryDirectory(prefix="proteoscope-benchmark-") as scratch:
+        ours = "proteoscope" in arguments.programs
+        if ours:
+            options: dict[str, Any] = {"threads": arguments.threads, "device": arguments.device, "settings": settings}
+            run_proteoscope(DATASETS[WARM_UP], data, Path(scratch) / "warm-up", **options)
+        for name in arguments.datasets or DATASETS:
+            dataset = DATASETS[name]
+            found: dict[str, list[Match]] = {}
+            if ours:
+                project = Path(scratch) / name
+                for index in ("built", "kept"):
+                    search = run_proteoscope(dataset, data, project, **options)
+                    found["proteoscope"] = emit_search(dataset, search, index=index, steps=search.details.get("steps"))
+            for program in PEERS:
+                if program in arguments.programs and program in dataset.peers:
+                    peer = run_peer(
+                        program,
+                        dataset,
+                        data,
+                        threads=arguments.threads,
+                        isotope_errors=arguments.isotope_errors,
+                        refresh=arguments.refresh,
+                    )
+                    found[program] = emit_search(dataset, peer, **peer.details)
+            emit_comparisons(dataset, found, data)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

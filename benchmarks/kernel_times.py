@@ -1,0 +1,83 @@
+"""Seconds of each spectrum kernel on a GPU, from made-up inputs: for comparing two versions of the program.
+
+    for tree in BEFORE AFTER; do (cd $tree && PYTHONPATH=. python AFTER/benchmarks/kernel_times.py); done
+
+One JSON line for each workload: the median of the runs for each kernel by the device's clock (batches that are under way together slow each
+other down), and a digest of all answers, which is the same where the answers are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from proteoscope.kernels.cuda.scoring import SpectrumSearch
+from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
+from tests.shim.fragment_inputs import on_card, random_fragment_search
+from tests.shim.search_inputs import empty_hits, random_search
+
+_NAMES = {SDP: "dot product", KSDP: "kernel dot product", HYPERSCORE: "hyperscore", XCORR: "cross-correlation"}
+
+
+def digest(*arrays: np.ndarray) -> str:
+    """Of all bytes."""
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
+
+
+def spectra(card: Any, inputs: tuple[Any, ...]) -> str:
+    """Search them all; digest of the hits."""
+    n = len(inputs[1].mass)
+    hits = empty_hits(n)
+    for _ in SpectrumSearch(card, *inputs[2:]).search_queries(*inputs[:2], hits, 0, n):
+        pass
+    return digest(*hits[:-1])
+
+
+def fragments(card: Any, work: Any) -> str:
+    """Build the index and search it; digest of the answer."""
+    answer, _ = on_card(card, work, 0.5)
+    return digest(*answer.best, answer.histogram, answer.n_candidates)
+
+
+def main() -> int:
+    """Run all workloads."""
+    from proteoscope.kernels.cuda.timing import TimedCard
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--size", type=float, default=1.0, help="of the workloads")
+    arguments = parser.parse_args()
+    n, card = arguments.size, TimedCard(0)
+    workloads: list[tuple[str, Callable[[Any, Any], str], Any]] = []
+    for score, name in _NAMES.items():
+        made = random_search(score, score, n_queries=int(10_000 * n), n_peptides=int(300_000 * n), most=2)
+        workloads.append((f"sparse, {name}", spectra, made))
+    for score in (SDP, HYPERSCORE):
+        made = random_search(
+            10 + score, score, fragment=(0.5, 0.0), precursor=(3.0, 0.0), n_queries=int(8000 * n), n_peptides=int(60_000 * n),
+            which=(0, 1), most=2,
+        )  # fmt: skip
+        workloads.append((f"dense, {_NAMES[score]}", spectra, made))
+    made = random_fragment_search(20, HYPERSCORE, precursor=(500.0, 0.0), n_queries=int(3000 * n), n_peptides=int(300_000 * n), most=1)
+    workloads.append(("index of fragments", fragments, made))
+    for name, run, inputs in workloads:
+        answer = run(card, inputs)  # compiles
+        card.kernel_seconds()
+        seconds: dict[str, list[float]] = {}
+        for _ in range(arguments.repeats):
+            assert run(card, inputs) == answer
+            for kernel, one in card.kernel_seconds().items():
+                seconds.setdefault(kernel, []).append(one)
+        print(json.dumps({"workload": name, "answer": answer, "seconds": {one: round(median(all_), 6) for one, all_ in seconds.items()}}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""A library made of runs, searched with these runs and with one that it was not made of, beside the identification of the same.
+
+    python -m benchmarks.library_of_runs --data FOLDER [--consensus merged best]
+
+BSA1, BSA2 and BSA3 are identified (18 proteins and a proteome that is not there, preset low-resolution), exported as a library, and
+searched in it. A run finds itself in its own library, so that the fair figure stands beside: the library of two of the runs, searched with
+the third, each in turn, against what identifying the third alone finds. `psms` are matches of targets at 1 %, `peptides` distinct sequences
+among them. `same` of the spectra that both identify have the same peptide, `others` another. One JSON line for each figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmarks.figures import emit, existing
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search, search_of_kind
+
+RUNS = ("BSA1", "BSA2", "BSA3")
+
+
+def identified(folder: Path) -> dict[str, str]:
+    """Peptides by spectra of the newest run of a project: targets at 1 %."""
+    project = Project.open(folder)
+    run = project.runs()[-1].id
+    table = pq.read_table(project.table("psms", run), columns=["spectrum_id", "spectrum_file", "sequence", "rank", "is_decoy", "q_value"])
+    wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], 0.01))
+    rows = table.filter(pc.fill_null(wanted, False)).to_pylist()
+    return {f"{Path(row['spectrum_file']).name} {row['spectrum_id']}": row["sequence"] for row in rows}
+
+
+def told(figure: str, found: dict[str, str], beside: dict[str, str], **more: Any) -> None:
+    """A line of figures."""
+    both = [(peptide, found[name]) for name, peptide in beside.items() if name in found]
+    same = sum(one == other for one, other in both)
+    emit({}, figure=figure, psms=len(found), peptides=len(set(found.values())), identify_psms=len(beside),
+         identify_peptides=len(set(beside.values())), same=same, others=len(both) - same, **more)  # fmt: skip
+
+
+class Comparison:
+    """Identifies, exports and searches runs in a folder."""
+
+    def __init__(self, data: Path, folder: Path) -> None:
+        self._folder, self._n = folder, 0
+        self._spectra = {name: existing(data / "spectra" / "bsa_ltq" / f"{name}.mzML") for name in RUNS}
+        self._database = existing(data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta")
+
+    def _project(self) -> Path:
+        self._n += 1
+        return self._folder / f"project{self._n}"
+
+    def identify(self, names: Sequence[str]) -> tuple[Path, dict[str, str]]:
+        """The project, and what was found."""
+        project = self._project()
+        inputs = {"spectra": [self._spectra[name] for name in names], "database": [self._database]}
+        run_search("identify", inputs, project=project, preset="low-resolution", device="cpu")
+        return project, identified(project)
+
+    def library(self, project: Path, consensus: Any) -> Path:
+        """The library of a project."""
+        out = self._folder / f"{project.name}_{consensus}.msp"
+        opened = Project.open(project)
+        request = ExportRequest(opened.runs()[-1].id, "msp", out, consensus=consensus)
+        search_of_kind("identify").export(opened, request, Progress())
+        return out
+
+    def search(self, library: Path, names: Sequence[str]) -> dict[str, str]:
+        """What is found in a library."""
+        project = self._project()
+        inputs = {"spectra": [self._spectra[name] for name in names], "library": [library]}
+        run_search("library", inputs, project=project, preset="low-resolution", device="cpu")
+        return identified(project)
+
+
+def main() -> None:
+    """See the head."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--consensus", nargs="+", choices=("merged", "best"), default=["merged", "best"])
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        comparison = Comparison(given.data, Path(folder))
+        alone = {name: comparison.identify([name])[1] for name in RUNS}
+        whole, of_all = comparison.identify(RUNS)
+        others = {name: comparison.identify([one for one in RUNS if one != name])[0] for name in RUNS}
+        for consensus in given.consensus:
+            told("own library", comparison.search(comparison.library(whole, consensus), RUNS), of_all, consensus=consensus)
+            every: dict[str, str] = {}
+            every_alone: dict[str, str] = {}
+            for name in RUNS:
+                found = comparison.search(comparison.library(others[name], consensus), [name])
+                told("library of the others", found, alone[name], consensus=consensus, run=name)
+                every |= found
+                every_alone |= alone[name]
+            told("library of the others, all", every, every_alone, consensus=consensus)
+
+
+if __name__ == "__main__":
+    main()

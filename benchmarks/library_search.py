@@ -1,0 +1,262 @@
+"""Library search on real data: is 1 % true, does it find the right compound, how fast is it.
+
+    python -m benchmarks.library_search --data FOLDER foreign|molecules|speed|reading
+
+foreign: BSA1-3 against NIST's library of BSA joined with as many entries of peptides that are not there (residues exchanged, fragments
+where those of the others are), by several seeds: what share of the accepted matches is of these, twice, since as many more false ones
+fall on the library's own. molecules: MassBank, every other spectrum of each compound as library, the others as queries: how many have the
+right compound first. speed: many spectra against a library of so many entries, with its index kept. reading: an MSP of 500 MB, NIST's
+again and again, read by a process of its own. One JSON line for each figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.formats.writing import write_spectrum_file
+from proteoscope.engine.library_search.decoys import library_peptides
+from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
+from proteoscope.engine.library_search.judging import JudgedMatches, judge
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.queries import Queries
+from proteoscope.engine.library_search.references import References, load_references, save_references
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spectral_library import SpectralLibrary
+from proteoscope.engine.statistics.target_decoy import false_share_interval
+from proteoscope.kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks
+from tests.peers.peer_programs import peers_folder
+
+RESOURCES = Resources(2)
+TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
+MEASURES = (  # of matchms: similarity, power of intensities, precursor tolerance
+    ("CosineGreedy", 1.0, "10 ppm"), ("CosineGreedy", 0.5, "10 ppm"), ("CosineGreedy", 1.0, "200 Da"), ("CosineGreedy", 0.5, "200 Da"),
+    ("ModifiedCosineGreedy", 1.0, "200 Da"),
+)  # fmt: skip
+ARRAYS = ("source", "number", "charge", "precursor_mz", "retention_time", "is_decoy", "n_members")
+
+
+def told(**values: Any) -> None:
+    """A line of figures."""
+    print(json.dumps(values), flush=True)
+
+
+def joined(one: SpectralLibrary, other: SpectralLibrary) -> SpectralLibrary:
+    """The entries of both."""
+    return replace(
+        one, **{name: pa.concat_arrays([getattr(one, name), getattr(other, name)]) for name in TEXTS},
+        **{name: np.concatenate((getattr(one, name), getattr(other, name))) for name in (*ARRAYS, "mz", "intensity")},
+        offsets=np.concatenate((one.offsets, one.offsets[-1] + other.offsets[1:])),
+    )  # fmt: skip
+
+
+def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> SpectralLibrary:
+    """An entry of a peptide that is not there for each of a peptide: other residues' order, but for the last, alike in all its entries."""
+    peptides, generator = library_peptides(library.peptidoform), np.random.default_rng(seed)
+    rows = np.flatnonzero(peptides.peptide >= 0)
+    listed, of = peptides.listed, peptides.peptide[rows]
+    order = np.arange(len(listed.letters))
+    forms: dict[str, np.ndarray] = {}
+    for number, sequence in enumerate(listed.sequences):
+        if sequence not in forms:
+            forms[sequence] = np.append(generator.permutation(len(sequence) - 1), len(sequence) - 1)
+        first, last = listed.residue_offsets[number : number + 2]
+        order[first:last] = first + forms[sequence]
+    residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, of)
+    others, _ = take_runs(listed.residue_masses[order], listed.residue_offsets, of)
+    none = np.zeros(len(rows))
+    entries = library.take(rows)
+    mz, intensity = np.empty_like(entries.mz), np.empty_like(entries.intensity)
+    peaks = entries.spectra().peak_arrays
+    shuffled = ShuffledPeptides(offsets, residues, others, none, none)
+    move_peaks(peaks, entries.charge, shuffled, float(tolerance.value), 0.0, 0, len(rows), mz, intensity)
+    letters = listed.letters[order]
+    names = ["".join(map(chr, letters[slice(*listed.residue_offsets[i : i + 2])])) for i in of.tolist()]
+    texts = [
+        "".join(f"{chr(letter)}[{mass:+.4f}]" if abs(mass) > 1e-6 else chr(letter) for letter, mass in zip(*one, strict=True))
+        for one in _with_changes(listed, order, of)
+    ]
+    return replace(
+        entries, mz=mz, intensity=intensity, name=pa.array([f"FOREIGN_{one}" for one in names]), peptidoform=pa.array(texts),
+        sequence=pa.array(names), proteins=pa.array(["FOREIGN"] * len(rows)),
+    )  # fmt: skip
+
+
+def _with_changes(listed: Any, order: np.ndarray, of: np.ndarray) -> Any:
+    change = listed.residue_masses[order] - RESIDUE_MASS[listed.letters[order].astype(np.int64) - ord("A")]
+    for number in of.tolist():
+        some = slice(*listed.residue_offsets[number : number + 2])
+        yield listed.letters[order][some].tolist(), change[some].tolist()
+
+
+def searched(
+    library: SpectralLibrary, spectra: Spectra, parameters: LibrarySearchParameters
+) -> tuple[JudgedMatches, References, dict[str, float]]:
+    """Matches, the index, and seconds of the search behind it: of the clock, and of the processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_references(library, Path(folder), parameters, RESOURCES)
+        references = load_references(Path(folder))
+        begun, processor = time.perf_counter(), time.process_time()
+        queries = Queries.of(spectra, references, parameters, RESOURCES)
+        same = queries.same(references, parameters, RESOURCES)
+        judged = judge(same, lambda but: queries.but(but).shifted(references, parameters, RESOURCES), references, parameters)
+        seconds = {"seconds": time.perf_counter() - begun, "processor_seconds": time.process_time() - processor}
+        return judged, references, {name: round(value, 2) for name, value in seconds.items()}
+
+
+def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
+    """See the head."""
+    library = read_libraries([path or data / "libraries" / "nist-bsa_consensus.msp"])
+    spectra = read_spectra(sorted((data / "spectra" / "bsa_ltq").glob("BSA?.mzML")), threads=2)
+    for similarity in ("entropy", "cosine"):
+        for tolerance in ("10 ppm", "0.5 Da", "200 Da"):
+            parameters = LibrarySearchParameters().changed(
+                similarity=similarity, precursor_tolerance=tolerance, fragment_tolerance="0.5 Da", minimum_matched_peaks=5,
+                isotope_errors=(0, 1),
+            )  # fmt: skip
+            accepted = false = 0
+            for seed in range(n_seeds):
+                both = joined(library, exchanged(library, 1000 + seed, parameters.fragment_tolerance))
+                judged, references, _ = searched(both, spectra, parameters.changed(seed=seed))
+                rows = (judged.q_value <= parameters.fdr) & ~judged.is_decoy
+                entry = references.entry[judged.found.reference[rows]]
+                accepted += len(entry)
+                false += int((entry >= len(library)).sum())
+            low, high = false_share_interval(accepted, false, 0.5)
+            told(figure="foreign", library=library.sources[0].name, similarity=similarity, tolerance=tolerance, accepted=accepted,
+                 foreign=false,
+                 share=round(2 * false / max(1, accepted), 4), low=round(low, 4), high=round(high, 4))  # fmt: skip
+
+
+def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
+    """See the head; `n_queries` of them, all where it is 0."""
+    spectra = read_spectra([data / "clustering" / "massbank_esi_ms2.mgf"], threads=2, takes_negative=True)
+    lines = (data / "clustering" / "massbank_esi_ms2.labels.tsv").read_text(encoding="utf-8").splitlines()
+    label = np.array([line.split("\t")[2] for line in lines[1:]])
+    is_query = np.zeros(len(spectra), np.bool_)
+    order = np.argsort(label, kind="stable")
+    for rows in np.split(order, np.flatnonzero(label[order][1:] != label[order][:-1]) + 1):
+        is_query[rows[1::2]] = True
+    rows = np.flatnonzero(~is_query)
+    asked = np.flatnonzero(is_query)
+    if n_queries:
+        asked = np.sort(np.random.default_rng(1).choice(asked, min(n_queries, len(asked)), replace=False))
+    of = spectra.only(rows)
+    n = len(spectra)
+    charge = np.where(spectra.charge_mask & 1 > 0, -1, 1)
+    nothing = pa.nulls(n, pa.string())
+    library = SpectralLibrary(
+        (Path("massbank"),), np.zeros(n, np.int64), np.arange(n) + 1, pa.array(label), nothing, nothing, nothing, nothing, pa.array(label),
+        nothing, charge, spectra.precursor_mz, np.full(n, np.nan), np.zeros(n, np.bool_), np.ones(n, np.int64), of.offsets, of.mz,
+        of.intensity,
+    )  # fmt: skip
+    for similarity in ("entropy", "cosine"):
+        for tolerance in ("10 ppm", "200 Da"):
+            parameters = LIBRARY_SEARCH.parameters_of("small-molecules").changed(similarity=similarity, precursor_tolerance=tolerance)
+            searched(library, spectra.only(asked[:20]), parameters)  # loads kernels
+            judged, references, seconds = searched(library, spectra.only(asked), parameters)
+            right = label[references.entry[judged.found.reference]] == label[judged.found.spectrum]
+            told(figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()),
+                 **seconds)  # fmt: skip
+    if with_matchms:
+        for measure, power, tolerance in MEASURES:
+            beside = matchms(spectra, rows, asked, label, tolerance, measure, power)
+            told(figure="molecules", program="matchms", similarity=measure, intensity_power=power, tolerance=tolerance, queries=len(asked),
+                 **beside)  # fmt: skip
+
+
+def matchms(
+    spectra: Spectra, rows: np.ndarray, asked: np.ndarray, label: np.ndarray, tolerance: str, measure: str, power: float
+) -> dict[str, Any]:  # fmt: skip
+    """What a similarity of matchms finds, and how long its comparisons take."""
+    python, script = peers_folder() / "python" / "bin" / "python", Path(__file__).with_name("compare_with_matchms.py")
+    with tempfile.TemporaryDirectory() as folder:
+        titled = replace(spectra, identifier=[str(one) for one in label])
+        names = [Path(folder) / name for name in ("library.mgf", "queries.mgf")]
+        for path, some in zip(names, (rows, asked), strict=True):
+            write_spectrum_file(path, titled, rows=some)
+        done = subprocess.run([python, script, *names, *tolerance.split(), measure, str(power)], check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def speed(data: Path, n_entries: int) -> None:
+    """See the head. The library is made of the spectra themselves, with precursors all over."""
+    spectra = read_spectra([data / "spectra" / "bench_x10.mgf"], threads=2)
+    generator = np.random.default_rng(2)
+    rows = generator.integers(0, len(spectra), n_entries)
+    mz, offsets = take_runs(spectra.mz, spectra.offsets, rows)
+    intensity, _ = take_runs(spectra.intensity, spectra.offsets, rows)
+    nothing, none = pa.nulls(n_entries, pa.string()), np.zeros(n_entries, np.int64)
+    precursor = spectra.precursor_mz[rows] + generator.integers(-100, 100, n_entries) * 0.5
+    library = SpectralLibrary(
+        (Path("made"),), none, none + 1, pa.array([str(i) for i in range(n_entries)]), nothing, nothing, nothing, nothing, nothing, nothing,
+        none + 2, precursor, np.full(n_entries, np.nan), np.arange(n_entries) % 2 == 1, none + 1, offsets, mz, intensity,
+    )  # fmt: skip
+    parameters = LibrarySearchParameters().changed(isotope_errors=(0, 1))
+    begun = time.perf_counter()
+    _, references, seconds = searched(library, spectra, parameters)
+    told(figure="speed", spectra=len(spectra), references=len(references), **seconds,
+         with_index=round(time.perf_counter() - begun, 2))  # fmt: skip
+
+
+def reading(data: Path, megabytes: int) -> None:
+    """See the head."""
+    script = (
+        "import json, sys, time; from pathlib import Path; from proteoscope.engine.formats.libraries.reading import read_libraries\n"
+        "begun = time.perf_counter(); library = read_libraries([sys.argv[1]])\n"
+        "figures = {'entries': len(library), 'peaks': len(library.mz), 'seconds': round(time.perf_counter() - begun, 1)}\n"
+        "figures['processor_seconds'] = round(time.process_time(), 1)\n"
+        "peak = int(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
+        "print(json.dumps({**figures, 'peak_megabytes': round(peak * 1024 / 1e6)}))\n"
+    )
+    text = (data / "libraries" / "nist-bsa_consensus.msp").read_bytes().rstrip() + b"\n\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "library.msp"
+        with path.open("wb") as out:
+            for _ in range(-(-megabytes * 1_000_000 // len(text))):
+                out.write(text)
+        done = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)
+        told(figure="reading", megabytes=round(path.stat().st_size / 1e6), **json.loads(done.stdout))
+
+
+def main() -> None:
+    """See the head."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figure", choices=("foreign", "molecules", "speed", "reading"))
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--library", type=Path, help="of foreign: another than NIST's, as one of few peptides")
+    parser.add_argument("--matchms", action="store_true", help="of molecules: matchms on the same beside it (tests/peers/install.sh)")
+    parser.add_argument("--queries", type=int, default=0)
+    parser.add_argument("--entries", type=int, default=500_000)
+    parser.add_argument("--megabytes", type=int, default=500, help="of reading")
+    given = parser.parse_args()
+    if given.figure == "foreign":
+        foreign(given.data, given.seeds, given.library)
+    elif given.figure == "molecules":
+        molecules(given.data, given.queries, with_matchms=given.matchms)
+    elif given.figure == "reading":
+        reading(given.data, given.megabytes)
+    else:
+        speed(given.data, given.entries)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Spectra that are made, of peptides that are known: for labels and replicates that no shared run has.
+
+Intensities are those of the model that ships (`proteoscope.engine.matches.fragment_intensities`), masses those of the peptide with a label
+(TMT) or without. The model knows no label: a labelled peptide has the intensities of the bare one here, so that a search of these spectra
+shows how false matches are judged, not how many peptides of a labelled sample are found. Each spectrum stands there several times with
+noise of its own, and beside those of peptides in the database are as many of sequences that no protein holds: what a search finds for them
+is false.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.entrapment_spectra import DROPPED, INTENSITY_NOISE
+from proteoscope import resources
+from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.matches.fragment_intensities import load_network
+from proteoscope.kernels.cpu.fragment_intensities import IONS, predict_bonds
+
+__all__ = ["LABEL", "KnownPeptides", "MadeSpectra", "host_proteins", "known_peptides", "made_spectrum", "make_spectra"]
+
+LABEL = "TMT6plex"
+_FIXED = {"C": 57.021464}
+_REPORTERS = (126.12773, 127.12476, 128.13443, 129.13147, 130.14114, 131.13818)
+_STANDARD = set("ACDEFGHIKLMNPQRSTVWY")
+_LEAST, _MOST = 8, 25  # residues
+_SHORTEST_ABSENT = 5  # and one behind them: samples hold peptides that are too short to be searched
+_PEPTIDES_OF_PROTEIN = 12
+_FRAGMENT_PPM, _PRECURSOR_PPM, _SYSTEMATIC_PPM = 4.0, 2.0, 1.0  # standard deviations, and what all precursors err by
+_FAINTEST = 0.003  # of the highest peak
+_STRAY = 40  # peaks of no ion in each spectrum
+_SHIFTED = (
+    *(("Oxidation", "M"), ("Deamidated", "N"), ("Phospho", "STY"), ("Methyl", "DE"), ("Dehydrated", "DST"), ("Nitro", "Y")),
+    ("Formyl", "ST"),
+)
+_SHARE_SHIFTED, _SHARE_OF_ENDS = 0.2, 0.1
+
+
+@dataclass(frozen=True)
+class KnownPeptides:
+    """Sequences of tryptic peptides that somebody measured, with a charge each."""
+
+    sequences: list[str]
+    charges: list[int]
+
+
+@dataclass(frozen=True)
+class MadeSpectra:
+    """What was written: by the number of the spectrum the sequence, empty where no protein holds it."""
+
+    path: Path
+    sequence: dict[int, str]
+
+
+def known_peptides(data: Path) -> KnownPeptides:
+    """The peptides of the shared spectra whose peptide is known."""
+    folder, found = data / "spectra" / "known_ids", dict[str, int]()
+    for line in (folder / "massivekb_selected_500.peprec").read_text().splitlines()[1:]:
+        _, _, sequence, charge = line.split()
+        found.setdefault(sequence, int(charge))
+    for block in (folder / "pride_cluster_1001_small.mgf").read_text().split("BEGIN IONS")[1:]:
+        sequence, charge = re.search(r"sequence=\[([A-Z]+)", block), re.search(r"CHARGE=(\d)", block)
+        if sequence and charge:
+            found.setdefault(sequence[1], int(charge[1]))
+    for block in (folder / "proteometools_171_kuester_test.mgf").read_text().split("BEGIN IONS")[1:]:
+        sequence, charge = re.search(r"SEQ=([A-Z]+)", block), re.search(r"CHARGE=(\d)", block)
+        if sequence and charge:
+            found.setdefault(sequence[1], int(charge[1]))
+    usable = [one for one in sorted(found) if _LEAST <= len(one) <= _MOST and set(one) <= _STANDARD and re.fullmatch(r"[^P].*[KR]", one)]
+    return KnownPeptides(usable, [min(max(found[one], 2), 3) for one in usable])
+
+
+def host_proteins(own: Mapping[str, str], peptides: Sequence[str]) -> dict[str, str]:
+    """The proteins, and others made of those peptides that none of them holds."""
+    text = "|".join(own.values()).replace("I", "L")
+    missing = [fromkey for fromkey in dict.fromkeys(peptides) if fromkey.replace("I", "L") not in text]
+    rows = range(0, len(missing), _PEPTIDES_OF_PROTEIN)
+    return dict(own) | {f"KNOWN_{i}": "".join(missing[i : i + _PEPTIDES_OF_PROTEIN]) for i in rows}
+
+
+def make_spectra(
+    known: KnownPeptides, n_present: int, n_absent: int, replicates: tuple[int, int], seed: int, out: Path, *, is_labelled: bool
+) -> MadeSpectra:
+    """Write spectra of peptides drawn from those that are known, and of others made of random residues as frequent as
+    theirs, no longer, and down to six.
+
+    Of both a fifth carry a modification that no search names, and a tenth have lost residues of an end.
+
+    Parameters
+    ----------
+    replicates : fewest and most spectra of each peptide. is_labelled : lysines and N-termini carry the label.
+    """
+    generator = np.random.default_rng((seed, int(is_labelled)))
+    network = load_network(resources.path("fragmentation", "intensities.npz"))
+    chosen = generator.permutation(len(known.sequences))[: n_present + n_absent].tolist()
+    sequence: dict[int, str] = {}
+    # Shuffled, they would have the very mass of a peptide of the database and of its partner there, and of no decoy.
+    residues = list("".join(known.sequences))
+    with out.open("w") as file:
+        for place, row in enumerate(chosen):
+            own, charge, is_present = known.sequences[row], known.charges[row], place < n_present
+            if not is_present:
+                own = "".join(generator.choice(residues, int(generator.integers(_SHORTEST_ABSENT, len(own))))) + own[-1]
+            measured, shift = _varied(own, generator)
+            mz, height = _ions(network, measured, charge, shift, is_labelled=is_labelled)
+            for _ in range(int(generator.integers(replicates[0], replicates[1] + 1))):
+                number = len(sequence)
+                sequence[number] = own if is_present else ""
+                mass = float(_residue_masses(measured, shift, is_labelled=is_labelled).sum()) + WATER_MASS
+                file.write(_noisy(number, mz, height, mass, charge, generator))
+    return MadeSpectra(out, sequence)
+
+
+def made_spectrum(
+    network: object, number: int, sequence: str, charge: int, shift: NDArray[np.float64], generator: np.random.Generator
+) -> str:
+    """A spectrum in MGF of a peptide, each of whose residues carries `shift` (residues,) dalton; `network`: the model of intensities."""
+    mz, height = _ions(network, sequence, charge, shift, is_labelled=False)
+    mass = float(_residue_masses(sequence, shift, is_labelled=False).sum()) + WATER_MASS
+    return _noisy(number, mz, height, mass, charge, generator)
+
+
+def _varied(sequence: str, generator: np.random.Generator) -> tuple[str, NDArray[np.float64]]:
+    """The peptide as it is measured, without residues of an end now and then, and what each residue carries besides."""
+    draw = generator.random()
+    if draw < _SHARE_OF_ENDS and len(sequence) > _LEAST + 1:
+        lost = int(generator.integers(1, len(sequence) - _LEAST + 1))
+        sequence = sequence[lost:] if generator.random() < 0.5 else sequence[:-lost]
+        return sequence, np.zeros(len(sequence))
+    shift = np.zeros(len(sequence))
+    possible = [(name, k) for name, letters in _SHIFTED for k, letter in enumerate(sequence) if letter in letters]
+    if draw > 1.0 - _SHARE_SHIFTED and possible:
+        name, k = possible[generator.integers(len(possible))]
+        shift[k] = unimod().by_name(name).mass
+    return sequence, shift
+
+
+def _residue_masses(sequence: str, shift: NDArray[np.float64], *, is_labelled: bool) -> NDArray[np.float64]:
+    masses = np.array([RESIDUE_MASS[ord(letter) - 65] + _FIXED.get(letter, 0.0) for letter in sequence]) + shift
+    if is_labelled:
+        label = unimod().by_name(LABEL).mass
+        masses[[k for k, letter in enumerate(sequence) if letter == "K"]] += label
+        masses[0] += label
+    return masses
+
+
+def _ions(
+    network: object, sequence: str, charge: int, shift: NDArray[np.float64], *, is_labelled: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """m/z and height of a peptide's ions, the highest 1."""
+    n = len(sequence) - 1
+    predicted = np.empty((n, IONS), np.float32)
+    residues = np.frombuffer(sequence.encode(), np.uint8).copy()  # writable, as the kernel is compiled ahead for
+    predict_bonds(network, residues, np.array([0, n + 1]), np.array([charge]), np.array([0]), np.array([0, n]), 0, 1, predicted)
+    masses = _residue_masses(sequence, shift, is_labelled=is_labelled)
+    prefix = np.cumsum(masses)[:-1]
+    suffix = masses.sum() - prefix + WATER_MASS
+    mz = np.column_stack((prefix, prefix / 2, suffix, suffix / 2)) + PROTON_MASS
+    height = np.exp2(predicted.astype(np.float64))
+    if charge < 3:
+        height[:, [1, 3]] = 0.0
+    mz, height = mz.ravel(), height.ravel() / height.max()
+    seen = height > _FAINTEST
+    mz, height = mz[seen], height[seen]
+    if is_labelled:
+        mz, height = np.concatenate((mz, _REPORTERS)), np.concatenate((height, np.ones(len(_REPORTERS))))
+    return mz, height
+
+
+def _noisy(
+    number: int, mz: NDArray[np.float64], height: NDArray[np.float64], mass: float, charge: int, generator: np.random.Generator
+) -> str:
+    """One spectrum in MGF."""
+    kept = generator.random(len(mz)) >= DROPPED
+    stray = generator.uniform(110.0, max(mass, 200.0), _STRAY)
+    all_mz = np.concatenate((mz[kept], stray))
+    all_mz = all_mz * (1.0 + generator.normal(0.0, _FRAGMENT_PPM, len(all_mz)) * 1e-6)
+    heights = np.concatenate((height[kept], generator.lognormal(np.log(0.02), 1.0, _STRAY)))
+    heights = heights * np.exp(generator.normal(0.0, INTENSITY_NOISE, len(heights)))
+    order = np.argsort(all_mz)
+    precursor = mass * (1.0 + (_SYSTEMATIC_PPM + generator.normal(0.0, _PRECURSOR_PPM)) * 1e-6) / charge + PROTON_MASS
+    lines = ["BEGIN IONS", f"TITLE={number}", f"PEPMASS={precursor:.8f}", f"CHARGE={charge}+"]
+    lines += [f"{m:.6f} {value:.6g}" for m, value in zip(all_mz[order].tolist(), (1e5 * heights[order]).tolist(), strict=True)]
+    return "\n".join([*lines, "END IONS", "", ""])

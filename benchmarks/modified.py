@@ -1,0 +1,268 @@
+"""The search for modified peptides: what it finds of modifications that are known, and in all, beside other searches.
+
+    python -m benchmarks.modified --data FOLDER [--only put-back planted names entrapment replicates open filter]
+        [--seeds N] [--first-seed N] [--threads N] [--jobs N] [--set FIELD=VALUE ...]
+
+One JSON line for each figure, all at 1 % FDR:
+
+* put back: spectra identified with an oxidation, a deamidation or an acetylated N-terminus are searched without naming it. `matched` to the
+  right peptide with the right shift, `found` of these at 1 %, `named` rightly, `sited` on the right residue. Left out, and counted as
+  `doubtful`, are those that are identified without the modification too, with an isotope error in its place. The last line counts only
+  those where no isotope error was needed to find them: where one was, it may stand for another modification.
+* planted: in half of the spectra that are identified without a modification, the peaks that hold a residue are moved, and the precursor.
+* names: one modification planted at a time, which others are hard to tell from: `named` as it is called, `told` among the names as likely
+  as the first, `listed` among all possible names.
+* entrapment: in databases with a shuffled partner for each peptide (`entrapment_databases.py`), the share of false PSMs by the combined
+  estimator, of all and by group, pooled over `--seeds` databases of each set, with the interval of 95 of 100 resamples of sets, then of
+  databases within sets; beside it the open and the narrow search of the same.
+* replicates: the same of `modified` alone, where spectra repeat each other and most are of no peptide in the database: `tmt` and `made`,
+  spectra that are made with and without a label, each peptide five to ten times, four of five of sequences that no protein holds; `copies`,
+  yeast and HeLa spectra five times with noise; `known`, spectra of synthetic and library peptides (`made_spectra.py`).
+* filter: of spectra that have a match at E <= 0.01 when every peptide within the shifts is placed and scored, how many have the same
+  match among the candidates with most matching masses. `--spectra` of each set, drawn at random.
+* open: PSMs, peptides and seconds of `modified`, of `identify --preset open`, and of the narrow search, of the same spectra and proteins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.entrapment_databases import ENTRAPMENT, paired_databases, write_fasta
+from benchmarks.entrapment_spectra import noisy_copies
+from benchmarks.figures import emit, existing
+from benchmarks.made_spectra import LABEL, host_proteins, known_peptides, make_spectra
+from benchmarks.modified_spectra import accepted, known_modifications, plant, read_psms, recovered
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.modified_search.candidate_search import Candidates, find_candidates
+from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.modified_search.ranking import place_candidates, rank_candidates
+from proteoscope.engine.modified_search.settings import list_settings, scoring_of, shift_settings
+from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.peptides.indexes import Databases, build_indexes
+from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
+from proteoscope.kernels.layouts import QueryArrays
+from tests.peers.peer_datasets import DATASETS, HUMAN, read_fasta
+from tests.searching import find_modified, identify
+
+_SETS = ("qc_shew", "metaproteome", "bench")
+_VARIABLE = "Oxidation (M); Deamidated (NQ); Acetyl (Protein N-term)"
+_PARTS = ("put-back", "planted", "names", "entrapment", "replicates", "open", "filter")
+_ENTRAPPED = ("qc_shew", "metaproteome", "yeast_velos", "hela_a549")
+_REPEATED = ("tmt", "made", "copies", "known")
+_PRESENT, _ABSENT, _REPLICATES = 60, 240, (5, 10)  # peptides of spectra that are made, in the database and in none, and spectra of each
+_AMBIGUOUS = (("Formyl", "STK"), ("Phospho", "STY"), ("Sulfo", "STY"))
+_LIBRARY = ("massivekb_selected_500.mgf", "proteometools_171_kuester_test.mgf")
+_PRESETS = ("open", IdentificationParameters), ("high-resolution", IdentificationParameters)
+_RESAMPLES = 1000
+_SURE = -2.0  # log10 of the E of a match that is there
+
+
+Counts = NDArray[np.float64]  # accepted, entrapped, and false by the combined estimator
+
+
+class _Search(NamedTuple):
+    """What is searched: files, proteins of the sample, parameters."""
+
+    spectra: list[Path]
+    proteins: dict[str, str]
+    parameters: ModifiedSearchParameters
+
+
+def _search_of(data: Path, name: str, seed: int, parameters: ModifiedSearchParameters, folder: Path) -> _Search:
+    """A set; where its spectra are made, into the folder."""
+    if name in DATASETS:
+        dataset = DATASETS[name]
+        return _Search(
+            [existing(data / spectrum) for spectrum in dataset.spectra],
+            read_fasta(data / (dataset.proteome or dataset.database)),
+            parameters,
+        )
+    if name == "copies":
+        sets = [DATASETS[one] for one in ("yeast_velos", "hela_a549")]
+        spectra = [existing(data / path) for one in sets for path in one.spectra]
+        proteins = {accession: text for one in sets for accession, text in read_fasta(data / one.database).items()}
+        copied = noisy_copies(spectra, read_spectra(spectra), sets[0].precursor, sets[0].fragment, folder, seed)
+        return _Search(copied, proteins, parameters)
+    known, human = known_peptides(data), read_fasta(data / HUMAN)
+    proteins = host_proteins(human, known.sequences)
+    if name == "known":
+        return _Search([existing(data / "spectra" / "known_ids" / one) for one in _LIBRARY], proteins, parameters)
+    is_labelled = name == "tmt"
+    made = make_spectra(known, _PRESENT, _ABSENT, _REPLICATES, seed, folder / "made.mgf", is_labelled=is_labelled)
+    label = {"fixed_modifications": ("Carbamidomethyl (C)", f"{LABEL} (K)", f"{LABEL} (N-term)"), "minimum_fragment_mz": 132.0}
+    return _Search([made.path], proteins, parameters.changed(**label) if is_labelled else parameters)
+
+
+def entrapped(
+    data: Path, name: str, seed: int, parameters: ModifiedSearchParameters, how: dict[str, Any], searches: tuple[str, ...]
+) -> dict[tuple[str, str], Counts]:
+    """By search and group, the counts of one database of a set."""
+    presets, counts = [one for one in _PRESETS if one[0] in searches], dict[tuple[str, str], Counts]()
+    with tempfile.TemporaryDirectory() as folder_name:
+        fasta, folder = Path(folder_name) / "database.fasta", Path(folder_name)
+        asked = _search_of(data, name, seed, parameters, folder)
+        (database,) = paired_databases(asked.proteins, range(seed, seed + 1))
+        write_fasta(database.proteins, fasta)
+        find_modified(asked.spectra, [fasta], folder / "modified", asked.parameters, **how)
+        for preset, model in presets:
+            identify(asked.spectra, [fasta], folder / preset, model.checked(read_preset("identify", preset)), **how)
+        for search in searches:
+            for row in accepted(read_psms(folder / search)):
+                is_false = all(one.startswith(ENTRAPMENT) for one in row["proteins"].split(";"))
+                is_false = is_false and database.is_entrapment(row["sequence"])
+                kind = row.get("shift_kind", "")
+                for group in ("all", *([kind] if kind else []), *(["with a shift"] if kind not in ("", "none") else [])):
+                    counts.setdefault((search, group), np.zeros(3))[:] += 1, is_false, is_false * (1.0 + 1.0 / database.ratio)
+    return counts
+
+
+def entrapment(
+    data: Path, sets: tuple[str, ...], seeds: range, jobs: int, parameters: ModifiedSearchParameters, how: dict[str, Any],
+    searches: tuple[str, ...],
+) -> None:  # fmt: skip
+    """How many of the accepted are false, by search, set and group, and of all sets together."""
+    tasks = [(name, seed) for seed in seeds for name in sets]
+    if jobs > 1:
+        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+            done = list(pool.map(entrapped, *zip(*((data, *task, parameters, how, searches) for task in tasks), strict=True)))
+    else:
+        done = [entrapped(data, *task, parameters, how, searches) for task in tasks]
+    table = dict(zip(tasks, done, strict=True))
+    nothing = np.zeros(3)
+    for search, group in sorted({key for counts in done for key in counts}):
+        by_set = [np.array([table[name, seed].get((search, group), nothing) for seed in seeds]) for name in sets]
+        for name, counts in (*zip(sets, by_set, strict=True), ("all sets", np.concatenate(by_set))):
+            n, n_false, weighted = counts.sum(axis=0).tolist()
+            low, high = _interval(by_set if name == "all sets" else [counts])
+            emit(
+                {"what": "entrapment", "search": search, "group": group, "set": name},
+                databases=len(seeds), psms=int(n), entrapped=int(n_false), false_share=round(weighted / max(n, 1.0), 4), low=low, high=high,
+            )  # fmt: skip
+
+
+def _interval(by_set: list[Counts]) -> tuple[float, float]:
+    """Of the pooled share: what 95 of 100 resamples lie between, of sets and of databases within them."""
+    random, shares = np.random.default_rng(1), []
+    for _ in range(_RESAMPLES):
+        drawn = [by_set[i] for i in random.integers(len(by_set), size=len(by_set))]
+        n, _, weighted = sum(one[random.integers(len(one), size=len(one))].sum(axis=0) for one in drawn)
+        shares.append(weighted / max(n, 1.0))
+    low, high = np.quantile(shares, (0.025, 0.975)).round(4).tolist()
+    return low, high
+
+
+def lost_by_filter(
+    spectra: list[Path], database: list[Path], n_spectra: int, parameters: ModifiedSearchParameters, threads: int | None
+) -> dict[str, int]:
+    """Matches that scoring every peptide within the shifts finds, and how many of these the filter by matching masses keeps."""
+    resources = Resources(threads=threads or available_threads())
+    read = read_spectra(spectra)
+    chosen = np.sort(np.random.default_rng(1).permutation(len(read))[:n_spectra])
+    with tempfile.TemporaryDirectory() as folder:
+        indexes = build_indexes(Databases(database, [], {}), Path(folder), parameters, resources)
+        index, peptides = build_spectrum_index(read.only(chosen), parameters, resources), indexes.peptides.arrays(indexes.proteins)
+        settings, shifts, lists = scoring_of(parameters, index, peptides), shift_settings(parameters), list_settings(parameters)
+        kept = find_candidates(index, peptides, settings, lists, parameters.candidates, 1 << 30, resources)
+        counts = {"exhaustive": 0, "kept": 0}
+        for query, mass in enumerate(index.queries.mass.tolist()):
+            first, last = np.searchsorted(peptides.mass, [mass - lists.high, mass - lists.low]).tolist()
+            if last - first <= parameters.candidates:
+                continue
+            one = replace(index, queries=QueryArrays(*(column[query : query + 1] for column in index.queries)))
+            every = Candidates(np.arange(first, last)[None], np.zeros((1, last - first), np.int32))
+            placed = place_candidates(one, peptides, every, settings, shifts, resources)
+            best = rank_candidates(one, peptides, every, placed, settings, shifts, 1, by_count=False, resources=resources).matches
+            if len(best) and best.expectation[0] <= _SURE:
+                counts["exhaustive"] += 1
+                counts["kept"] += bool((kept.peptide[query] == best.peptide[0]).any())
+    return counts
+
+
+def main() -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the unpacked test data")
+    parser.add_argument("--only", nargs="+", choices=_PARTS, default=_PARTS)
+    parser.add_argument("--sets", nargs="+", choices=_SETS, default=_SETS)
+    parser.add_argument("--seeds", type=int, default=4, help="databases of each set")
+    parser.add_argument("--first-seed", type=int, default=1, help="to show with databases that nothing was chosen on")
+    parser.add_argument("--spectra", type=int, default=100, help="of each set, for the filter")
+    parser.add_argument("--jobs", type=int, default=1, help="processes for entrapment")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
+    options = parser.parse_args()
+    parameters = ModifiedSearchParameters.checked(read_preset("modified", "standard")).changed(options.set)
+    narrow = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
+    how: dict[str, Any] = {"threads": options.threads, "device": options.device}
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    if "entrapment" in options.only:
+        entrapment(options.data, _ENTRAPPED, seeds, options.jobs, parameters, how, ("modified", "open", "high-resolution"))
+    if "replicates" in options.only:
+        entrapment(options.data, _REPEATED, seeds, options.jobs, parameters, how, ("modified",))
+    for name in options.sets:
+        dataset = DATASETS[name]
+        spectra = [existing(options.data / one) for one in dataset.spectra]
+        database = [existing(options.data / dataset.database)]
+        with tempfile.TemporaryDirectory() as folder_name:
+            folder = Path(folder_name)
+            if "put-back" in options.only:
+                identify(spectra, database, folder / "known", narrow.changed(variable_modifications=_VARIABLE), **how)
+                find_modified(spectra, database, folder / "found", parameters, **how)
+                identify(spectra, database, folder / "unmodified", narrow.changed(variable_modifications=""), **how)
+                every, rows = known_modifications(read_psms(folder / "known")), read_psms(folder / "found")
+                plain = {int(row["spectrum"]): row["sequence"] for row in accepted(read_psms(folder / "unmodified"))}
+                known = {spectrum: one for spectrum, one in every.items() if plain.get(spectrum) != one.sequence}
+                for modification in ("Oxidation", "Deamidated", "Acetyl", ""):
+                    some = {spectrum: one for spectrum, one in known.items() if modification in ("", one.name)}
+                    n_every = sum(modification in ("", one.name) for one in every.values())
+                    counts = {"doubtful": n_every - len(some), **recovered(some, rows)}
+                    emit({"what": "put back", "set": name, "modification": modification or "all"}, **counts)
+                some = {spectrum: one for spectrum, one in known.items() if one.isotope_error == 0}
+                counts = {"doubtful": len(every) - len(some), **recovered(some, rows)}
+                emit({"what": "put back", "set": name, "modification": "all without an isotope error"}, **counts)
+            if {"planted", "names"} & set(options.only):
+                identify(spectra, database, folder / "plain", narrow.changed(variable_modifications=""), **how)
+            for one in _AMBIGUOUS if "names" in options.only else ():
+                known = plant(read_spectra(spectra), read_psms(folder / "plain"), 0.5, 1, folder / f"{one[0]}.mgf", (one,))
+                find_modified([folder / f"{one[0]}.mgf"], database, folder / one[0], parameters, **how)
+                emit({"what": "names", "set": name, "modification": one[0]}, **recovered(known, read_psms(folder / one[0])))
+            if "planted" in options.only:
+                read = read_spectra(spectra)
+                known = plant(read, read_psms(folder / "plain"), 0.5, 1, folder / "planted.mgf")
+                find_modified([folder / "planted.mgf"], database, folder / "of_planted", parameters, **how)
+                emit({"what": "planted", "set": name}, **recovered(known, read_psms(folder / "of_planted")))
+            if "filter" in options.only:
+                emit({"what": "filter", "set": name}, **lost_by_filter(spectra, database, options.spectra, parameters, options.threads))
+            if "open" in options.only:
+                wide = IdentificationParameters.checked(read_preset("identify", "open"))
+                for what, run in (
+                    ("modified", lambda out: find_modified(spectra, database, out, parameters, **how)),  # noqa: B023
+                    ("identify open", lambda out: identify(spectra, database, out, wide, **how)),  # noqa: B023
+                    ("identify narrow", lambda out: identify(spectra, database, out, narrow, **how)),  # noqa: B023
+                ):
+                    began = time.perf_counter()
+                    summary = run(folder / what.replace(" ", "-"))
+                    seconds = round(time.perf_counter() - began, 2)
+                    rows = accepted(read_psms(folder / what.replace(" ", "-")))
+                    emit(
+                        {"what": "open", "set": name, "search": what}, psms=len(rows), peptides=summary.n_peptides, seconds=seconds,
+                        device=summary.device,
+                    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Spectra whose modification is known: those that an identification found one in, and those that a shift is planted in."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.formats import Spectra
+
+__all__ = ["PLANTED", "Known", "Planted", "accepted", "known_modifications", "plant", "read_psms", "recovered"]
+
+Planted = tuple[tuple[str, str], ...]
+
+PLANTED: Planted = (
+    *(("Phospho", "STY"), ("Acetyl", "K"), ("Methyl", "K"), ("TMT6plex", "K"), ("GG", "K"), ("Dimethyl", "KR"), ("Oxidation", "W")),
+    *(("Carbamyl", "K"), ("Nitro", "Y"), ("HexNAc", "ST"), ("Deamidated", "NQ"), ("Dehydrated", "DST"), ("Malonyl", "K")),
+)
+"""Modifications that are planted, and the residues that may carry them. One residue carries one: TMT on a lysine that has a free N-terminus
+stands for a single label, where a real one would be two."""
+
+_FIXED = {"C": 57.021464}
+_ISOTOPES, _CHARGES = 3, 2
+_LOST_BY_PRECURSOR = (0.0, 17.026549, 18.010565)  # dalton: nothing, ammonia, water
+
+
+@dataclass(frozen=True)
+class Known:
+    """A modification that is known: the peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L); and the isotope
+    error with which it was found."""
+
+    sequence: str
+    name: str
+    mass: float
+    site: int
+    isotope_error: int = 0
+
+
+def read_psms(project: Path) -> list[dict[str, str]]:
+    """The PSMs of rank 1 that the newest run of a project shows."""
+    with (project / "exports" / "psms.tsv").open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file, delimiter="\t") if row["rank"] == "1"]
+
+
+def accepted(rows: list[dict[str, str]], level: float = 0.01) -> list[dict[str, str]]:
+    """Targets at a false discovery rate."""
+    return [row for row in rows if row["is_decoy"] == "false" and row["q_value"] and float(row["q_value"]) <= level]
+
+
+def known_modifications(rows: list[dict[str, str]]) -> dict[int, Known]:
+    """By spectrum: accepted peptides with one modification besides the fixed ones."""
+    known = {}
+    for row in accepted(rows):
+        names, sites = row["modification_names"].split(";"), row["modification_positions"].split(";")
+        masses = row["modification_masses"].split(";")
+        variable = [i for i, name in enumerate(names) if name and name != "Carbamidomethyl"]
+        if len(variable) == 1:
+            i = variable[0]
+            known[int(row["spectrum"])] = Known(row["sequence"], names[i], float(masses[i]), int(sites[i]), int(row["isotope_error"]))
+    return known
+
+
+def recovered(known: Mapping[int, Known], rows: list[dict[str, str]], tolerance: float = 0.03) -> dict[str, int]:
+    """How many of the known are found: `matched` at any q-value, `found` at 1 %, and of these `named` as they are called, `told` among the
+    names that are as likely as the first, `listed` among all possible names, and `sited` right.
+
+    A site next to a terminus counts as right for the terminus too: the same ions tell of both.
+    """
+    counts = {"known": len(known), "matched": 0, "found": 0, "named": 0, "told": 0, "listed": 0, "sited": 0}
+    passed = {int(row["spectrum"]) for row in accepted(rows)}
+    for row in rows:
+        one = known.get(int(row["spectrum"]))
+        is_same = one is not None and row["is_decoy"] == "false" and row["sequence"].replace("I", "L") == one.sequence.replace("I", "L")
+        if one is None or not is_same or abs(float(row["mass_shift"]) - one.mass) > tolerance:
+            continue
+        counts["matched"] += 1
+        if int(row["spectrum"]) in passed:
+            counts["found"] += 1
+            counts["named"] += row["modification"] == one.name
+            text, possible = f"{one.name} (", row["possible_names"]
+            counts["told"] += any(name.startswith(text) for name in possible.split("; ")[0].split(" or "))
+            counts["listed"] += any(name.startswith(text) for part in possible.split("; ") for name in part.split(" or "))
+            counts["sited"] += max(1, min(len(one.sequence), int(row["shift_position"]))) == max(1, one.site)
+    return counts
+
+
+def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int, out: Path, planted: Planted = PLANTED) -> dict[int, Known]:
+    """Write all spectra as MGF, with a shift planted in a share of those that are identified without a modification; which they are.
+
+    Peaks of b and y ions that hold the residue move by the modification's mass, with their isotopes; the precursor moves too. `planted` :
+    names, and the residues that may carry them.
+    """
+    generator, known = np.random.default_rng(seed), dict[int, Known]()
+    identified = {int(row["spectrum"]): row for row in accepted(rows)}
+    with out.open("w") as file:
+        for i in range(len(spectra)):
+            mz, intensity = spectra.peaks(i)
+            precursor, charges = spectra.precursor_mz[i], [z for z in range(1, 32) if int(spectra.charge_mask[i]) >> z & 1]
+            row = identified.get(i)
+            if row is not None and _is_plain(row) and generator.random() < share:
+                sequence, charge = row["sequence"], int(row["charge"])
+                possible = [(name, k + 1) for name, letters in planted for k, letter in enumerate(sequence) if letter in letters]
+                if possible:
+                    name, site = possible[generator.integers(len(possible))]
+                    mass = unimod().by_name(name).mass
+                    mz = _moved(mz, sequence, site, mass, charge)
+                    precursor, charges = precursor + mass / charge, [charge]
+                    known[i] = Known(sequence, name, mass, site)
+            order = np.argsort(mz)
+            lines = ["BEGIN IONS", f"TITLE={i}", f"PEPMASS={precursor:.8f}"]
+            lines += ["CHARGE=" + " and ".join(f"{z}+" for z in charges)] if charges else []
+            lines += [f"{m:.6f} {value:.6g}" for m, value in zip(mz[order].tolist(), intensity[order].tolist(), strict=True) if m > 0]
+            file.write("\n".join([*lines, "END IONS", "", ""]))
+    return known
+
+
+def _is_plain(row: dict[str, str]) -> bool:
+    return set(row["modification_names"].split(";")) <= {"", "Carbamidomethyl"} and row["isotope_error"] == "0"
+
+
+def _moved(
+    mz: NDArray[np.float64], sequence: str, site: int, mass: float, precursor_charge: int, tolerance: float = 20e-6
+) -> NDArray[np.float64]:
+    """The peaks, those of ions that hold the residue `site` moved by a mass (dalton), and what is left of the precursor, whole or without
+    water or ammonia: it would stand where the modified peptide's loss is looked for."""
+    residues = np.array([RESIDUE_MASS[ord(letter) - 65] + _FIXED.get(letter, 0.0) for letter in sequence])
+    prefix = np.cumsum(residues)[:-1]
+    bonds = np.arange(1, len(sequence))
+    singles = np.concatenate((prefix[bonds >= site], (residues.sum() - prefix + WATER_MASS)[bonds < site]))
+    moved = mz.copy()
+    for charge in range(1, _CHARGES + 1):
+        for isotope in range(_ISOTOPES):
+            for single in singles:
+                ion = (single + isotope * ISOTOPE_SPACING) / charge + PROTON_MASS
+                here = np.abs(mz - ion) <= tolerance * ion
+                moved[here] = mz[here] + mass / charge
+    for lost in _LOST_BY_PRECURSOR:
+        for isotope in range(_ISOTOPES):
+            ion = (residues.sum() + WATER_MASS - lost + isotope * ISOTOPE_SPACING) / precursor_charge + PROTON_MASS
+            here = np.abs(mz - ion) <= tolerance * ion
+            moved[here] = mz[here] + mass / precursor_charge
+    return moved

@@ -1,0 +1,254 @@
+"""Whether quantities are right, on peptides planted into real runs and on planted mixtures: one JSON line for each figure.
+
+    python -m benchmarks.quantification --data FOLDER ratios transfers changes mixtures [--seeds 1] [--rscript Rscript]
+    python -m benchmarks.quantification --data FOLDER ratios --first-seed 101 --seeds 12 --ends 0.1 0.15 0.2
+
+`ratios`: 200 peptides in ratios from 1:1 to 1:50 in the MS1 of BSA1 and BSA2, a third of them beside another that co-elutes: how many
+have a quantity in both runs, the median error of the ratio, and how many are off by more than two, as those are that took another for
+themselves; with other ends of traces than the program's, if any are named. `transfers`: 2,400 peptides over BSA1-3, not identified
+everywhere, and in a third of these places not there: the part of transfers at 1 % that end there. `changes`: tables of 2,000 proteins in
+two conditions of three replicates, a tenth of which change by 1.5 to 4 times: the part of those found changed at 1 % that did not, and
+how many of the changed are found; beside other moderated and plain t-tests on the same proteins, and limma (Bioconductor) where Rscript
+has it. `mixtures`: the same of 400 proteins, a fifth of which change, whose peptides are planted into the MS1 of six runs made from
+BSA1-3, nine of ten identified, through the whole of `quantify`, with and without match between runs, and beside the planted amounts
+themselves. FOLDER holds spectra/bsa_ltq.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+from datetime import date
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import emit
+from benchmarks.planted_runs import planted_mixtures, planted_ratios, planted_transfers
+from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification import ion_traces
+from proteoscope.engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
+from proteoscope.engine.quantification.changes import protein_changes
+from proteoscope.engine.quantification.design import Design, Part, Sample
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.searches import run_search
+from tests.engine.quantification.made_runs import table_of, write_project
+
+DESIGN = Design(tuple(Sample(f"{c}{i}", c, i) for c in "ab" for i in (1, 2, 3)), tuple(Part(i, i) for i in range(6)))
+_LIMMA = """
+library(limma)
+x <- as.matrix(read.table("TABLE", sep="\\t", na.strings="nan"))
+fit <- eBayes(lmFit(x, model.matrix(~ c(0, 0, 0, 1, 1, 1))))
+write.table(cbind(fit$coefficients[, 2], fit$p.value[, 2]), "FOUND", sep="\\t", col.names=FALSE, row.names=FALSE, na="nan")
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("what", nargs="+", choices=["ratios", "transfers", "changes", "mixtures"])
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--ends", type=float, nargs="+", default=[ion_traces._LOWEST], help="parts of its height at which a trace ends")
+    parser.add_argument("--rscript", default="")
+    options = parser.parse_args()
+    real = [read_surveys(options.data / "spectra" / "bsa_ltq" / f"BSA{i}.mzML") for i in (1, 2, 3)]
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        about = {"date": date.today().isoformat(), "seed": seed}
+        if "ratios" in options.what:
+            ratios(about | {"what": "ratios"}, real[:2], seed, options.ends)
+        if "transfers" in options.what:
+            transfers(about | {"what": "transfers"}, real, seed)
+        if "changes" in options.what:
+            changes(about | {"what": "changes"}, seed, options.rscript)
+        if "mixtures" in options.what:
+            mixtures(about | {"what": "mixtures"}, real, seed, options.rscript)
+
+
+def ratios(about: dict, real: list[Surveys], seed: int, ends: list[float]) -> None:
+    """Planted ratios, through whole runs."""
+    runs, planted = planted_ratios(real, 200, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        project = write_project(Path(folder) / "p", runs, {f"P{i}": [one] for i, one in enumerate(planted)})
+        (run,) = [one.id for one in Project.open(project).runs()]
+        for end in ends:
+            with patch.object(ion_traces, "_LOWEST", end):
+                run_search("quantify", {"project": [project]}, device="cpu", run=(run,), normalisation="none")
+            found: dict[str, dict[str, float | None]] = {}
+            for row in table_of(project, "peptide_quantities"):
+                found.setdefault(row["sequence"], {})[row["sample"]] = row["quantity"]
+            refused = [row["refused"] for row in table_of(project, "ion_traces") if row["refused"]]
+            both = [name for name in planted if found.get(name, {}).get("one") and found[name].get("two")]
+            error = np.array([np.log(found[name]["two"] / found[name]["one"]) - planted[name] for name in both])
+            apart = np.abs(error)
+            emit(
+                about | {"end": end}, planted=len(planted), found=len(both), median_error=round(float(np.expm1(np.median(apart))), 4),
+                ninetieth=round(float(np.expm1(np.quantile(apart, 0.9))), 4), off_by_two=int((apart > np.log(2)).sum()),
+                refused={one: refused.count(one) for one in sorted(set(refused))},
+                off={both[i]: round(float(np.exp(error[i])), 3) for i in np.flatnonzero(apart > np.log(2)).tolist()},
+            )  # fmt: skip
+
+
+def transfers(about: dict, real: list[Surveys], seed: int) -> None:
+    """Transfers to runs that do not have the peptide."""
+    runs, gone = planted_transfers(real, 2400, seed)
+    every = list(dict.fromkeys(one.sequence for run in runs.values() for one in run.identified))
+    with tempfile.TemporaryDirectory() as folder:
+        project = write_project(Path(folder) / "p", runs, {f"P{i}": [one] for i, one in enumerate(every)})
+        run_search("quantify", {"project": [project]}, device="cpu", match_between_runs=True)
+        kept = [(row["peptide"], row["file"][: -len(".mzML")]) for row in table_of(project, "ion_traces") if row["source"] == "transferred"]
+    known = {(one.sequence, name) for name, run in runs.items() for one in run.identified}
+    there = len(every) * len(runs) - len(known) - len(gone)
+    wrong = sum(one in gone for one in kept)
+    emit(
+        about, planted=len(every), absent=len(gone), there=there, kept=len(kept), false=wrong, rate=round(wrong / max(1, len(kept)), 5),
+        found=round((len(kept) - wrong) / there, 4),
+    )  # fmt: skip
+
+
+def changes(about: dict, seed: int, rscript: str) -> None:
+    """Proteins that change in tables, by this program and by limma."""
+    rng, n = np.random.default_rng(seed), 2000
+    changed, protein, logs = mixture(rng, n, n // 10, 22, 2.5)
+    # What is low is missing more often.
+    logs[rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))] = np.nan
+    judged(about, changed, *tested(logs, protein, n), rscript)
+
+
+def mixtures(about: dict, real: list[Surveys], seed: int, rscript: str) -> None:
+    """Proteins that change in spectra, through whole runs, by this program and by other tests on its table."""
+    rng, n = np.random.default_rng(seed), 400
+    changed, protein, logs = mixture(rng, n, n // 5, 20.5, 1.5)
+    runs = planted_mixtures(real, logs, seed)
+    names = list(dict.fromkeys(one.sequence for one in next(iter(runs.values())).planted))
+    with tempfile.TemporaryDirectory() as folder:
+        proteins = {f"P{i}": [names[k] for k in np.flatnonzero(protein == i).tolist()] for i in range(n)}
+        project = write_project(Path(folder) / "p", runs, proteins)
+        (run,) = [one.id for one in Project.open(project).runs()]
+        design = Path(folder) / "design.tsv"
+        lines = [f"run{i}\trun{i}\t{'ab'[i // 3]}\t{i % 3 + 1}\n" for i in range(6)]
+        design.write_text("file\tsample\tcondition\treplicate\n" + "".join(lines))
+        for matched in (False, True):
+            run_search(
+                "quantify", {"project": [project]}, device="cpu", run=(run,), options={"design": design}, groups=("a", "b"),
+                match_between_runs=matched,
+            )  # fmt: skip
+            table, p_value, is_found = np.full((n, 6), np.nan), np.full(n, np.nan), np.zeros(n, np.bool_)
+            for row in table_of(project, "protein_quantities"):
+                table[int(row["accession"][1:]), int(row["sample"][3:])] = row["log2_quantity"] or np.nan
+            for row in table_of(project, "protein_changes"):
+                number = int(row["accession"][1:])
+                p_value[number], is_found[number] = row["p_value"] or np.nan, row["outcome"] == "changed"
+            judged(about | {"matched": matched}, changed, table, p_value, is_found, rscript)
+        # What a measurement without any error and gap would give.
+        judged(about | {"matched": "planted, not measured"}, changed, *tested(logs, protein, n), rscript)
+
+
+def mixture(
+    rng: np.random.Generator, n: int, n_changed: int, middle: float, spread: float
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64]]:
+    """Which of n proteins change, by 1.5 to 4 times, the protein of each peptide, and log2 of peptides in two times three samples."""
+    changed = np.arange(n) < n_changed
+    fold = np.where(changed, rng.uniform(np.log2(1.5), 2, n) * rng.choice([-1, 1], n), 0.0)
+    protein = np.repeat(np.arange(n), rng.integers(1, 8, n))
+    deviation = 0.25 * np.sqrt(8 / rng.chisquare(8, n))
+    of_protein = np.concatenate([np.zeros((n, 3)), np.tile(fold[:, None], 3)], axis=1) + rng.normal(0, 1, (n, 6)) * deviation[:, None]
+    logs = rng.normal(middle, spread, len(protein))[:, None] + of_protein[protein]
+    return changed, protein, logs + rng.normal(0, 0.3, (len(protein), 6)) + rng.normal(0, 0.3, 6)
+
+
+def tested(
+    logs: NDArray[np.float64], protein: NDArray[np.int64], n: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """The table of proteins of amounts of peptides, log2 both, p-values of proteins, and which change."""
+    peptides = Amounts.of(np.exp2(logs))
+    found = protein_amounts(peptides.scaled(normalisation_factors(peptides.value)), protein, n, "maxlfq")
+    ours = protein_changes(found, DESIGN, ("a", "b"), QuantificationParameters())[0]
+    return np.log2(found.value), ours.p_value, ours.q_value <= 0.01
+
+
+def judged(
+    about: dict, changed: NDArray[np.bool_], logs: NDArray[np.float64], ours: NDArray[np.float64], is_found: NDArray[np.bool_], rscript: str
+) -> None:
+    """What this program found of what changed, beside other tests on its table of proteins, (n, 6) log2: moderated t-tests whose prior is
+    fitted by maximum likelihood, plain t-tests, and limma itself where there is R."""
+    programs = {"proteoscope": (ours, is_found)}
+    for name, test in (("moderated by likelihood", likelihood_moderated), ("plain t-test", plain_t_test)):
+        p_value = test(logs)
+        programs[name] = (p_value, adjusted(p_value) <= 0.01)
+    if rscript:
+        p_value = limma(logs, rscript)
+        programs["limma"] = (p_value, adjusted(p_value) <= 0.01)
+    for name, (p_value, is_one) in programs.items():
+        other = {} if name != "limma" else {"largest_difference_of_log_p": float(np.nanmax(np.abs(np.log(p_value / ours))))}
+        emit(
+            about | {"program": name}, proteins=len(changed),
+            tested=int(np.isfinite(p_value).sum()), changed=int(changed.sum()), found=int(is_one.sum()),
+            false=int((is_one & ~changed).sum()), rate=round(float((is_one & ~changed).sum() / max(1, is_one.sum())), 5),
+            power=round(float((is_one & changed).sum() / changed.sum()), 4), **other,
+        )  # fmt: skip
+
+
+def likelihood_moderated(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """p-values of a t-test with variances drawn to a prior as limma does, which is fitted by the likelihood of all variances: they are its
+    location times F of their degrees of freedom and its own."""
+    from scipy import optimize, stats
+
+    difference, variance, degrees, share = pooled(logs)
+    used = degrees > 0
+
+    def unlikely(at: NDArray[np.float64]) -> float:
+        return -float(stats.f.logpdf(variance[used] / np.exp(at[0]), degrees[used], np.exp(at[1])).sum() - used.sum() * at[0])
+
+    location, prior = np.exp(optimize.minimize(unlikely, [np.log(np.median(variance[used])), np.log(4.0)], method="Nelder-Mead").x)
+    drawn = (prior * location + degrees * np.where(used, variance, 0)) / (prior + degrees)
+    return np.where(used, 2 * stats.t.sf(np.abs(difference) / np.sqrt(drawn * share), degrees + prior), np.nan)
+
+
+def plain_t_test(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """p-values of Student's t-test."""
+    from scipy import stats
+
+    difference, variance, degrees, share = pooled(logs)
+    used = degrees > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(used, 2 * stats.t.sf(np.abs(difference) / np.sqrt(variance * share), np.maximum(degrees, 1)), np.nan)
+
+
+def pooled(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Difference of the means of two times three samples, their pooled variance, its degrees of freedom, and the part of the variance that
+    the difference has; degrees are 0 where a condition is missing."""
+    conditions = np.ma.masked_invalid(logs.reshape(-1, 2, 3))
+    number, mean = conditions.count(axis=2), conditions.mean(axis=2).filled(np.nan)
+    degrees = np.where(number.min(axis=1) > 0, number.sum(axis=1) - 2, 0)
+    apart = ((conditions - mean[:, :, None]) ** 2).sum(axis=(1, 2)).filled(np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return mean[:, 1] - mean[:, 0], apart / degrees, degrees, (1 / number).sum(axis=1)
+
+
+def limma(logs: NDArray[np.float64], rscript: str) -> NDArray[np.float64]:
+    """p-values of limma's moderated t-test."""
+    with tempfile.TemporaryDirectory() as folder:
+        table, out = Path(folder) / "table.tsv", Path(folder) / "found.tsv"
+        np.savetxt(table, logs, delimiter="\t", fmt="%.12g")
+        script = _LIMMA.replace("TABLE", str(table)).replace("FOUND", str(out))
+        subprocess.run([rscript, "-e", script], check=True, capture_output=True)
+        return np.loadtxt(out, delimiter="\t")[:, 1]
+
+
+def adjusted(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """q-values after Benjamini and Hochberg, by definition."""
+    has = np.flatnonzero(np.isfinite(p_value))
+    order = has[np.argsort(p_value[has])]
+    raw = p_value[order] * len(has) / np.arange(1, len(has) + 1)
+    found = np.full(len(p_value), np.nan)
+    found[order] = np.minimum.accumulate(raw[::-1])[::-1]
+    return found
+
+
+if __name__ == "__main__":
+    main()

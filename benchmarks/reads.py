@@ -1,0 +1,238 @@
+"""Speed of the alignment with a bounded number of gaps, and reads placed in genomes beside minimap2. One JSON line for each figure.
+
+    python -m benchmarks.reads cells [--pairs 204800] [--text 250] [--pattern 200] [--gaps 2] [--threads N] [--device cpu|cuda]
+
+Cells of all layers a second, scores alone and with alignments; the median of five rounds. Texts are random nucleotides, patterns their
+beginnings with 2 % errors. Biopython's `PairwiseAligner`, which has no bound on gaps and one layer, scores some of the same pairs.
+
+    python -m benchmarks.reads places --data FOLDER [--reads 1000000] [--rounds 3] [--threads N] [--device cpu|cuda]
+
+Simulated reads of 150 bases (2 % errors, up to two gaps of 1 to 6 letters, both strands) of S. aureus NCTC 8325: the whole command, and
+minimap2 (mappy, preset sr) in turn, each a process of its own that reads, indexes, places and writes: seconds, processor seconds, and the
+share that came back within 20 letters, by number of gaps.
+
+    python -m benchmarks.reads strains --data FOLDER [--reads 100000]
+
+Reads of S. aureus RN4220 without errors on NCTC 8325: how many of those that minimap2 places with a quality of 30 or more are placed the
+same. `--mappy PYTHON` names a Python that has mappy; else that of tests/peers/install.sh.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import emit
+from benchmarks.simulated_reads import Origins, genome_of, write_reads
+from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.devices import chosen_device, processor
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
+from proteoscope.engine.version import VERSION
+from proteoscope.kernels.gapsmis_layouts import GapRules, Sequences
+from tests.peers.peer_programs import peers_folder
+
+GENOME, STRAIN, NEAR, SURE = "dna_Saureus_NCTC8325.fasta", "dna_Saureus_RN4220.fasta", 20, 30
+PEER = Path(__file__).parents[1] / "tests" / "peers" / "place_with_mappy.py"
+ROUNDS, PAIRS_OF_PEER = 5, 300
+MATRIX = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
+
+
+def inputs(n: int, text: int, pattern: int) -> tuple[Sequences, Sequences]:
+    """Texts and patterns."""
+    random = np.random.default_rng(1)
+    texts = random.integers(0, 4, (n, text)).astype(np.int8)
+    patterns = texts[:, :pattern].copy()
+    wrong = random.random(patterns.shape) < 0.02
+    patterns[wrong] = random.integers(0, 4, wrong.sum())
+    return Sequences(texts.ravel(), np.arange(n + 1) * text), Sequences(patterns.ravel(), np.arange(n + 1) * patterns.shape[1])
+
+
+def peer_seconds(texts: Sequences, patterns: Sequences, n: int) -> float:
+    """Seconds that Biopython takes for the scores of the first pairs."""
+    from Bio.Align import PairwiseAligner
+
+    aligner = PairwiseAligner(mode="global", match_score=2, mismatch_score=-3, open_gap_score=-7, extend_gap_score=-2)
+    aligner.open_right_deletion_score = aligner.extend_right_deletion_score = 0
+    letters = np.frombuffer(b"ACGT", np.uint8)
+    pairs = [
+        tuple(letters[one.codes[one.offsets[k] : one.offsets[k + 1]]].tobytes().decode() for one in (texts, patterns)) for k in range(n)
+    ]
+    began = time.perf_counter()
+    for text, pattern in pairs:
+        aligner.score(text, pattern)
+    return time.perf_counter() - began
+
+
+class Placed(NamedTuple):
+    """Places of reads, by their number: the first letter on the genome, -1 for none; the reverse strand; mapping quality; what it cost."""
+
+    start: NDArray[np.int64]
+    is_reverse: NDArray[np.bool_]
+    quality: NDArray[np.int64]
+    cost: dict[str, object]
+
+
+def measured(command: list[str]) -> tuple[str, dict[str, object]]:
+    """What a process prints, and its seconds and processor seconds."""
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return printed, {"seconds": round(time.perf_counter() - began, 2), "processor_seconds": round(spent, 2)}
+
+
+def placed_here(genome: Path, reads: Path, folder: Path, n: int, asked: argparse.Namespace) -> Placed:
+    """Places by this program, from its SAM."""
+    out = folder / "places.sam"
+    command = [
+        sys.executable,
+        "-m",
+        "proteoscope.engine.command_line",
+        "reads",
+        str(genome),
+        str(reads),
+        "--out",
+        str(out),
+        "--mode",
+        "within",
+    ]
+    _, cost = measured([*command, "--device", asked.device, "--threads", str(asked.threads), "--quiet"])
+    found = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), cost)
+    with out.open() as file:
+        for line in file:
+            if not line.startswith("@"):
+                name, flag, _, position, quality, _ = line.split("\t", 5)
+                k = int(name)
+                if not int(flag) & 4:
+                    found.start[k], found.is_reverse[k], found.quality[k] = int(position) - 1, bool(int(flag) & 16), int(quality)
+    return found
+
+
+def placed_by_peer(genome: Path, reads: Path, folder: Path, n: int, asked: argparse.Namespace) -> Placed:
+    """Places by minimap2."""
+    out = folder / "places.tsv"
+    version, cost = measured([asked.mappy, str(PEER), str(genome), str(reads), str(out), str(asked.threads)])
+    found = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), {**cost, "mappy": version.strip()})
+    with out.open() as file:
+        for line in file:
+            name, _, start, strand, quality = line.split("\t")
+            k = int(name)
+            found.start[k], found.is_reverse[k], found.quality[k] = int(start), strand == "-", int(quality)
+            if strand == "*":
+                found.start[k] = -1
+    return found
+
+
+PROGRAMS = {"Proteoscope": placed_here, "minimap2": placed_by_peer}
+
+
+def circumstances(asked: argparse.Namespace) -> dict[str, object]:
+    """What figures depend on."""
+    return {
+        "date": time.strftime("%Y-%m-%d"), "machine": processor().description, "threads": asked.threads, "device": asked.device,
+        "version": VERSION, "load": round(os.getloadavg()[0], 1), **({"remark": asked.remark} if asked.remark else {}),
+    }  # fmt: skip
+
+
+def are_at(found: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which reads are placed there."""
+    return (found.start >= 0) & (found.is_reverse == is_reverse) & (np.abs(found.start - start) <= NEAR)
+
+
+def places(asked: argparse.Namespace) -> None:
+    """Simulated reads that come back to their place."""
+    genome = asked.data / "dna" / GENOME
+    with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
+        reads = Path(folder, "reads.fastq")
+        origins: Origins = write_reads(reads, genome_of(genome), asked.reads)
+        for number in range(asked.rounds):
+            for program, place in PROGRAMS.items():
+                found = place(genome, reads, Path(folder), asked.reads, asked)
+                right = are_at(found, origins.start, origins.is_reverse)
+                by_gaps = {str(gaps): round(float(right[origins.gaps == gaps].mean()), 5) for gaps in range(3)}
+                wrong = int(((found.start >= 0) & ~right & (found.quality >= SURE)).sum())
+                emit(
+                    {"figure": "simulated reads", "program": program, **circumstances(asked)}, reads=asked.reads, round=number + 1,
+                    **found.cost, at_their_place=round(float(right.mean()), 5), by_gaps=by_gaps, placed=int((found.start >= 0).sum()),
+                    sure_and_wrong=wrong,
+                )  # fmt: skip
+
+
+def strains(asked: argparse.Namespace) -> None:
+    """Reads of one strain on the genome of another."""
+    genome = asked.data / "dna" / GENOME
+    with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
+        reads = Path(folder, "reads.fastq")
+        write_reads(reads, genome_of(asked.data / "dna" / STRAIN), asked.reads, errors=0.0, maximum_gaps=0)
+        own, peer = (place(genome, reads, Path(folder), asked.reads, asked) for place in PROGRAMS.values())
+    sure = peer.quality >= SURE
+    same = are_at(own, peer.start, peer.is_reverse)
+    emit(
+        {"figure": "reads of another strain", **circumstances(asked)}, reads=asked.reads, placed=int((own.start >= 0).sum()),
+        placed_by_minimap2=int((peer.start >= 0).sum()), sure_of_minimap2=int(sure.sum()), the_same=round(float(same[sure].mean()), 5),
+        sure_of_both=int((sure & (own.quality >= SURE)).sum()), the_same_of_both=round(float(same[sure & (own.quality >= SURE)].mean()), 6),
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("cells", "places", "strains"), nargs="?", default="cells")
+    numbers = {"pairs": 204_800, "text": 250, "pattern": 200, "gaps": 2, "threads": available_threads(), "reads": 0, "rounds": 3}
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--data", type=Path, help="folder of the test data")
+    parser.add_argument("--mappy", default=str(peers_folder() / "python" / "bin" / "python"), metavar="PYTHON")
+    parser.add_argument("--remark", default="", help="what else is to be known of the figures, as that the machine was busy")
+    asked = parser.parse_args()
+    if asked.what == "cells":
+        cells(asked)
+        return
+    if asked.data is None:
+        parser.error("--data FOLDER is needed")
+    asked.reads = asked.reads or (1_000_000 if asked.what == "places" else 100_000)
+    (places if asked.what == "places" else strains)(asked)
+
+
+def cells(asked: argparse.Namespace) -> None:
+    """Speed of pairs."""
+    texts, patterns = inputs(asked.pairs, asked.text, asked.pattern)
+    rules = GapRules(MATRIX, 5, 2, asked.gaps)
+    progress = Progress()
+    used = open_cards(chosen_device(asked.device), progress)
+    every, size = np.arange(asked.pairs), float(asked.pairs) * asked.text * asked.pattern
+    with Executor(Resources(asked.threads, used, not used, progress)).session(work_of(texts, patterns, rules)) as session:
+        for traces in (False, True):
+            seconds = []
+            for _ in range(1 + ROUNDS):  # the first one warms up
+                began = time.perf_counter()
+                align_pairs(session, every, every, traces=traces)
+                seconds.append(time.perf_counter() - began)
+            median = float(np.median(seconds[1:]))
+            gcups = round(size * (asked.gaps + 1) / median / 1e9, 3)
+            what = "alignments" if traces else "scores"
+            print(json.dumps({"what": what, "device": asked.device, "seconds": round(median, 3), "gcups": gcups}), flush=True)
+    n = min(asked.pairs, PAIRS_OF_PEER)
+    seconds_of_peer = peer_seconds(texts, patterns, n)
+    gcups = round(n * asked.text * asked.pattern / seconds_of_peer / 1e9, 4)
+    print(json.dumps({"what": "scores, Biopython, one thread, one layer", "seconds": round(seconds_of_peer, 3), "gcups": gcups}))
+
+
+if __name__ == "__main__":
+    main()

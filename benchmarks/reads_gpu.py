@@ -1,0 +1,288 @@
+"""Speed of the alignment with a bounded number of gaps on a card, of each of its plans, and how good the prediction of the fastest is.
+
+    python -m benchmarks.reads_gpu [--parts table plans laid] [--pairs 204800] [--shapes 40] [--repeats 3] [--processor-pairs 20480]
+
+`table`: pairs of a text of 250 and a pattern of 200 letters with two gaps, scores and alignments: seconds of the class on the card, with
+all transfers of the pairs (`with_opening_s`: and of the sequences), by the engine, and on all threads of the processor for some of the
+pairs in the same run; GCUPS count the cells of all layers. `kernels_ms` is the time of each kernel by the device's clock, apart.
+`laid`: of the same pairs, the kernel with every number of lanes and columns, with registers and bytes of local memory (spills) of a
+thread, and blocks that fit on a multiprocessor by them; `predicted_ms` beside.
+`plans`: for many shapes of tasks the seconds of each plan, the one that is chosen, and how much longer it takes than the fastest; at the
+end, in how many of the shapes it is within 5 %. Times are the least of the repeats, after one that compiles (some seconds for each form).
+`same` compares with the processor's rows, of some pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import emit, usable_gpus
+from benchmarks.reads import MATRIX, inputs
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
+from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.gapsmis import ReadSearch
+from proteoscope.kernels.cuda.gapsmis_plan import MANY_TEXTS, ONE_TEXT, GapsMisShape, Task, registers, seconds, shapes
+from proteoscope.kernels.cuda.modules import CudaCard, card
+from proteoscope.kernels.cuda.timing import TimedCard
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules, Sequences
+from tests.shim.tuning import tuned
+
+_SAME_PAIRS = 2000
+_Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def minimum_seconds(work: Callable[[], Any], repeats: int) -> float:
+    """Of some runs, after one that is not counted."""
+    work()
+    return min(seconds_of(work) for _ in range(repeats))
+
+
+def seconds_of(work: Callable[[], Any]) -> float:
+    """By the clock on the wall."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def aligned(search: Any, pairs: _Pairs, rules: GapRules, *, traces: bool, first: int = 0, last: int | None = None) -> Alignments:
+    out = Alignments.none(len(pairs[0]), rules.maximum_gaps)
+    for _ in search.align(*pairs, out, first, last, traces=traces):
+        pass
+    return out
+
+
+def is_same(found: Alignments, texts: Sequences, patterns: Sequences, pairs: _Pairs, rules: GapRules, *, traces: bool) -> bool:
+    """Of the first pairs."""
+    n = min(_SAME_PAIRS, len(pairs[0]))
+    expected = aligned(OnProcessor(Processor(available_threads()), texts, patterns, rules), pairs, rules, traces=traces, last=n)
+    return all(np.array_equal(one[:n], other[:n]) for one, other in zip(found, expected, strict=True))
+
+
+def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
+    """The two rows of the issue's table."""
+    n = options.pairs
+    texts, patterns = inputs(n, 250, 200)
+    rules, every = GapRules(MATRIX, 5, 2, 2), np.arange(n)
+    pairs, cells, device = (every, every), 3.0 * n * 250 * 200, card(0)
+    threads = available_threads()
+    some = min(n, options.processor_pairs)
+    for traces in (False, True):
+        size = about | {"part": "table", "what": "alignments" if traces else "scores", "pairs": n, "text": 250, "pattern": 200, "gaps": 2}
+        opening, align, both = list[float](), list[float](), list[float]()
+        found = Alignments.none(0, 2)
+        out = Alignments.none(n, 2)
+        for _ in range(options.repeats + 1):
+            began = time.perf_counter()
+            search = ReadSearch(device, texts, patterns, rules)
+            opened = time.perf_counter()
+            for _ in search.align(*pairs, out, traces=traces):
+                pass
+            done = time.perf_counter()
+            opening.append(opened - began)
+            align.append(done - opened)
+            both.append(done - began)
+            found = out
+        task = search._task(n, 250, 200, traces=traces)
+        predicted = seconds(search._best_shape(task), task, search._properties)
+        timed = TimedCard(0)
+        aligned(ReadSearch(timed, texts, patterns, rules), pairs, rules, traces=traces)
+        timed.kernel_seconds()
+        aligned(ReadSearch(timed, texts, patterns, rules), pairs, rules, traces=traces)
+        kernels = {name: round(1e3 * one, 3) for name, one in timed.kernel_seconds().items()}
+        began = time.perf_counter()
+        on_processor = OnProcessor(Processor(threads), texts, patterns, rules)
+        for _ in range(2):  # the first one compiles
+            began = time.perf_counter()
+            aligned(on_processor, pairs, rules, traces=traces, last=some)
+            processor_s = time.perf_counter() - began
+        with Executor(Resources(threads, [device], False)).session(work_of(texts, patterns, rules)) as session:
+            engine_s = minimum_seconds(partial(align_pairs, session, every, every, traces=traces), options.repeats)
+        emit(
+            size, shape=str(search._best_shape(task)), opening_s=round(min(opening[1:]), 5), align_s=round(min(align[1:]), 5),
+            with_opening_s=round(min(both[1:]), 5), first_s=round(both[0], 3), engine_s=round(engine_s, 5), kernels_ms=kernels,
+            gcups_with_opening=round(cells / min(both[1:]) / 1e9), gcups_align=round(cells / min(align[1:]) / 1e9),
+            gcups_kernels=round(cells / sum(kernels.values()) / 1e6), predicted_ms=round(1e3 * predicted, 3),
+            processor_threads=threads, processor_gcups=round(cells * some / n / processor_s / 1e9, 2),
+            same=is_same(found, texts, patterns, pairs, rules, traces=traces),
+        )  # fmt: skip
+        profile(options, about, texts, patterns, rules, pairs, traces)
+
+
+def profile(
+    options: argparse.Namespace, about: dict[str, Any], texts: Sequences, patterns: Sequences, rules: GapRules, pairs: _Pairs, traces: bool
+) -> None:
+    """Where the host's time goes."""
+    import cProfile
+    import io
+    import pstats
+
+    watched = cProfile.Profile()
+    out = Alignments.none(len(pairs[0]), 2)
+    watched.enable()
+    search = ReadSearch(card(0), texts, patterns, rules)
+    for _ in search.align(*pairs, out, traces=traces):
+        pass
+    watched.disable()
+    told = io.StringIO()
+    pstats.Stats(watched, stream=told).sort_stats("tottime").print_stats(12)
+    lines = [line.strip() for line in told.getvalue().splitlines() if line.strip()][6:]
+    emit(about, part="host", traces=traces, lines=lines[:12])
+
+
+def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
+    """Every number of lanes and columns."""
+    n = options.pairs
+    texts, patterns = inputs(n, 250, 200)
+    rules, pairs = GapRules(MATRIX, 5, 2, 2), (np.arange(n), np.arange(n))
+    for traces in (False, True):
+        plain = ReadSearch(card(0), texts, patterns, rules)
+        task = plain._task(n, 250, 200, traces=traces, patterns_of_text=4)
+        every = [one for one in shapes(task, plain._properties) if one.width >= 64 and one.strips(250) * one.width <= 400]
+        for shape in every:
+            if shape.plan == ONE_TEXT and (traces or shape.lanes > 16):
+                continue
+            timed = TimedCard(0)
+            search = tuned(ReadSearch, shape=shape)(timed, texts, patterns, rules)
+            took = []
+            for _ in range(options.repeats + 1):
+                timed.kernel_seconds()
+                aligned(search, pairs, rules, traces=traces)
+                took.append(timed.kernel_seconds())
+            ms = {name: round(1e3 * min(one[name] for one in took[1:]), 3) for name in took[0]}
+            own = replace(task, patterns_of_text=1.0)
+            emit(
+                about, part="laid", traces=traces, plan=shape.plan, lanes=shape.lanes, columns=shape.columns, kernels_ms=ms,
+                gcups=round(3.0 * n * 250 * 200 / (ms["align_reads"] / 1e3) / 1e9),
+                predicted_ms=round(1e3 * seconds(shape, own, search._properties), 3),
+                registers_predicted=registers(shape.columns, 2, PREFIX, traces=traces), **attributes(timed, shape),
+            )  # fmt: skip
+
+
+def attributes(device: CudaCard, shape: GapsMisShape) -> dict[str, Any]:
+    """Of the kernel that was compiled last for a shape."""
+    for (_, _, kernel), (function, _) in reversed(device._functions.items()):
+        if kernel == "align_reads":
+            used = int(function.num_regs)
+            blocks = 65_536 // (-(-used // 8) * 8 * shape.threads)
+            return {
+                "registers": used,
+                "local_bytes": int(function.local_size_bytes),
+                "static_shared": int(function.shared_size_bytes),
+                "blocks": blocks,
+            }
+    return {}
+
+
+def tasks(n: int, seed: int = 40) -> list[dict[str, Any]]:
+    """So many kinds of work: texts, patterns for each of them, their lengths, gaps, mode, letters and whether they are traced."""
+    random, found = np.random.default_rng(seed), []
+    for k in range(n):
+        text = int(random.choice([60, 100, 150, 250, 400, 700]))
+        texts = int(random.choice([1, 16, 128, 2048, 20_000]))
+        patterns = int(random.choice([50, 100, 400]))
+        found.append(
+            {
+                "texts": texts, "patterns": max(1, min(patterns, 400_000 // texts)), "text": text,
+                "pattern": int(text * random.choice([0.4, 0.8])), "gaps": int(random.choice([1, 2, 2, 3])),
+                "mode": int(random.choice([PREFIX, PREFIX, WITHIN, LOCAL])), "letters": int(random.choice([4, 4, 5, 20])),
+                "traces": bool(k % 2),
+            }
+        )  # fmt: skip
+    return found
+
+
+def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
+    """Each plan of each task."""
+    good = 0
+    every = tasks(options.shapes)
+    for number, asked in enumerate(every):
+        columns, pairs, rules = made(asked, number)
+        times: dict[str, Any] = {}
+        one_task(options, columns, pairs, rules, asked, times)
+        chosen, fastest = times.pop("chosen"), min(times.values())
+        good += times[chosen] <= 1.05 * fastest
+        emit(
+            about, part="plans", number=number, pairs=len(pairs[0]), **asked, ms={name: round(1e3 * one, 3) for name, one in times.items()},
+            chosen=chosen, over_fastest=round(times[chosen] / fastest - 1, 3),
+        )  # fmt: skip
+    emit(about, part="plans", shapes=len(every), within_5_percent=good)
+
+
+def made(asked: dict[str, Any], number: int) -> tuple[tuple[Sequences, Sequences], _Pairs, GapRules]:
+    """Texts and patterns of a task, its pairs, and how they are aligned."""
+    random, letters = np.random.default_rng(number), asked["letters"]
+    texts = random.integers(0, letters, (asked["texts"], asked["text"])).astype(np.int8)
+    patterns = np.tile(texts, (-(-asked["patterns"] // len(texts)), 1))[: asked["patterns"], : asked["pattern"]].copy()
+    wrong = random.random(patterns.shape) < 0.02
+    patterns[wrong] = random.integers(0, letters, wrong.sum())
+    rules = GapRules(np.where(np.eye(letters, dtype=bool), 2, -3).astype(np.int32), 5, 2, asked["gaps"], asked["mode"])
+    pairs = np.tile(np.arange(asked["texts"]), asked["patterns"]), np.repeat(np.arange(asked["patterns"]), asked["texts"])
+    columns = (
+        Sequences(texts.ravel(), np.arange(len(texts) + 1) * texts.shape[1]),
+        Sequences(patterns.ravel(), np.arange(len(patterns) + 1) * patterns.shape[1]),
+    )
+    return columns, pairs, rules
+
+
+def one_task(
+    options: argparse.Namespace, columns: tuple[Sequences, Sequences], pairs: _Pairs, rules: GapRules,
+    asked: dict[str, Any], times: dict[str, Any], device: CudaCard | None = None,
+) -> None:  # fmt: skip
+    """Seconds of each plan into `times`, and the name of the chosen one."""
+    device = device or card(0)
+    plain, n, traces = ReadSearch(device, *columns, rules), len(pairs[0]), asked["traces"]
+    per_text = n / len(np.unique(pairs[0]))
+    task = plain._task(n, asked["text"], asked["pattern"], traces=traces, patterns_of_text=per_text)
+
+    def of_plan(task: Task, plan: str) -> GapsMisShape | None:
+        found = [one for one in shapes(task, plain._properties) if one.plan == plan]
+        return min(found, key=lambda one: seconds(one, task, plain._properties)) if found else None
+
+    on_host = traces and plain._is_traced_on_host(task)
+    scores = replace(task, traces=False)
+    searches = dict[str, Any]()
+    times["chosen"] = f"{plain._best_shape(scores if on_host else task).plan}{', host' if on_host else ', card' if traces else ''}"
+    for plan in (MANY_TEXTS, ONE_TEXT):
+        for host in (False, True) if traces else (False,):
+            shape = of_plan(scores if host else task, plan)
+            if shape is None or (host and n * asked["text"] * asked["pattern"] * (rules.maximum_gaps + 1) > options.host_cells):
+                continue  # the host would take seconds
+            search = tuned(ReadSearch, shape=shape, traces_on_host=host if traces else None)(device, *columns, rules)
+            searches[f"{plan}{', host' if host else ', card' if traces else ''}"] = partial(aligned, search, pairs, rules, traces=traces)
+    for search in searches.values():
+        search()
+    # Turn about: what disturbs a machine lasts for some runs.
+    turns = [{name: seconds_of(search) for name, search in searches.items()} for _ in range(options.repeats)]
+    times |= {name: min(turn[name] for turn in turns) for name in searches}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", default=["table", "laid", "plans"], choices=["table", "laid", "plans"])
+    parser.add_argument("--pairs", type=int, default=204_800)
+    parser.add_argument("--shapes", type=int, default=40)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--processor-pairs", type=int, default=20_480)
+    parser.add_argument("--host-cells", type=float, default=2e9, help="tasks of more are not traced on the host")
+    options = parser.parse_args()
+    usable = usable_gpus(needed=True)
+    about = {"date": date.today().isoformat(), "card": usable[0].description}
+    for part in options.parts:
+        {"table": table, "laid": laid, "plans": plans}[part](options, about)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""One HTML page of what was measured: published figures beside ours, false shares, and every benchmark's newest rows.
+
+    python -m benchmarks.report --out FILE.html [--rows 40]
+
+Nothing is measured: the page is made from `results/*.jsonl` alone, and says of each figure its date, its card or processor, and the command
+that measured it (the first lines of its module say the same). Published figures stand in `published.toml`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import io
+import json
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.entrapment_tables import print_tables
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.views.html_pages import html_page, rows_table, section, shown
+
+__all__ = ["Benchmark", "Published", "benchmarks", "published_figures", "report"]
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+_EXAMINATIONS = ("entrapment", "entrapment_variants")
+"""Whose rows are counts of thousands of searches, and are shown as the tables that are made of them."""
+_MODULE_OF = {"entrapment_variants": "entrapment", "structures_at_scale": "structures_at_scale"}
+_FIRST = ("date", "figure", "part", "workload", "what", "device", "card", "machine", "processor")
+_MOST_LETTERS = 120
+_TITLE = "Proteoscope: what was measured"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure of a paper or a peer, and ours beside it; `value`: None where the paper gives none."""
+
+    what: str
+    source: str
+    by: str
+    value: float | None
+    unit: str
+    higher_is_better: bool
+    ours: float
+    date: str
+    device: str
+    file: str
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times better ours is."""
+        if self.value is None:
+            return None
+        return self.ours / self.value if self.higher_is_better else self.value / self.ours
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A file of results: its `name`, what is measured, the commands that do so, and its rows, oldest first."""
+
+    name: str
+    title: str
+    commands: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+
+
+def read_rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a file of results."""
+    return [json.loads(line) for line in (RESULTS / f"{name}.jsonl").read_text().splitlines() if line.strip()]
+
+
+def published_figures() -> list[Published]:
+    """Published figures, each with the newest row of ours that stands beside it.
+
+    Raises
+    ------
+    LookupError : no row is meant by one of them.
+    """
+    found = []
+    for one in tomllib.loads((HERE / "published.toml").read_text())["figure"]:
+        rows = [row for row in read_rows(one["file"]) if all(row.get(name) == value for name, value in one["where"].items())]
+        rows = [row for row in rows if isinstance(row.get(one["field"]), int | float)]
+        if not rows:
+            raise LookupError(f"{one['what']}: no row of {one['file']}.jsonl has {one['where']} and {one['field']}")
+        row = rows[-1]
+        found.append(
+            Published(
+                one["what"], one["source"], one["by"], one.get("published"), one["unit"], one["higher_is_better"], float(row[one["field"]]),
+                str(row.get("date", "")), _device(row), one["file"],
+            )
+        )  # fmt: skip
+    return found
+
+
+def benchmarks() -> list[Benchmark]:
+    """Every file of results, by name, with what the module says that measured it."""
+    found = []
+    for path in sorted(RESULTS.glob("*.jsonl")):
+        module = HERE / f"{_MODULE_OF.get(path.stem, path.stem)}.py"
+        text = ast.get_docstring(ast.parse(module.read_text())) or ""
+        commands = tuple(line.strip() for line in text.splitlines() if line.startswith("    ") and "python -m benchmarks" in line)
+        found.append(Benchmark(path.stem, text.split("\n", 1)[0], commands, tuple(read_rows(path.stem))))
+    return found
+
+
+def report(most_rows: int) -> str:
+    """The page. `most_rows`: of each benchmark, the newest."""
+    parts = [
+        "<h1>Proteoscope: what was measured</h1>",
+        section("Published figures, and the best of today, beside ours", _published_table()),
+    ]
+    for one in benchmarks():
+        commands = "".join(f"<pre>{shown(command, 300)}</pre>" for command in one.commands)
+        content = _examined(one.rows) if one.name in _EXAMINATIONS else _rows(one.rows, most_rows)
+        parts.append(section(f"{one.name}: {one.title}", f"{commands}{content}"))
+    return html_page(_TITLE, parts)
+
+
+def _published_table() -> str:
+    head = ("what", "source", "on", "published", "ours", "times better", "ours on", "measured", "command of")
+    rows = [
+        (
+            one.what, one.source, one.by, "" if one.value is None else f"{one.value:,.4g} {one.unit}", f"{one.ours:,.4g} {one.unit}",
+            "" if one.ratio is None else f"{one.ratio:,.3g}", one.device, one.date, one.file,
+        )
+        for one in published_figures()
+    ]  # fmt: skip
+    return rows_table(head, rows)
+
+
+def _examined(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What an examination prints of its rows."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        print_tables(list(rows))
+    return f"<pre>{shown(text.getvalue(), 200_000)}</pre>"
+
+
+def _rows(rows: Sequence[Mapping[str, Any]], most: int) -> str:
+    """The newest rows, those with the same columns in one table."""
+    tables, told = dict[tuple[str, ...], list[Mapping[str, Any]]](), rows[-most:]
+    for row in told:
+        names = tuple(name for name in _FIRST if name in row) + tuple(name for name in row if name not in _FIRST)
+        tables.setdefault(names, []).append(row)
+    html = ""
+    for names, some in tables.items():
+        cells = [[_cell(row[name]) for name in names] for row in some]
+        html += f'<div class="wide">{rows_table([name.replace("_", " ") for name in names], cells)}</div>'
+    more = f"<p>The newest {len(told)} of {len(rows):,} rows.</p>" if len(told) < len(rows) else ""
+    return more + html
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_cell(one)}" for name, one in value.items())[:_MOST_LETTERS]
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))[:_MOST_LETTERS]
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _device(row: Mapping[str, Any]) -> str:
+    return str(row.get("device_description") or row.get("card") or row.get("device") or row.get("machine") or row.get("processor") or "")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--out", type=Path, required=True, help="the page")
+    parser.add_argument("--rows", type=int, default=40, help="of each benchmark, the newest")
+    asked = parser.parse_args(words)
+    with atomic_file(asked.out) as file:
+        file.write(report(asked.rows).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""How fast the map of a run is drawn: a frame while a person zooms and moves.
+
+    xvfb-run -a .venv/bin/python -m benchmarks.run_map [--points 1000000] >> benchmarks/results/run_map.jsonl
+
+One JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames, painted by the widget as the screen shows it. `whole`:
+all points in sight; `half`: the middle half of the times; `part`: a tenth of the times and of the m/z; `pointer`: the look for the point
+next to the pointer, all points in sight.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from PySide6.QtCore import QPointF
+from PySide6.QtWidgets import QApplication
+
+from proteoscope.engine.views.run_map import MapPoints
+from proteoscope.gui.plots.run_map import RunMap
+
+_FRAMES = 60
+
+
+def emit(figure: str, milliseconds: Iterable[float], **more: int | str) -> None:
+    """Print a figure as a JSON line at once."""
+    values = sorted(milliseconds)
+    print(json.dumps({"figure": figure, "median": round(values[len(values) // 2], 1), "longest": round(values[-1], 1), **more}), flush=True)
+
+
+def made_table(n: int, seed: int = 1) -> pa.Table:
+    """A run of n spectra over two hours, most of them unexplained, as the table ``map`` has them."""
+    random = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "spectrum": np.arange(n),
+            "retention_time": np.sort(random.uniform(0, 7200, n)),
+            "precursor_mz": 350 + random.gamma(3, 150, n),
+            "status": random.choice(np.array([0, 1, 2], np.uint8), n, p=[0.6, 0.35, 0.05]),
+            "peptide": pa.nulls(n, pa.string()),
+        }
+    )
+
+
+def timed(work: Callable[[int], None]) -> list[float]:
+    """Milliseconds of each frame."""
+    times = []
+    for frame in range(_FRAMES):
+        started = time.perf_counter()
+        work(frame)
+        times.append((time.perf_counter() - started) * 1000)
+    return times
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--points", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    application = QApplication([])
+    for width, height in ((700, 420), (1200, 700)):
+        shown = RunMap()
+        shown.resize(width, height)
+        shown.show()
+        application.processEvents()
+        started = time.perf_counter()
+        shown.show_points(MapPoints.of_table(made_table(arguments.points)))
+        shown.canvas.repaint()
+        size = {"points": arguments.points, "width": width, "height": height}
+        emit("points taken over", [(time.perf_counter() - started) * 1000], **size)
+        for name, share, mz_share in (("whole", 0.999, 0.999), ("half", 0.5, 0.999), ("part", 0.1, 0.1)):
+            emit(f"frame, {name}", timed(partial(draw_frame, shown, share, mz_share)), **size)
+        shown.reset_range()
+        shown.canvas.repaint()
+        emit("pointer", timed(partial(look_at_pointer, shown)), **size)
+        shown.close()
+
+
+def draw_frame(shown: RunMap, share: float, mz_share: float, number: int) -> None:
+    """Draw the map, moved a little in each frame."""
+    assert shown.points is not None
+    (x_low, x_high), (low, high) = shown.points.whole
+    moved = number * 1e-5
+    left, bottom = x_low + (0.4 * (1 - share) + moved) * (x_high - x_low), low + 0.2 * (1 - mz_share) * (high - low)
+    shown.canvas.show_range(((left, left + share * (x_high - x_low)), (bottom, bottom + mz_share * (high - low))))
+    shown.canvas.repaint()
+
+
+def look_at_pointer(shown: RunMap, number: int) -> None:
+    """Look for the point next to a place."""
+    shown.canvas.point_at(shown.canvas.inner.topLeft() + QPointF(7 * number, 100))
+
+
+if __name__ == "__main__":
+    main()

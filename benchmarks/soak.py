@@ -1,0 +1,155 @@
+"""Whether the program can be left running: many jobs of all kinds in one process, some of them cancelled, and what it then still holds.
+
+    python -m benchmarks.soak [--jobs 500] [--minutes 60] [--threads N] [--device cpu] [--cancelled 10] [--seed 1]
+
+Each job is the sample search of a kind (those that go on from an identification, on one), through the queue of jobs that the window
+has; behind each that is done comes its first export, in the queue's other lane. Every tenth, or so, is cancelled at a random moment.
+After each round of all kinds what was written is removed, and a JSON line tells what the process holds: memory (RSS, MB), open files,
+threads, processes, and files in the folder for temporary files, which is one of its own. Last comes a line with `memory_growth` (median
+of the last quarter of rounds over that of the second quarter: the first one fills caches), and `left`: what more the last round holds
+than the second of open files, threads, processes and temporary files. It stops at the jobs or the minutes, whichever comes first. The
+exit status is 1 where a job failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from benchmarks.figures import emit
+from proteoscope import resources
+from proteoscope.engine.entry import ExportRequest, Search, SearchRequest
+from proteoscope.engine.jobs import Job, JobQueue
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import SEARCHES
+
+COUNTED = ("open_files", "threads", "processes", "temporary_files")
+
+
+def request_of(search: Search, project: Path, out: Path, device: str, threads: int | None) -> SearchRequest:
+    """The sample search of a kind; those that go on from a project go on from this one."""
+    assert search.demo is not None
+    inputs = {name: [resources.path("samples", file)] for name, file in search.demo.samples.items()}
+    inputs |= {one.name: [project] for one in search.inputs if one.sort == "project"}
+    options = {option.name: project for option in search.options if option.is_project}
+    format = search.exports[0].name if search.writes == "file" else ""
+    target = out / f"{search.kind}.out" if search.writes == "file" else None
+    return SearchRequest(inputs, search.parameters_of(search.demo.preset), project, target, format, options, device, threads)
+
+
+def held(temporary: Path) -> dict[str, float]:
+    """What this process holds now."""
+    gc.collect()
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    own = os.getpid()
+    children = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            children += int(path.read_text().rpartition(")")[2].split()[1]) == own
+        except (OSError, IndexError):  # it has ended meanwhile
+            continue
+    return {
+        "memory_mb": round(int(status["VmRSS"].split()[0]) / 1024, 1),
+        "open_files": sum(1 for _ in Path("/proc/self/fd").iterdir()),
+        "threads": int(status["Threads"]),
+        "processes": children,
+        "temporary_files": sum(1 for _ in temporary.rglob("*")),
+    }
+
+
+def finished(queue: JobQueue, job: Job, cancel_after: float | None) -> Job:
+    """Wait for a job, and cancel it after so many seconds where some are given."""
+    began = time.monotonic()
+    while not job.is_over:
+        if cancel_after is not None and time.monotonic() - began > cancel_after:
+            queue.cancel(job)
+            cancel_after = None
+        queue.wait(0.05)
+    return job
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--cancelled", type=int, default=10, help="every so manieth job, on the average")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    work = Path(tempfile.mkdtemp(prefix="proteoscope-soak-"))
+    temporary = work / "temporary"
+    temporary.mkdir()
+    tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
+    searches = [search for search in SEARCHES if search.demo is not None]
+    queue, states, faults, rounds, usual = JobQueue(), Counter[str](), list[str](), list[dict[str, float]](), dict[str, float]()
+    began = time.monotonic()
+
+    def ended() -> bool:
+        return sum(states.values()) >= options.jobs or time.monotonic() - began > 60 * options.minutes
+
+    while not ended():
+        folder = work / f"round{len(rounds)}"
+        project = folder / "project"
+        folder.mkdir()
+        for search in searches:
+            if ended():
+                break
+            request = request_of(search, project, folder, options.device, options.threads)
+            # Others of the round go on from the identification, which is never cancelled.
+            is_cancelled = search is not searches[0] and search.kind in usual and chance.randrange(options.cancelled) == 0
+            after = chance.uniform(0, usual[search.kind]) if is_cancelled else None
+            job = finished(queue, queue.add(search.name, lambda progress, s=search, r=request: s.run(r, progress)), after)
+            states[job.state] += 1
+            if job.state == "done":
+                usual[search.kind] = job.seconds
+                export = finished(queue, queue.add("export", _export_of(search, project, folder), "writing"), None)
+                faults += [f"export of {search.kind}: {export.error}"] if export.state == "failed" else []
+            elif job.state == "failed":
+                faults.append(f"{search.kind}: {job.error}")
+        shutil.rmtree(folder)
+        rounds.append(held(temporary))
+        emit({"round": len(rounds)}, jobs=sum(states.values()), seconds=round(time.monotonic() - began, 1), **rounds[-1])
+    queue.shutdown()
+    quarter = max(1, len(rounds) // 4)
+    second, last = rounds[quarter : 2 * quarter] or rounds, rounds[-quarter:]
+    growth = median(one["memory_mb"] for one in last) / median(one["memory_mb"] for one in second)
+    left = {name: rounds[-1][name] - rounds[min(1, len(rounds) - 1)][name] for name in COUNTED}
+    emit(
+        {"what": "soak"},
+        **states,
+        memory_growth=round(growth, 3),
+        left=left,
+        faults=faults[:10],
+        seconds=round(time.monotonic() - began, 1),
+    )
+    shutil.rmtree(work, ignore_errors=True)
+    sys.exit(1 if faults else 0)
+
+
+def _export_of(search: Search, project: Path, folder: Path) -> Callable[[Progress], list[Path]]:
+    """The first export of the last run of a kind in a project, as a job."""
+
+    def export(progress: Progress) -> list[Path]:
+        opened = Project.open(project)
+        run = [one for one in opened.runs() if one.kind == search.kind and one.status == "done"][-1]
+        return search.export(opened, ExportRequest(run.id, search.exports[0].name, folder / f"{search.kind}.export"), progress)
+
+    return export
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""How well and how fast the structure search ranks labelled chains, all against all.
+
+    python -m benchmarks.structures --data FOLDER [--modes sensitive published] [--folds 5] [--threads N]
+
+`FOLDER/structures/bench_ca` holds chains with SCOPe classes; the single-domain ones up to 450 residues are searched with each other. The
+superfamilies are dealt to five folds, none to two. What the sensitive mode has learned is learned anew without the superfamilies of a fold,
+and every figure of a fold is of its queries; the alphabets, which know no labels, are those that ship.
+
+Printed, and added to `benchmarks/results/structures.jsonl`, for each fold and for all queries: precision at 1 (same superfamily, of
+queries that have such a partner), and the share of true partners before the first chain of another fold, averaged over the queries that
+have any: of the same family, of the same superfamily but another family, of the same fold but another superfamily. `sequence_share`:
+the part of the log-odds of aligned relatives that is sequence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.structure_tables import aligned_residues, learned_tables
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.structures import ChainSource, DescribedChains, read_chains
+from proteoscope.engine.structures.rewards import SensitiveTables
+from proteoscope.engine.version import VERSION
+from tests.engine.structures.examples import codes_of
+
+__all__ = ["Labels", "folds_of", "labelled_chains", "ranking_figures"]
+
+RESULTS = Path(__file__).with_name("results") / "structures.jsonl"
+_LONGEST = 450
+_N_FOLDS = 5
+_OF_SHARE = 10  # queries to one whose alignments are looked into
+
+
+@dataclass(frozen=True)
+class Labels:
+    """(n,) SCOPe classes of chains: family, superfamily and fold."""
+
+    family: NDArray
+    superfamily: NDArray
+    fold: NDArray
+
+    @classmethod
+    def of(cls, classes: Sequence[str]) -> Labels:
+        """From concise classification strings, as ``a.4.5.1``."""
+        parts = [one.split(".") for one in classes]
+        return cls(np.array(classes), np.array([".".join(part[:3]) for part in parts]), np.array([".".join(part[:2]) for part in parts]))
+
+
+def labelled_chains(folder: Path, threads: int, longest: int | None = _LONGEST) -> tuple[DescribedChains, Labels]:
+    """The single-domain chains up to 450 residues, or another number of them, in order of length, and their classes."""
+    with (folder / "labels.tsv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["single_domain_whole_chain"] == "1"]
+    rows = [row for row in rows if longest is None or int(row["length"]) <= longest]
+    chains = read_chains([ChainSource(folder / "pdb" / f"{row['chain']}.pdb") for row in rows], Progress(), threads)
+    return chains, Labels.of([rows[i]["sccs"] for i in chains.file_order.tolist()])
+
+
+def folds_of(superfamily: NDArray, n: int = _N_FOLDS) -> NDArray[np.int64]:
+    """A fold for each chain: superfamilies whole, the largest first, each to the fold that has the fewest chains."""
+    names, counts = np.unique(superfamily, return_counts=True)
+    chosen, filled = {}, [0] * n
+    for name, count in sorted(zip(names.tolist(), counts.tolist(), strict=True), key=lambda one: (-one[1], one[0])):
+        chosen[name] = filled.index(min(filled))
+        filled[chosen[name]] += count
+    return np.array([chosen[name] for name in superfamily.tolist()])
+
+
+def ranking_figures(rankings: dict[int, NDArray[np.int64]], labels: Labels) -> dict[str, float]:
+    """Figures of queries, given the other chains in the order in which each query ranks them."""
+    family, superfamily, fold, first = [], [], [], []
+    for query, order in rankings.items():
+        is_fold = labels.fold[order] == labels.fold[query]
+        is_superfamily = labels.superfamily[order] == labels.superfamily[query]
+        is_family = labels.family[order] == labels.family[query]
+        before = np.arange(len(order)) < (len(order) if is_fold.all() else int(is_fold.argmin()))
+        for found, partners in ((family, is_family), (superfamily, is_superfamily & ~is_family), (fold, is_fold & ~is_superfamily)):
+            if partners.any():
+                found.append((partners & before).sum() / partners.sum())
+        if is_superfamily.any():
+            first.append(float(is_superfamily[0]))
+    means = [round(float(np.mean(one)), 3) if one else float("nan") for one in (first, family, superfamily, fold)]
+    return dict(zip(("precision_at_1", "family", "superfamily", "fold"), means, strict=True))
+
+
+def rankings_of(search: StructureHitSearch, queries: Sequence[int], n: int) -> dict[int, NDArray[np.int64]]:
+    """All other chains in order: the hits as they are reported, behind them the others by z-score (published: by score)."""
+    place = np.empty(n, np.int64)
+    place[search.database.file_order] = np.arange(n)
+    rankings = {}
+    for i in queries:
+        found = search.hits(i)
+        by = np.where(found.scores >= 0, found.z_scores if search.parameters.mode == "sensitive" else found.scores, -np.inf)
+        ahead = place[found.hits["target_index"].to_numpy()].tolist()
+        taken = set(ahead)
+        order = np.array(ahead + [k for k in np.argsort(-by, kind="stable").tolist() if k not in taken])
+        rankings[i] = order[order != i]
+    return rankings
+
+
+def sequence_share(search: StructureHitSearch, queries: Sequence[int], labels: Labels, place: NDArray[np.int64]) -> float:
+    """Part of the log-odds, before the constant is taken off, that residues have in the pairs of hits of the query's own superfamily."""
+    tables, sums = search.tables, dict.fromkeys(search.tables.tables, 0.0)
+    own, others = search.queries.arrays, search.database.arrays
+    for i in queries:
+        found = search.hits(i)
+        for index, beside in zip(found.hits["target_index"].to_pylist(), found.beside, strict=True):
+            target = int(place[index])
+            if target == i or labels.superfamily[target] != labels.superfamily[i]:
+                continue
+            for name, table in tables.tables.items():
+                first, second = codes_of(own.chain(i), name), codes_of(others.chain(target), name)
+                sums[name] += tables.weights[name] * table[first[beside.pairs[:, 0]], second[beside.pairs[:, 1]]].sum()
+    return sums["residue"] / sum(sums.values())
+
+
+def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n_folds: int) -> list[dict[str, object]]:
+    """Rows of figures, one a fold and one for all."""
+    folds, n = folds_of(labels.superfamily), len(chains)
+    parameters = StructureSearchParameters().changed(mode=mode, hits_per_query=100)
+    resources = Resources(threads)
+    aligned = aligned_residues(chains, labels.fold, threads) if mode == "sensitive" else None
+    rows, everyone, seconds, share = [], {}, 0.0, {}
+    place = np.argsort(chains.file_order)
+    for fold in range(n_folds):
+        tables = None
+        if aligned is not None:
+            tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(folds != fold, chains.chains.offsets)))
+        began = time.perf_counter()
+        with Executor(resources).session(work_of(chains.arrays)) as session:
+            found = rankings_of(
+                StructureHitSearch(chains, chains, parameters, session, resources, tables), np.flatnonzero(folds == fold).tolist(), n
+            )
+        seconds += time.perf_counter() - began
+        everyone |= found
+        rows.append({"mode": mode, "held_out": fold, "queries": len(found), **ranking_figures(found, labels)})
+        print(json.dumps(rows[-1]), flush=True)
+    if mode == "sensitive":
+        # Of the tables that ship; a tenth of the queries tells.
+        with Executor(resources).session(work_of(chains.arrays)) as session:
+            every = StructureHitSearch(chains, chains, parameters, session, resources)
+            share = {"sequence_share": round(sequence_share(every, range(0, n, _OF_SHARE), labels, place), 3)}
+    rows.append({
+        "mode": mode, "held_out": "all", "queries": len(everyone), **ranking_figures(everyone, labels), **share,
+        "seconds": round(seconds, 1),
+        "threads": threads, "version": VERSION,
+    })  # fmt: skip
+    print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--modes", nargs="+", choices=("sensitive", "published"), default=["sensitive", "published"])
+    parser.add_argument("--folds", type=int, default=_N_FOLDS, metavar="N", help="measure only the first N")
+    parser.add_argument("--threads", type=int, default=available_threads())
+    options = parser.parse_args()
+    chains, labels = labelled_chains(options.data / "structures" / "bench_ca", options.threads)
+    for mode in options.modes:
+        rows = measured(chains, labels, mode, options.threads, options.folds)
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows if row["held_out"] == "all" or options.folds == _N_FOLDS)
+
+
+if __name__ == "__main__":
+    main()

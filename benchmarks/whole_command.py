@@ -1,0 +1,196 @@
+"""How long whole commands take as a user sees them: a process of its own, from its start to its end. One JSON line a figure.
+
+    python -m benchmarks.whole_command --data FOLDER [--kinds identify align structures] [--devices cpu cuda] [--repeats N]
+        [--threads N] [--keep] [--remark WORDS]
+
+FOLDER is the unpacked test data (its files may be compressed with gzip).
+
+identify
+    2,269 high-resolution spectra, each ten times (22,690; one MGF of 40 MB), against five proteomes with reversed decoys; preset
+    high-resolution. `index` is built by each run, or kept in the project from the run before. `reading_seconds` is what reading the spectra
+    takes in a process that has done it before, `reading_command_seconds` what a process takes that reads them and does nothing else: no
+    command that reads them can take less.
+align
+    the 20 queries of the CUDASW++ papers against 20,000 proteins, whose packed copy is kept.
+structures
+    one chain against a structure database of the 855 of ``bench_ca``: as many queries as repeats, by name (``--repeats 21`` takes every
+    40th), one command each.
+structure-folder
+    the same against the folder of their files.
+structure-set
+    60 of the chains, one command, the best 100 of each.
+
+Kernels are compiled, bytecode is written and indexes are kept by a run before, which is not counted. `seconds` of the process are the
+median of the runs, `own_seconds` and `steps` what the best run tells of itself, `processor_seconds` (the median, of all threads) and
+`peak_megabytes` what the system tells. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from benchmarks.figures import emit, existing
+from proteoscope.engine.execution.devices import devices
+from proteoscope.engine.execution.threads import available_threads
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+RESULTS = Path(__file__).with_name("results") / "whole_command.jsonl"
+KINDS = ("identify", "align", "structures", "structure-folder", "structure-set")
+TIMES = 10
+_SET = 60  # queries of a set
+READ = """
+import sys, time
+from proteoscope.engine.formats import read_spectra
+for _ in range(int(sys.argv[2])):
+    began = time.perf_counter()
+    n = len(read_spectra([sys.argv[1]], threads=int(sys.argv[3])))
+    print(time.perf_counter() - began)
+"""
+
+
+class Used(NamedTuple):
+    """What a process printed, its seconds from start to end, the processors' seconds, and its peak memory in bytes."""
+
+    text: str
+    seconds: float
+    processor_seconds: float
+    peak: int
+
+
+class Case(NamedTuple):
+    """Commands to be measured; one that is run before them, if any, and not counted; what is to be known of them."""
+
+    about: dict[str, Any]
+    commands: Sequence[list[str]]
+    before: Sequence[str] = ()
+
+
+def unpacked(path: Path) -> bytes:
+    """What a file holds, which may be compressed."""
+    path = existing(path)
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+def run(*arguments: str) -> Used:
+    """A Python process in the repository, from its start to its end."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a program that is installed has its bytecode
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        began = time.perf_counter()
+        process = subprocess.Popen([sys.executable, *arguments], cwd=REPOSITORY, env=environment, stdout=output)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            sys.exit(f"{' '.join(arguments)} ended with {process.returncode}")
+        output.seek(0)
+        return Used(output.read(), seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+
+def command(kind: str, *arguments: str | Path) -> list[str]:
+    """The arguments of Python for a command of the program."""
+    return ["-m", "proteoscope", kind, *map(str, arguments)]
+
+
+def identifications(data: Path, folder: Path, common: Sequence[str], repeats: int, threads: str) -> Iterator[Case]:
+    """`identify`, with its index built and kept."""
+    spectra, database = folder / "bench_x10.mgf", folder / "combo.fasta"
+    spectra.write_bytes(unpacked(data / "spectra" / "bench_hires_2269.mgf") * TIMES)
+    database.write_bytes(unpacked(data / "proteomes" / "combo.fasta"))
+    run("-c", READ, str(spectra), "1", threads)
+    reading = min(map(float, run("-c", READ, str(spectra), str(repeats), threads).text.split()))
+    alone = min(run("-c", READ, str(spectra), "1", threads).seconds for _ in range(repeats))
+    about = {"spectra": 2269 * TIMES, "megabytes": round(spectra.stat().st_size / 1e6, 1)}
+    about |= {"reading_seconds": round(reading, 2), "reading_command_seconds": round(alone, 2)}
+    one = command("identify", "--preset", "high-resolution", "--json", *common, "--database", database, spectra, "--out")
+    first = [*one, str(folder / "first")]
+    yield Case(about | {"index": "built"}, [[*one, str(folder / f"project-{number}")] for number in range(repeats)], first)
+    yield Case(about | {"index": "kept"}, [first] * repeats)
+
+
+def alignments(data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
+    """`align`, 20 x 20,000."""
+    database = folder / "proteins.fasta"
+    database.write_bytes(unpacked(data / "sequences" / "mmseqs_DB.fasta"))
+    one = command("align", data / "sequences" / "cudasw_queries20.fasta", database, "--out", folder / "hits.tsv", "--json", *common)
+    yield Case({"queries": 20, "subjects": 20_000}, [one] * repeats, one)
+
+
+def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
+    """`structures`: chains one by one, or a set of them."""
+    files, database = sorted((data / "structures" / "bench_ca" / "pdb").iterdir()), folder / "database"
+    if kind == "structure-folder":
+        database = files[0].parent
+    else:
+        run(*command("structure-database", "build", files[0].parent, "--out", database))
+    queries = files[:: len(files) // repeats][:repeats]
+    if kind == "structure-set":
+        chosen = folder / "queries.txt"
+        chosen.write_text("\n".join(map(str, files[:: len(files) // _SET][:_SET])))
+        queries = [chosen] * repeats
+    rest: tuple[str | Path, ...] = ("--database", database, "--out", folder / "hits.tsv", "--set", "hits_per_query=100", "--json", *common)
+    commands = [command("structures", one, *rest) for one in queries]
+    yield Case({"queries": _SET if kind == "structure-set" else 1, "chains": len(files)}, commands, commands[0])
+
+
+def cases(kind: str, data: Path, folder: Path, device: str, options: argparse.Namespace) -> Iterator[Case]:
+    """What is measured of a kind on a device."""
+    common = ("--device", device, "--threads", str(options.threads))
+    if kind == "identify":
+        return identifications(data, folder, common, options.repeats, str(options.threads))
+    return alignments(data, folder, common, options.repeats) if kind == "align" else structures(kind, data, folder, common, options.repeats)
+
+
+def measured(case: Case) -> dict[str, Any]:
+    """The figures of a case."""
+    if case.before:
+        run(*case.before)
+    found = [run(*one) for one in case.commands]
+    best, seconds = json.loads(min(found, key=lambda one: one.seconds).text), [one.seconds for one in found]
+    return {
+        **case.about, "commands": len(found), "seconds": round(median(seconds), 3), "least_seconds": round(min(seconds), 3),
+        "most_seconds": round(max(seconds), 3), "processor_seconds": round(median(one.processor_seconds for one in found), 3),
+        "own_seconds": best["seconds"], "steps": {name: round(step["seconds"], 3) for name, step in best["stages"].items()},
+        "peak_megabytes": round(max(one.peak for one in found) / 1e6),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["identify"], metavar="KIND")
+    parser.add_argument("--devices", nargs="+", default=["cpu"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=available_threads())
+    parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
+    parser.add_argument("--remark", default="", help="what else is to be known of the figures")
+    options = parser.parse_args()
+    described = {device.name: device.description for device in devices()}
+    for kind in options.kinds:
+        for device in options.devices:
+            about = {"figure": "whole command" if kind == "identify" else f"whole command {kind}", "date": str(date.today())}
+            about |= {"threads": options.threads, "device": device}
+            about["device_description"] = described.get("cuda:0" if device == "cuda" else device, "")
+            with tempfile.TemporaryDirectory(prefix="proteoscope-benchmark-") as scratch:
+                for case in cases(kind, options.data, Path(scratch), device, options):
+                    line = measured(case) | ({"remark": options.remark} if options.remark else {})
+                    emit(about, **line)
+                    if options.keep:
+                        with RESULTS.open("a", encoding="utf-8") as file:
+                            file.write(json.dumps(about | line) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Makes the small samples that are cut out of, or made up from, others that ship; `SOURCES.md` says what each is.
+
+    python -m installer.build_samples --genome LAMBDA.fasta --capsid 1A8O.cif --amyloid 2BEG.pdb --runs BSA2.mzML BSA3.mzML
+
+The genome is Debian's (`bowtie2-examples`), the two structures are those of Biopython's source distribution, the runs those of the same
+folder of OpenMS as the sample. Nothing is fetched here, and the same inputs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import tempfile
+from pathlib import Path
+
+import gemmi
+import numpy as np
+
+FOLDER = Path(__file__).resolve().parents[1] / "resources" / "samples"
+ALBUMIN = FOLDER / "1ao6_A.pdb.gz"
+DOMAINS = {"I": (1, 195), "J": (196, 383), "K": (384, 585)}
+"""Residues of the three domains of human serum albumin by the chain that each becomes (Sugio and others 1999)."""
+QUERY_DOMAIN = "K"
+N_READS, N_FOREIGN, READ = 400, 16, 150
+WRONG, WITH_GAP, LONGEST_GAP = 0.01, 0.3, 6
+SEED = 48_502
+
+
+def main() -> None:
+    """Write all of them."""
+    parser = argparse.ArgumentParser(description="Makes small samples from others.")
+    for name in ("genome", "capsid", "amyloid"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, nargs=2, required=True)
+    given = parser.parse_args()
+    write_folds(given.capsid, given.amyloid)
+    write_queries()
+    letters = "".join(line.strip().upper() for line in given.genome.read_text().splitlines() if not line.startswith(">"))
+    lines = (letters[start : start + 70] for start in range(0, len(letters), 70))
+    write("lambda_phage.fasta.gz", ">NC_001416.1 Enterobacteria phage lambda, complete genome\n" + "\n".join(lines) + "\n")
+    write("lambda_reads.fastq.gz", reads_of(letters))
+    write_library(given.runs)
+
+
+def write(name: str, content: str) -> None:
+    """Write a text, compressed where its name says so, without a time."""
+    data = content.encode("ascii")
+    (FOLDER / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
+
+
+def write_folds(capsid: Path, amyloid: Path) -> None:
+    """The three domains of albumin and two chains of other folds as chains of one file, and one of the domains as a query."""
+    with gzip.open(ALBUMIN, "rt", encoding="ascii") as file:
+        whole = gemmi.read_pdb_string(file.read())
+    chains = []
+    for name, (first, last) in DOMAINS.items():
+        chain = gemmi.Chain(name)
+        for residue in whole[0][0]:
+            if residue.is_water() or not first <= residue.seqid.num <= last:
+                continue
+            chain.add_residue(residue)
+        chains.append(chain)
+    for name, path in (("C", capsid), ("D", amyloid)):
+        other = gemmi.read_structure(str(path))
+        other.setup_entities()
+        other.remove_ligands_and_waters()
+        chain = other[0][0].clone()
+        chain.name = name
+        chains.append(chain)
+    for target, chosen in (("folds.pdb.gz", chains), ("albumin_domain_3.pdb.gz", [one for one in chains if one.name == QUERY_DOMAIN])):
+        structure, model = gemmi.Structure(), gemmi.Model(1)
+        for chain in chosen:
+            model.add_chain(chain)
+        structure.add_model(model)
+        structure.setup_entities()
+        write(target, structure.make_pdb_string(gemmi.PdbWriteOptions(minimal=True)))
+
+
+def write_library(runs: list[Path]) -> None:
+    """What is identified in two other runs of the sample's protein, as a library: a mean spectrum for each peptide and charge."""
+    from proteoscope.engine.command_line.main import main as command
+
+    database = str(FOLDER / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+    with tempfile.TemporaryDirectory() as name:
+        project, library = f"{name}/project", Path(name, "library.msp")
+        identify = [
+            "identify",
+            *map(str, runs),
+            "--database",
+            str(database),
+            "--preset",
+            "low-resolution",
+            "--out",
+            project,
+            "--device",
+            "cpu",
+        ]
+        if command(identify) or command(["export", project, "--format", "msp", "--out", str(library)]):
+            raise SystemExit("the library was not made")
+        write("bsa_library.msp.gz", library.read_text())
+
+
+def write_queries() -> None:
+    """Proteins with relatives in the sample database: albumin by its structure, a keratin, a bacterium's kinase."""
+    with gzip.open(ALBUMIN, "rt", encoding="ascii") as file:
+        chain = gemmi.read_pdb_string(file.read())[0][0]
+    albumin = gemmi.one_letter_code([one.name for one in chain if gemmi.find_tabulated_residue(one.name).is_amino_acid()])
+    records = [f">1AO6_A Human serum albumin, of its structure\n{wrapped(albumin)}\n"]
+    with gzip.open(FOLDER / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "rt", encoding="ascii") as file:
+        database = file.read().split(">")[1:]
+    chosen = ("Q15323|K1H1_HUMAN", "A9EMV5_SORC5")
+    records += [">" + next(one for one in database if wanted in one.partition("\n")[0]) for wanted in chosen]
+    write("protein_queries.fasta", "".join(records))
+
+
+def wrapped(letters: str) -> str:
+    """Lines of sixty letters."""
+    return "\n".join(letters[start : start + 60] for start in range(0, len(letters), 60))
+
+
+def reads_of(genome: str) -> str:
+    """Made-up reads of a genome as FASTQ, of both strands, with wrong letters and gaps, and some that belong nowhere.
+
+    A read's name tells where it was taken from, from 1, and its strand.
+    """
+    rng = np.random.default_rng(SEED)
+    letters, complement = np.array(list("ACGT")), str.maketrans("ACGT", "TGCA")
+    records = []
+    for number in range(N_READS + N_FOREIGN):
+        start = int(rng.integers(0, len(genome) - READ - LONGEST_GAP))
+        read = genome[start : start + READ]
+        if rng.random() < WITH_GAP:
+            place, length = int(rng.integers(30, READ - 30)), int(rng.integers(1, LONGEST_GAP + 1))
+            added = "".join(rng.choice(letters, length))
+            read = read[:place] + (added + read[place:] if rng.random() < 0.5 else read[place + length :])
+        is_wrong = rng.random(len(read)) < WRONG
+        read = "".join(str(rng.choice(letters)) if wrong else letter for letter, wrong in zip(read, is_wrong, strict=True))
+        strand = "+" if rng.random() < 0.5 else "-"
+        if strand == "-":
+            read = read.translate(complement)[::-1]
+        name = f"read{number + 1}_at_{start + 1}{strand}"
+        if number >= N_READS:
+            name, read = f"read{number + 1}_of_nothing", "".join(rng.choice(letters, READ))
+        quality = "".join(chr(33 + int(one)) for one in rng.integers(28, 41, len(read)))
+        records.append(f"@{name}\n{read}\n+\n{quality}\n")
+    return "".join(records)
+
+
+if __name__ == "__main__":
+    main()
