@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.searching import few_proteins
-
 REPOSITORY = Path(__file__).resolve().parents[2]
 PARTS = ("docs", "engine", "gui", "kernels", "resources")
 pytest.importorskip("hatchling", reason="what builds the wheel is not installed")
@@ -107,44 +105,65 @@ def test_bare_names_are_not_importable_from_wheel(installed: Path, tmp_path: Pat
         assert f"ModuleNotFoundError: No module named '{name}'" in done.stderr
 
 
-def sources() -> list[str]:
-    """Return the ways in which the package can come."""
-    return ["wheel", "sdist", "editable", "no links"]
-
-
-@pytest.mark.parametrize("source", sources())
-def test_search_runs_beside_foreign_packages(source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path) -> None:
-    """A script finds our modules by one name only, in the same process and in those that it starts, whatever its folder holds."""
+def source_path(source: str, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Return the folder on the path of a process that has the package from a source."""
     if source == "wheel":
-        path = request.getfixturevalue("installed")
-    elif source == "editable":
-        path = REPOSITORY / "installer" / "editable"
-    else:  # a checkout whose links Git wrote as text files, or an sdist, which has none
-        path = request.getfixturevalue("sdist") if source == "sdist" else tmp_path / "checkout"
-    if source == "no links":
-        (path / "proteoscope").mkdir(parents=True)
-        for name in ("__init__.py", "__main__.py"):
-            (path / "proteoscope" / name).write_bytes((REPOSITORY / "proteoscope" / name).read_bytes())
-        for part in PARTS:
-            (path / part).symlink_to(REPOSITORY / part)
-            (path / "proteoscope" / part).write_text(f"../{part}")
-    few_proteins(foreign_folder)
-    (foreign_folder / "script.py").write_text(
-        "import sys\n"
-        "from pathlib import Path\n"
-        "from proteoscope import resources\n"
-        "from proteoscope.engine.searches import run_search\n"
-        "if __name__ == '__main__':\n"
-        "    spectra = [resources.path('samples', 'BSA1.mzML.gz')]\n"
-        "    structure = [resources.path('samples', 'albumin_domain_3.pdb.gz')]\n"
-        "    database = list(Path().glob('*.fasta*'))\n"
-        "    inputs = {'spectra': spectra, 'database': database}\n"
-        "    summary = run_search('identify', inputs, project='project', device='cpu', preset='low-resolution')\n"
-        "    run_search('structures', {'queries': structure, 'database': structure}, out='hits.tsv', device='cpu')\n"
-        "    print(summary.n_psms > 0, [name for name in ('engine', 'gui', 'kernels', 'resources') if name in sys.modules])\n"
-    )
-    done = python(path, foreign_folder, "script.py")
-    assert done.stdout == "True []\n", done.stderr
+        return Path(request.getfixturevalue("installed"))
+    if source == "sdist":
+        return Path(request.getfixturevalue("sdist"))
+    if source == "editable":
+        return REPOSITORY / "installer" / "editable"
+    checkout = tmp_path / "checkout"  # as Git makes it where there are no symbolic links
+    (checkout / "proteoscope").mkdir(parents=True)
+    for name in ("__init__.py", "__main__.py"):
+        (checkout / "proteoscope" / name).write_bytes((REPOSITORY / "proteoscope" / name).read_bytes())
+    for part in PARTS:
+        (checkout / part).symlink_to(REPOSITORY / part)
+        (checkout / "proteoscope" / part).write_text(f"../{part}")
+    return checkout
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from proteoscope import resources
+from proteoscope.engine.searches import run_search
+if __name__ == "__main__":
+    for kind, names, options in {searches}:
+        inputs = {{name: [resources.path("samples", file)] for name, file in names.items()}}
+        summary = run_search(kind, inputs, device="cpu", **options)
+    print([name for name in ("engine", "gui", "kernels", "resources") if name in sys.modules])
+"""
+ALIGN = ("align", {"queries": "protein_queries.fasta", "database": "protein_queries.fasta"}, {"out": "hits.tsv"})
+READ, FOLDS = "lambda_reads.fastq.gz", {"queries": "albumin_domain_3.pdb.gz", "database": "folds.pdb.gz"}
+PROTEINS = "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+ALL_SEARCHES = [
+    ALIGN,
+    ("structures", FOLDS, {"out": "folds.tsv"}),
+    ("identify", {"spectra": "BSA1.mzML.gz", "database": PROTEINS}, {"project": "project", "preset": "low-resolution"}),
+    ("modified", {"spectra": "BSA1.mzML.gz", "database": PROTEINS}, {"project": "project"}),
+    ("cluster", {"spectra": "BSA1.mzML.gz"}, {"project": "project"}),
+    ("library", {"spectra": "BSA1.mzML.gz", "library": "bsa_library.msp.gz"}, {"project": "project"}),
+    ("reads", {"reads": READ, "contigs": "lambda_phage.fasta.gz"}, {"out": "reads.sam", "preset": "map-to-genome"}),
+]
+
+
+@pytest.mark.parametrize("source", ["wheel", "editable", "no links"])
+def test_search_runs_beside_foreign_packages(source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path) -> None:
+    (foreign_folder / "script.py").write_text(SCRIPT.format(searches=[ALIGN]))
+    done = python(source_path(source, request, tmp_path), foreign_folder, "script.py")
+    assert done.stdout == "[]\n", done.stderr
+
+
+# Each compiles all kernels.
+@pytest.mark.long
+@pytest.mark.parametrize("source", ["wheel", "sdist", "editable", "no links"])
+def test_all_searches_run_beside_foreign_packages(
+    source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path
+) -> None:
+    (foreign_folder / "script.py").write_text(SCRIPT.format(searches=ALL_SEARCHES))
+    done = python(source_path(source, request, tmp_path), foreign_folder, "script.py")
+    assert done.stdout == "[]\n", done.stderr
 
 
 def test_command_line_runs_beside_foreign_packages(installed: Path, foreign_folder: Path) -> None:
