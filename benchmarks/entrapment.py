@@ -79,8 +79,9 @@ from benchmarks.entrapment_searches import LEVELS, Level, judged, peer_level, se
 from benchmarks.entrapment_spectra import COPIES, exact_copies, noisy_copies, sample
 from benchmarks.entrapment_tables import INDEPENDENT, SETS, exceeded, print_comparison, print_tables
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.matches.rescoring import rescore
+from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.version import VERSION
 from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, FIVE_PROTEOMES, SHEWANELLA, read_fasta
 from tests.peers.peer_programs import installed

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.formats import Spectra
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["COPIES", "exact_copies", "noisy_copies", "sample"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.chemistry.modifications import unimod
-from proteoscope.engine.formats import Spectra
+from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["PLANTED", "Known", "Planted", "accepted", "known_modifications", "plant", "read_psms", "recovered"]
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.lazy_pyarrow import pa
+
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Texts", "offsets_of", "pieces", "ranges", "read_only", "take_runs"]
 
@@ -120,7 +122,6 @@ class Texts:
 
     def arrow(self) -> pa.StringArray:
         """An Arrow column of them."""
-        import pyarrow as pa
 
         offsets = (self.offsets - self.offsets[0]).astype(np.int32)
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.own)))

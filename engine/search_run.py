@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.estimates import STEPS, remember_run, run_prediction, worthwhile
+from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.cluster.option import parse_workers
@@ -270,10 +271,8 @@ def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> 
 
         def workers() -> Elsewhere:
             if not found:
-                from proteoscope.engine.execution.cluster.starting import open_cluster
-
                 certificates = None if request.certificates is None else Path(request.certificates)
-                opening = open_cluster(
+                opening = cluster.starting.open_cluster(
                     request.workers, progress, device=request.device, threads=request.threads, certificates=certificates, spool=spool
                 )
                 found.append(stack.enter_context(opening))

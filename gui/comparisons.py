@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QStackedWidget
 
 from proteoscope.engine.project import Project, RunRecord
+from proteoscope.gui import results
 from proteoscope.gui.settings import SettingsFile
 
 if TYPE_CHECKING:
@@ -38,12 +39,11 @@ class Comparisons(QObject):
         self.view: ComparisonView | None = None
         """The runs that are compared, while they are."""
 
-    def begin(self, project: Project, runs: Sequence[RunRecord]) -> ComparisonView:
+    def begin(self, project: Project, runs: Sequence[RunRecord]) -> results.comparison_view.ComparisonView:
         """The view of runs of a project, in place of the one before."""
-        from proteoscope.gui.results.comparison_view import ComparisonView
 
         self.close()
-        self.view = view = ComparisonView(project, [run.id for run in runs])
+        self.view = view = results.comparison_view.ComparisonView(project, [run.id for run in runs])
         view.failed.connect(self.failed)
         view.message.connect(self.message)
         self._pages.addWidget(view)

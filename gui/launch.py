@@ -7,6 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from proteoscope import gui
+from proteoscope.engine import command_line, execution
+
 __all__ = ["main", "why_no_window"]
 
 _USE_COMMAND_LINE = "The command line works without a window: proteoscope --help"
@@ -20,20 +23,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_project = len(arguments) == 1 and (Path(arguments[0]) / "project.sqlite").is_file()
     if arguments and not is_project and arguments[0] != "open":
-        from proteoscope.engine.command_line.main import main as command_line
+        return command_line.main.main(None if argv is None else arguments)
 
-        return command_line(None if argv is None else arguments)
-    from proteoscope.engine.execution.libraries import bound_kept_memory, lighten_libraries
-
-    lighten_libraries()
-    bound_kept_memory()
+    execution.libraries.lighten_libraries()
+    execution.libraries.bound_kept_memory()
     reason = why_no_window()
     if reason:
         print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)
         return 2
-    from proteoscope.gui.application import run_window
 
-    return run_window([Path(one) for one in (arguments if is_project else arguments[1:])])
+    return gui.application.run_window([Path(one) for one in (arguments if is_project else arguments[1:])])
 
 
 def why_no_window() -> str:

@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from proteoscope.engine import views
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, RunRecord, is_project
 from proteoscope.engine.resumption import SEALED_ELSEWHERE
@@ -234,14 +235,13 @@ class ProjectPane(QWidget):
         if key not in self._titles:
             if self.project is None:
                 return record.id
-            from proteoscope.engine.views.run_account import run_title
 
             try:
                 search = search_of_kind(record.kind)
             except ProteoscopeError:
                 search = None
             try:
-                title = self.project.note(record.id).title or run_title(self.project, record, search)
+                title = self.project.note(record.id).title or views.run_account.run_title(self.project, record, search)
             except ProteoscopeError:
                 return record.id
             self._titles[key] = title
@@ -275,13 +275,12 @@ class ProjectPane(QWidget):
         if len(records) < 2 or self.project is None:
             return "Select two runs or more, with Ctrl or Shift"
         # What compares is loaded when there is something to compare.
-        from proteoscope.engine.views.run_comparison import MAXIMUM_RUNS, has_matches
 
-        if len(records) > MAXIMUM_RUNS:
-            return f"Up to {MAXIMUM_RUNS} runs can be compared"
+        if len(records) > views.run_comparison.MAXIMUM_RUNS:
+            return f"Up to {views.run_comparison.MAXIMUM_RUNS} runs can be compared"
         for record in records:
             try:
-                if not has_matches([one.name for one in self.project.results(record.id)]):
+                if not views.run_comparison.has_matches([one.name for one in self.project.results(record.id)]):
                     return f"{record.id} has no table of PSMs, peptides and protein groups, which are what is compared"
             except ProteoscopeError as error:
                 return str(error)

@@ -10,8 +10,10 @@ from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
+from proteoscope.engine import views
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.project import Project, RunNote, RunRecord
+from proteoscope.gui import results
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.project_pane import CANNOT_BE_RESUMED_HERE, run_text
 from proteoscope.gui.resuming import resume_task
@@ -64,12 +66,10 @@ class RunActions(QObject):
         pane.discard_asked.connect(self.delete)
 
     @property
-    def page(self) -> RunPage:
+    def page(self) -> results.run_page.RunPage:
         """The page of a run; made now, where it was not."""
         if self.made_page is None:
-            from proteoscope.gui.results.run_page import RunPage
-
-            page = self.made_page = RunPage()
+            page = self.made_page = results.run_page.RunPage()
             page.noted.connect(self._note)
             page.results_asked.connect(lambda: self._of_shown(self.results_asked.emit))
             page.again_asked.connect(lambda: self._of_shown(self.search_again))
@@ -97,16 +97,14 @@ class RunActions(QObject):
 
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
         """What a run was, and with which others it can be compared; called in a thread."""
-        from proteoscope.engine.views.run_account import run_account
-        from proteoscope.engine.views.run_comparison import has_matches
 
         pages = self._searches.get(run.kind)
         names = [one.name for one in project.results(run.id)]
         others = []
-        if has_matches(names):
+        if views.run_comparison.has_matches(names):
             done = [one for one in project.runs()[::-1] if one.status == "done" and one.id != run.id]
-            others = [one for one in done if has_matches([result.name for result in project.results(one.id)])]
-        return run_account(project, run, None if pages is None else pages.search), others, not project.read_only
+            others = [one for one in done if views.run_comparison.has_matches([result.name for result in project.results(one.id)])]
+        return views.run_account.run_account(project, run, None if pages is None else pages.search), others, not project.read_only
 
     def _show(self, read: tuple[RunAccount, list[RunRecord], bool]) -> None:
         account, others, can_write = read

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QDialog, QWidget
 
+from proteoscope import gui
 from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.searches import SearchPages
 from proteoscope.gui.task_queue import TaskQueue
@@ -64,41 +65,38 @@ class SideDialogs(QObject):
 
     def ask_for_database(self, search: SearchPages, name: str) -> None:
         """Open it for an input of a search."""
-        from proteoscope.gui.database_dialog import DatabaseDialog
 
-        def made() -> DatabaseDialog:
-            dialog = DatabaseDialog(self._survey, self._tasks.bridge, self._window)
+        def made() -> gui.database_dialog.DatabaseDialog:
+            dialog = gui.database_dialog.DatabaseDialog(self._survey, self._tasks.bridge, self._window)
             dialog.asked.connect(partial(self._queue, dialog))
             dialog.cancel_asked.connect(self._tasks.jobs.cancel)
             dialog.built.connect(lambda folder: search.form.take_database(name, folder))
             return dialog
 
-        self._show(DatabaseDialog, made)
+        self._show(gui.database_dialog.DatabaseDialog, made)
 
     def convert_spectra(self) -> None:
         """Open the dialog that writes spectra in another format; a project that is open is offered for what is identified."""
-        from proteoscope.gui.conversion_dialog import ConversionDialog
 
-        def made() -> ConversionDialog:
-            dialog = ConversionDialog(self._survey, self._tasks.bridge, self._project(), self._window)
+        def made() -> gui.conversion_dialog.ConversionDialog:
+            dialog = gui.conversion_dialog.ConversionDialog(self._survey, self._tasks.bridge, self._project(), self._window)
             dialog.asked.connect(partial(self._queue, dialog))
             dialog.cancel_asked.connect(self._tasks.jobs.cancel)
             return dialog
 
-        self._show(ConversionDialog, made)
+        self._show(gui.conversion_dialog.ConversionDialog, made)
 
     def predict_library(self) -> None:
         """Open the dialog that predicts a spectral library."""
-        from proteoscope.gui.prediction_dialog import PredictionDialog
 
-        def made() -> PredictionDialog:
-            dialog = PredictionDialog(self._survey, self._tasks.bridge, self._window)
+        def made() -> gui.prediction_dialog.PredictionDialog:
+            dialog = gui.prediction_dialog.PredictionDialog(self._survey, self._tasks.bridge, self._window)
             dialog.parameters.help_asked.connect(partial(self.help_asked.emit, dialog.MANUAL))
             dialog.asked.connect(partial(self._queue, dialog))
             dialog.cancel_asked.connect(self._tasks.jobs.cancel)
             return dialog
 
-        self._show(PredictionDialog, made)
+        self._show(gui.prediction_dialog.PredictionDialog, made)
 
     def _show(self, kind: type[Dialog], make: Callable[[], Dialog]) -> None:
         dialog = self._window.findChild(kind) or make()

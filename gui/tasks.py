@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from PySide6.QtCore import QLocale
 
+from proteoscope import engine
+from proteoscope.engine import imported, matches, structure_search, structures, views
+from proteoscope.engine import library_search as library_search_package
 from proteoscope.engine.entry import ExportRequest, Search, SearchRequest
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs import Lane, Progress
@@ -184,9 +187,10 @@ class ReportTask(WritingTask):
 
     def run(self, progress: Progress) -> list[Path]:
         """Write it, in the background thread; the files that were written, and of pages the one that leads to the others."""
-        from proteoscope.engine.views.run_report import write_report_and_pages
 
-        report, pages = write_report_and_pages(Project.open(self.project_folder), self.run_record, self.search, self.folder, progress)
+        report, pages = views.run_report.write_report_and_pages(
+            Project.open(self.project_folder), self.run_record, self.search, self.folder, progress
+        )
         return [*report, *pages[-1:]]
 
     @staticmethod
@@ -214,14 +218,13 @@ class SuperpositionTask(WritingTask):
 
     def run(self, progress: Progress) -> Path:
         """Write it; the folder."""
-        from proteoscope.engine.structure_search.hit_chains import HitChains, write_hit
 
         progress.stage("Reading structures")
-        chains, hit = HitChains(self.inputs, self.minimum_confidence), self.hit
+        chains, hit = structure_search.hit_chains.HitChains(self.inputs, self.minimum_confidence), self.hit
         query = chains.query(hit["query"], hit["query_sequence"])
         target = chains.target(hit["target"], hit["target_sequence"], hit["target_index"])
         progress.stage("Writing")
-        _, told = write_hit(self.folder, query, target, hit)
+        _, told = structure_search.hit_chains.write_hit(self.folder, query, target, hit)
         for text in told:
             progress.message(text, "warning")
         return self.folder
@@ -245,12 +248,10 @@ class ConversionTask(WritingTask):
 
     def run(self, progress: Progress) -> Conversion:
         """Write them."""
-        from proteoscope.engine.imported.compilation import READING
-        from proteoscope.engine.matches.conversion import convert_spectra
 
         progress.stage("Starting")
-        READING.compile(progress)
-        return convert_spectra(self.request, progress)
+        imported.compilation.READING.compile(progress)
+        return matches.conversion.convert_spectra(self.request, progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
@@ -273,10 +274,9 @@ class PredictionTask(WritingTask):
 
     def run(self, progress: Progress) -> Prediction:
         """Predict it."""
-        from proteoscope.engine.library_search.predicting import predict_library
 
         progress.stage("Starting")
-        return predict_library(self.proteins, self.out, self.parameters, progress)
+        return library_search_package.predicting.predict_library(self.proteins, self.out, self.parameters, progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
@@ -302,10 +302,9 @@ class CalibrationTask(WritingTask):
 
     def run(self, progress: Progress) -> int:
         """Measure it; how many devices were measured."""
-        from proteoscope.engine.calibration import calibrate
 
         progress.stage("Starting")
-        return calibrate([self.device], progress)
+        return engine.calibration.calibrate([self.device], progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
@@ -332,12 +331,10 @@ class DatabaseTask(WritingTask):
 
     def run(self, progress: Progress) -> StructureDatabase:
         """Build it."""
-        from proteoscope.engine.structures.building import build_database
-        from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
 
         progress.stage("Starting")
-        STRUCTURE_KERNELS.compile(progress)
-        return build_database(self.sources, self.folder, minimum_confidence=self.minimum_confidence, progress=progress)
+        structures.compilation.STRUCTURE_KERNELS.compile(progress)
+        return structures.building.build_database(self.sources, self.folder, minimum_confidence=self.minimum_confidence, progress=progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:

@@ -18,6 +18,7 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.identified_spectra import Identified, read_identified
 from proteoscope.engine.matches.source_run import identified_run
 from proteoscope.engine.project.paths import EXPORTS
@@ -29,7 +30,7 @@ from proteoscope.engine.spectra.tables import read_spectra_table
 from proteoscope.engine.statistics.target_decoy import false_share_interval
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["explain"]
 
@@ -117,7 +118,6 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
 
 
 def _explained_table(reported: Explained, spectra: Spectra, identified: Identified) -> pa.Table:
-    import pyarrow as pa
 
     def names_of(rows: NDArray[np.int64]) -> pa.Array:
         return pa.array([spectra.identifier[row] for row in rows.tolist()], pa.string())
@@ -149,7 +149,6 @@ def _explained_table(reported: Explained, spectra: Spectra, identified: Identifi
 
 def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Table:
     """A row for each spectrum: where it is in the run, and whether it is identified or explained."""
-    import pyarrow as pa
 
     status = np.full(len(spectra), _UNEXPLAINED, np.uint8)
     status[identified.spectrum], status[accepted.spectrum] = _IDENTIFIED, _EXPLAINED

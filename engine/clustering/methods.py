@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
 from proteoscope.engine.clustering.grouping import STEP_PRODUCTS, grouped, work_of
+from proteoscope.engine.clustering.k_means_of_spectra import k_means_labels
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
@@ -41,8 +42,6 @@ def grouped_spectra(vectors: SpectrumVectors, parameters: ClusteringParameters, 
     Cancelled : the user asked to stop.
     """
     if parameters.method == "k-means":
-        from proteoscope.engine.clustering.k_means_of_spectra import k_means_labels
-
         return k_means_labels(vectors, parameters, resources)
     method = SINGLE if parameters.method == "dbscan" else _LINKAGES[parameters.linkage]
     with resources.clock.stage("plan"):

@@ -15,6 +15,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.peak_list_writers import charge_texts, mgf_text, on_one_line
 from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.arrow import in_one
@@ -22,7 +23,7 @@ from proteoscope.engine.results.separated import ROUNDED, write_lines, write_sep
 from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = [
     "cluster_tables",
@@ -37,7 +38,6 @@ _CLUSTERS_PER_GROUP = 256
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
     """The charge that a file gives each spectrum, negative for negative ions; null where it gives none or several."""
-    import pyarrow as pa
 
     bits = mask >> np.uint32(1)
     is_one = (bits != 0) & (bits & (bits - np.uint32(1)) == 0)
@@ -52,7 +52,6 @@ def cluster_tables(
 
     `labels`: the names of labels, and of each cluster the most frequent one's number, -1 for none, and its share.
     """
-    import pyarrow as pa
 
     cluster, similarity = clusters.cluster, clusters.similarity
     time = pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time))
@@ -103,7 +102,6 @@ def cluster_tables(
 
 def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spectra: Spectra) -> pa.Table:
     """The table ``consensus``: the spectra that stand for clusters of two and more, in the order of these clusters' numbers."""
-    import pyarrow as pa
 
     groups = np.sort(clusters.groups)
     chosen = clusters.representative[groups]
@@ -138,8 +136,6 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     cluster = members["cluster"].to_numpy()
     order = np.argsort(cluster, kind="stable")
@@ -156,15 +152,15 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
         at = np.where(is_consensus[rows], np.arange(len(rows)), len(rows))
         chosen = np.minimum.reduceat(at, offsets[:-1])
         chosen = np.where(chosen < len(rows), chosen, offsets[:-1])
-        number = pc.cast(piece["cluster"].combine_chunks(), pa.string())
-        size = pc.cast(pa.array(np.diff(offsets)), pa.string())
+        number = pa.compute.cast(piece["cluster"].combine_chunks(), pa.string())
+        size = pa.compute.cast(pa.array(np.diff(offsets)), pa.string())
         peaks = in_one(piece["mz"])
         ends = peaks.offsets.to_numpy().astype(np.int64)
         entries = {
-            "TITLE": pc.binary_join_element_wise("cluster ", number, " (", size, " spectra): ", names.take(pa.array(chosen)), ""),
+            "TITLE": pa.compute.binary_join_element_wise("cluster ", number, " (", size, " spectra): ", names.take(pa.array(chosen)), ""),
             "CLUSTER": number,
-            "MEMBERS": pc.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), names), ";"),
-            "PEPMASS": pc.cast(pa.array(np.round(piece["precursor_mz"].to_numpy(), 6)), pa.string()),
+            "MEMBERS": pa.compute.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), names), ";"),
+            "PEPMASS": pa.compute.cast(pa.array(np.round(piece["precursor_mz"].to_numpy(), 6)), pa.string()),
             "CHARGE": charge_texts(_charge_bits(piece["charge"].fill_null(0).to_numpy())),
         }
         mz, intensity = (in_one(piece[name]).flatten().to_numpy() for name in ("mz", "intensity"))

@@ -13,10 +13,11 @@ from proteoscope.engine.clustering.quality import Quality, cluster_quality, majo
 from proteoscope.engine.clustering.results import cluster_tables, consensus_table, write_consensus_file, write_exports
 from proteoscope.engine.clustering.summary import ClusteringSummary
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import RunSpec, search_run
+from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.tables import write_spectra
 from proteoscope.engine.spectra.vectors import spectrum_vectors
 

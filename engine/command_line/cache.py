@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any
 
+from proteoscope.engine import project
 from proteoscope.engine.command_line.terminal import say
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.searches import SEARCHES
@@ -43,9 +44,8 @@ def add_cache(commands: Any) -> None:
 
 
 def _cache(options: argparse.Namespace) -> None:
-    from proteoscope.engine.project.cache import cache_folder, index_store
 
-    store = index_store(next(iter(kept_kinds())))
+    store = project.cache.index_store(next(iter(kept_kinds())))
     is_list = options.clear is None
     indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
     if options.json:
@@ -53,7 +53,7 @@ def _cache(options: argparse.Namespace) -> None:
             {"kind": index.kind, "bytes": index.bytes, "used": index.used.isoformat(), "made_from": index.title, "path": str(index.folder)}
             for index in indexes
         ]
-        print(json.dumps({"folder": str(cache_folder()), "kept" if is_list else "removed": rows}, indent=2))
+        print(json.dumps({"folder": str(project.cache.cache_folder()), "kept" if is_list else "removed": rows}, indent=2))
         return
     total = sum(index.bytes for index in indexes)
     if is_list:
@@ -61,7 +61,7 @@ def _cache(options: argparse.Namespace) -> None:
             # What made it holds names of files, which may hold anything.
             say(f"{index.kind:<10} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
     done = "kept" if is_list else "removed"
-    say(f"{counted(len(indexes), 'index', 'indexes')}, {_size(total)}, {done}: {cache_folder()}")
+    say(f"{counted(len(indexes), 'index', 'indexes')}, {_size(total)}, {done}: {project.cache.cache_folder()}")
 
 
 def _size(n_bytes: int) -> str:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from proteoscope.engine import project as project_package
+from proteoscope.engine import views
 from proteoscope.engine.command_line.terminal import interruptible, say
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.jobs.progress import Progress
@@ -53,15 +55,12 @@ def _compare(options: argparse.Namespace) -> None:
         raise ParameterError(f"--threshold is {options.threshold:g}; expected a q-value from 0 to 1")
     if not 0 <= options.mirrors <= _MAXIMUM_MIRRORS:
         raise ParameterError(f"--mirrors is {options.mirrors!s:.24}; expected 0 to {_MAXIMUM_MIRRORS:,}")
-    from proteoscope.engine.project.outputs import check_folder_of_outputs, check_outputs
-    from proteoscope.engine.views.comparison_tables import comparison_files, write_comparison
-    from proteoscope.engine.views.run_comparison import compare_runs
 
     folder, progress = Path(options.out), Progress()
-    check_folder_of_outputs(folder)
-    with interruptible(progress), compare_runs(_runs(options), progress) as comparison:
-        check_outputs([folder / name for name in comparison_files()], [], None)
-        written = write_comparison(
+    project_package.outputs.check_folder_of_outputs(folder)
+    with interruptible(progress), views.run_comparison.compare_runs(_runs(options), progress) as comparison:
+        project_package.outputs.check_outputs([folder / name for name in views.comparison_tables.comparison_files()], [], None)
+        written = views.comparison_tables.write_comparison(
             comparison, folder, options.threshold, progress, n_mirrors=options.mirrors, spreadsheet_safe=options.spreadsheet_safe
         )
         if options.json:
@@ -72,16 +71,13 @@ def _compare(options: argparse.Namespace) -> None:
 
 def _runs(options: argparse.Namespace) -> list[FinishedRun]:
     """The runs that are meant, open."""
-    from proteoscope.engine.project import Project
-    from proteoscope.engine.views.finished_run import open_run
-    from proteoscope.engine.views.run_comparison import has_matches
 
     chosen = []
     for place in options.projects:
-        project = Project.open(place)
+        project = project_package.Project.open(place)
         done = [run.id for run in project.runs() if run.status == "done"]
         named = [run for run in options.run if run in done]
-        comparable = [run for run in done if has_matches([one.name for one in project.results(run)])]
+        comparable = [run for run in done if views.run_comparison.has_matches([one.name for one in project.results(run)])]
         chosen += [(project, run) for run in (named if options.run else comparable)]
     missing = [run for run in options.run if all(run != one for _, one in chosen)]
     if missing:
@@ -91,7 +87,7 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
     opened: list[FinishedRun] = []
     try:
         for project, run in chosen:
-            opened.append(open_run(project, run))
+            opened.append(views.finished_run.open_run(project, run))
     except BaseException:
         for one in opened:
             one.close()
@@ -100,7 +96,6 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
 
 
 def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> dict[str, Any]:
-    from proteoscope.engine.views.run_comparison import LEVELS
 
     runs = {
         letter: {"run": run.run.id, "project": str(run.project.folder)}
@@ -111,20 +106,19 @@ def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> d
             {"runs": [comparison.letters[run] for run in one.runs], "count": one.count}
             for one in comparison.intersections(level.name, threshold)
         ]
-        for level in LEVELS
+        for level in views.run_comparison.LEVELS
     }
     return {"threshold": threshold, "runs": runs, "overlaps": overlaps, "notes": comparison.notes, "files": [str(path) for path in written]}
 
 
 def _say(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> None:
-    from proteoscope.engine.views.run_comparison import LEVELS
 
     for note in comparison.notes:
         say(note, sys.stderr)
     for letter, label, run in zip(comparison.letters, comparison.labels, comparison.runs, strict=True):
         say(f"{letter}  {label}: {run.run.message or run.run.kind}")
     say(f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{letter:>9}" for letter in comparison.letters) + f"{'all':>9}{'any':>9}")
-    for level in LEVELS:
+    for level in views.run_comparison.LEVELS:
         accepted = comparison.accepted_from(level.name) <= threshold
         counts = [*accepted.sum(0).tolist(), int(accepted.all(1).sum()), int(accepted.any(1).sum())]
         say(f"{level.several:<24}" + "".join(f"{count:>9,}" for count in counts))

@@ -6,7 +6,10 @@ import argparse
 import sys
 from typing import Any
 
+from proteoscope.engine import execution
 from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import SEARCHES
 
 __all__ = ["add_compile"]
@@ -26,9 +29,6 @@ def add_compile(commands: Any) -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    from proteoscope.engine.errors import ParameterError
-    from proteoscope.engine.execution.compilation import compile_ahead, compile_for_cards
-    from proteoscope.engine.jobs.progress import Progress
 
     if options.processes is not None and options.processes < 1:
         raise ParameterError(f"--processes {options.processes}: there must be at least 1")
@@ -36,8 +36,8 @@ def _compile(options: argparse.Namespace) -> None:
     with TerminalProgress(None if options.quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):
-            failures = compile_ahead(places, progress, options.processes)
-            failures += compile_for_cards(progress, options.processes)
+            failures = execution.compilation.compile_ahead(places, progress, options.processes)
+            failures += execution.compilation.compile_for_cards(progress, options.processes)
     for failure in failures:
         say(failure)
     if not options.quiet and not failures:

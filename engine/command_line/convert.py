@@ -7,15 +7,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from proteoscope.engine import matches, spectra
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from proteoscope.engine.command_line.search import thread_count
 from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import formats_of, names_of
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
-    from proteoscope.engine.spectra.selection import SpectrumSelection
+    pass
 
 __all__ = ["add_convert"]
 
@@ -55,30 +57,29 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from proteoscope.engine.jobs.progress import Progress
 
     selection = _selection(options)
     is_printed = options.out == STANDARD_OUTPUT
     if is_printed and not options.format:
         raise ParameterError("standard output has no name that tells a format; give --format too")
-    from proteoscope.engine.matches.conversion import ConversionRequest, IdentifiedIn, convert_spectra
 
     folder, identified = options.unidentified if options.identified is None else options.identified, None
     if folder is not None:
         q_value = 0.01 if options.q_value is None else options.q_value
-        identified = IdentifiedIn(Path(folder), options.identified is not None, options.run or "", q_value)
+        identified = matches.conversion.IdentifiedIn(Path(folder), options.identified is not None, options.run or "", q_value)
     files = tuple(map(Path, options.spectra))
     with output_file(options.out) as out, TerminalProgress(None if options.quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):
-            request = ConversionRequest(files, out, options.format or "", selection, identified, options.skip_broken, options.threads)
-            done = convert_spectra(request, progress)
+            request = matches.conversion.ConversionRequest(
+                files, out, options.format or "", selection, identified, options.skip_broken, options.threads
+            )
+            done = matches.conversion.convert_spectra(request, progress)
     if not options.quiet and not is_printed:
         say(f"{done.n_written:,} of {counted(done.n_spectra, 'spectrum', 'spectra')} written: {options.out}")
 
 
-def _selection(options: argparse.Namespace) -> SpectrumSelection:
-    from proteoscope.engine.spectra.selection import SpectrumSelection, charges_of, number_range
+def _selection(options: argparse.Namespace) -> spectra.selection.SpectrumSelection:
 
     if options.run is not None or options.q_value is not None:
         if options.identified is None and options.unidentified is None:
@@ -87,9 +88,9 @@ def _selection(options: argparse.Namespace) -> SpectrumSelection:
             raise ParameterError(f"--q-value {options.q_value:g} is no share; expected 0 to 1")
     charges = None
     if options.charge is not None:
-        charges = charges_of(options.charge)
-    return SpectrumSelection(
+        charges = spectra.selection.charges_of(options.charge)
+    return spectra.selection.SpectrumSelection(
         charges,
-        None if options.precursor_mass is None else number_range(options.precursor_mass, "masses"),
-        None if options.retention_time is None else number_range(options.retention_time, "times"),
+        None if options.precursor_mass is None else spectra.selection.number_range(options.precursor_mass, "masses"),
+        None if options.retention_time is None else spectra.selection.number_range(options.retention_time, "times"),
     )

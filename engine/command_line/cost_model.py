@@ -7,7 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from proteoscope import engine, kernels
+from proteoscope.engine import execution, views
 from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution import cost
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["add_cost_model"]
 
@@ -30,46 +35,34 @@ def add_cost_model(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from proteoscope.engine.errors import ParameterError
-    from proteoscope.engine.execution.cards import open_cards
-    from proteoscope.engine.execution.cost.analyses import compared
-    from proteoscope.engine.execution.cost.calibration import calibrate_card, calibrate_processor
-    from proteoscope.engine.execution.cost.kept import device_key, known_parameters
-    from proteoscope.engine.execution.devices import chosen_device, processor
-    from proteoscope.engine.execution.threads import available_threads
-    from proteoscope.engine.files import atomic_file
-    from proteoscope.engine.jobs.progress import Progress
-    from proteoscope.engine.views.predictions import report_page
-    from proteoscope.kernels.analyses_layouts import PROBLEMS
-    from proteoscope.kernels.cpu.processor import Processor
 
-    path, threads, notes = Path(options.out), available_threads(), list[str]()
+    path, threads, notes = Path(options.out), execution.threads.available_threads(), list[str]()
     if not path.parent.is_dir():
         raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")
     with TerminalProgress(None if options.quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):
-            device = chosen_device(options.device, progress)
-            cards = open_cards(device, progress)
+            device = execution.devices.chosen_device(options.device, progress)
+            cards = execution.cards.open_cards(device, progress)
             if not cards:
-                device = processor()
+                device = execution.devices.processor()
                 notes.append("No GPU is used: these are the processor's times, which nothing is moved for.")
-            parameters = known_parameters(device, threads)
+            parameters = cost.kept.known_parameters(device, threads)
             if parameters is None:
-                key = device_key(device, threads)
+                key = cost.kept.device_key(device, threads)
                 parameters = (
-                    calibrate_card(device.numbers[0], key, device.description, (), progress)
+                    cost.calibration.calibrate_card(device.numbers[0], key, device.description, (), progress)
                     if cards
-                    else calibrate_processor(threads, key, (), progress)
+                    else cost.calibration.calibrate_processor(threads, key, (), progress)
                 )
-            used = cards[0] if cards else Processor(threads)
-            progress.stage("Comparing", len(PROBLEMS))
+            used = cards[0] if cards else kernels.cpu.processor.Processor(threads)
+            progress.stage("Comparing", len(kernels.analyses_layouts.PROBLEMS))
             found = {}
-            for problem in PROBLEMS:
+            for problem in kernels.analyses_layouts.PROBLEMS:
                 progress.check()
-                found[problem] = compared(used, parameters, problem, _SIDES if problem == "matrix multiplication" else _SIZES)
+                found[problem] = cost.analyses.compared(used, parameters, problem, _SIDES if problem == "matrix multiplication" else _SIZES)
                 progress.advance(1)
-    with atomic_file(path) as file:
-        file.write(report_page(parameters, found, notes).encode())
+    with engine.files.atomic_file(path) as file:
+        file.write(views.predictions.report_page(parameters, found, notes).encode())
     if not options.quiet:
         say(f"Report: {path}")

@@ -8,7 +8,11 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from proteoscope import engine
+from proteoscope.engine import execution
 from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.execution import cost
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
     from proteoscope.engine.execution.cost.parameters import DeviceParameters
@@ -28,21 +32,15 @@ def add_devices(commands: Any) -> None:
 
 
 def _devices(options: argparse.Namespace) -> None:
-    from proteoscope.engine.execution.cost.kept import known_parameters
-    from proteoscope.engine.execution.devices import devices, gpus
-    from proteoscope.engine.execution.threads import available_threads
 
-    gpus.cache_clear()  # who asks wants to know how it is now
-    found = devices()
+    execution.devices.gpus.cache_clear()  # who asks wants to know how it is now
+    found = execution.devices.devices()
     if options.calibrate:
-        from proteoscope.engine.calibration import calibrate
-        from proteoscope.engine.jobs.progress import Progress
-
         with TerminalProgress(None if options.json else sys.stderr) as terminal:
             progress = Progress(terminal.handle)
             with interruptible(progress):
-                calibrate(found, progress)
-    known = {device.name: known_parameters(device, available_threads()) for device in found if device.usable}
+                engine.calibration.calibrate(found, progress)
+    known = {device.name: cost.kept.known_parameters(device, execution.threads.available_threads()) for device in found if device.usable}
     if options.json:
         every = [{**asdict(device), "measured": _json(known.get(device.name))} for device in found]
         print(json.dumps(every, indent=2))

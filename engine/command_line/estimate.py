@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from proteoscope import engine
+from proteoscope.engine import views
 from proteoscope.engine.command_line.search import request_of
 from proteoscope.engine.command_line.terminal import say
 from proteoscope.engine.errors import ParameterError
@@ -54,11 +56,10 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
     kinds = {search.kind: search for search in SEARCHES}
     if not options.asked or options.asked[0] not in kinds:
         raise ParameterError(f"estimate: expected a search with its arguments; there are {', '.join(kinds)}")
-    from proteoscope.engine.estimates import estimate
 
     search = kinds[options.asked[0]]
     asked = parse(options.asked)
-    found = estimate(search, request_of(search, asked))
+    found = engine.estimates.estimate(search, request_of(search, asked))
     if options.json or asked.json:
         print(json.dumps(found.record(), indent=2))
         return
@@ -66,9 +67,8 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
 
 
 def _print(name: str, found: Estimate) -> None:
-    from proteoscope.engine.views.estimates import estimate_text
 
-    words = estimate_text(found)
+    words = views.estimates.estimate_text(found)
     say(f"{name.capitalize()} on {found.device}: {found.description}")
     say(f"  {words.headline}")
     for line in words.details:
@@ -77,10 +77,8 @@ def _print(name: str, found: Estimate) -> None:
 
 
 def _growth(options: argparse.Namespace) -> None:
-    from proteoscope.engine.growth import projections
-    from proteoscope.engine.views.estimates import seconds_text
 
-    rows = projections(options.price)
+    rows = engine.growth.projections(options.price)
     if options.json:
         print(json.dumps([row._asdict() for row in rows], indent=2))
         return
@@ -88,5 +86,5 @@ def _growth(options: argparse.Namespace) -> None:
     for row in rows:
         cost = "" if row.cost is None else f"{row.cost:,.2f}"
         memory = f"{row.host_bytes / 1e9:>8.1f} {row.card_bytes / 1e9:>8.1f}"
-        say(f"{row.title:<44} {row.gpus:>5} {seconds_text(row.seconds):>10} {memory} {cost:>9}")
+        say(f"{row.title:<44} {row.gpus:>5} {views.estimates.seconds_text(row.seconds):>10} {memory} {cost:>9}")
     say("Projected by the cost model, with the host's part shared out among machines of eight cards; see docs/cost_model.md.")

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from proteoscope.engine import project as project_package
 from proteoscope.engine import searches
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from proteoscope.engine.command_line.terminal import interruptible, printable, say
@@ -53,11 +54,10 @@ def _formats(search: Search) -> str:
 
 
 def _export(options: argparse.Namespace) -> None:
-    from proteoscope.engine.project import Project
 
     if options.spreadsheet_safe and options.format != "tsv":
         raise ParameterError("--spreadsheet-safe is for --format tsv")
-    project = Project.open(options.project)
+    project = project_package.Project.open(options.project)
     for problem in project.problems[:_MAXIMUM_PROBLEMS]:
         print(f"proteoscope: {printable(problem)}", file=sys.stderr)
     progress = Progress()

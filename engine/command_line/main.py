@@ -18,6 +18,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, NoReturn
 
+from proteoscope import engine
+from proteoscope.engine import execution
 from proteoscope.engine.command_line.cache import add_cache
 from proteoscope.engine.command_line.compare import add_compare
 from proteoscope.engine.command_line.compile import add_compile
@@ -36,6 +38,7 @@ from proteoscope.engine.command_line.workers import add_workers
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.execution.libraries import lighten_libraries
 from proteoscope.engine.jobs.progress import Cancelled
+from proteoscope.engine.searches import SEARCHES, search_of_kind
 
 __all__ = ["command_parsers", "main", "parser_of"]
 
@@ -113,9 +116,8 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
 def _is_compiling() -> bool:
     """What the compiler works with would be taken down under it, which may crash, and it cannot be interrupted."""
-    from proteoscope.engine.execution.compilation import is_compiling
 
-    return is_compiling()
+    return execution.compilation.is_compiling()
 
 
 def _print_any_text() -> None:
@@ -153,9 +155,8 @@ class _Version(argparse.Action):
     """Tells the version, which what is installed is asked for only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from proteoscope.engine.version import VERSION
 
-        print(f"proteoscope {VERSION}")
+        print(f"proteoscope {engine.version.VERSION}")
         parser.exit()
 
 
@@ -185,7 +186,6 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
 
 def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
     """By the name of each sub-command, in the order of the help, what adds it and those that belong to it to argparse's sub-parsers."""
-    from proteoscope.engine.searches import SEARCHES
 
     found: dict[str, Callable[[Any], None]] = {}
     for search in SEARCHES:
@@ -213,7 +213,6 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
 
 
 def _add_presets(commands: Any) -> None:
-    from proteoscope.engine.searches import SEARCHES
 
     kinds = [search.kind for search in SEARCHES]
     parser = commands.add_parser("presets", help="list the presets of a search")
@@ -222,7 +221,6 @@ def _add_presets(commands: Any) -> None:
 
 
 def _add_parameters(commands: Any) -> None:
-    from proteoscope.engine.searches import SEARCHES
 
     parser = commands.add_parser("parameters", help="list the parameters of a search, with bounds and defaults")
     others = [command.name for search in SEARCHES for command in search.commands if command.parameters]
@@ -233,15 +231,12 @@ def _add_parameters(commands: Any) -> None:
 
 
 def _presets(options: argparse.Namespace) -> None:
-    from proteoscope.engine.parameters import preset_description, preset_names
 
-    for name in preset_names(options.search):
-        print(f"{name:<18} {preset_description(options.search, name)}")
+    for name in engine.parameters.preset_names(options.search):
+        print(f"{name:<18} {engine.parameters.preset_description(options.search, name)}")
 
 
 def _parameters(options: argparse.Namespace) -> None:
-    from proteoscope.engine.parameters import list_text
-    from proteoscope.engine.searches import SEARCHES, search_of_kind
 
     command = next((one for search in SEARCHES for one in search.commands if one.name == options.search and one.parameters), None)
     if command is not None and options.preset:
@@ -258,7 +253,13 @@ def _parameters(options: argparse.Namespace) -> None:
             group = description.group
             print(f"\n{group}")
         value = values[description.name]
-        shown = list_text(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+        shown = (
+            engine.parameters.list_text(value)
+            if isinstance(value, tuple)
+            else str(value).lower()
+            if isinstance(value, bool)
+            else str(value)
+        )
         allowed = f" [{'|'.join(description.choices)}]" if description.choices else ""
         if description.minimum is not None or description.maximum is not None:
             allowed = f" [{description.minimum:g} to {description.maximum:g}]"

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from proteoscope import engine
+from proteoscope.engine import project as project_package
+from proteoscope.engine import views
 from proteoscope.engine.command_line.terminal import interruptible, printable, say
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
@@ -31,12 +34,8 @@ def add_report(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from proteoscope.engine.project import Project
-    from proteoscope.engine.project.outputs import check_outputs
-    from proteoscope.engine.searches import SEARCHES
-    from proteoscope.engine.views.run_report import write_report_and_pages
 
-    project, kinds = Project.open(options.project), {search.kind: search for search in SEARCHES}
+    project, kinds = project_package.Project.open(options.project), {search.kind: search for search in engine.searches.SEARCHES}
     for problem in project.problems[:_MAXIMUM_PROBLEMS]:
         print(f"proteoscope: {printable(problem)}", file=sys.stderr)
     done = [run for run in project.runs() if run.status == "done" and run.kind in kinds and options.run in (None, run.id)]
@@ -44,10 +43,10 @@ def _report(options: argparse.Namespace) -> None:
         missing = "holds no finished run" if options.run is None else f"holds no finished run {options.run:.60}"
         raise InputError(project.folder, missing, remedy="See the folder results for their names")
     run, folder, progress = done[-1], Path(options.out), Progress()
-    check_outputs([folder / f"{run.id}.html", folder / f"{run.id}-methods.txt"], [], project.folder)
+    project_package.outputs.check_outputs([folder / f"{run.id}.html", folder / f"{run.id}-methods.txt"], [], project.folder)
     with interruptible(progress):
         search = kinds[run.kind]
-        report, pages = write_report_and_pages(project, run, search, folder, progress)
+        report, pages = views.run_report.write_report_and_pages(project, run, search, folder, progress)
         for path in report:
             say(str(path))
         if pages:

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from proteoscope import engine
+from proteoscope.engine import command_line
+from proteoscope.engine import project as project_package
 from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
@@ -23,13 +26,14 @@ goes on with the same files, parameters and version of the program; another devi
 
 def add_resume(commands: Any) -> None:
     """Add ``resume`` to the sub-commands, which are argparse's sub-parsers."""
-    from proteoscope.engine.command_line.search import thread_count
 
     parser = commands.add_parser("resume", help="go on with a run that was stopped", epilog=_EPILOG)
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument("--run", default="", metavar="ID", help="the run to go on with (default: the last that can be)")
     parser.add_argument("--device", default="", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: as it was begun)")
-    parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: as it was begun)")
+    parser.add_argument(
+        "--threads", type=command_line.search.thread_count, metavar="N", help="threads of the processor (default: as it was begun)"
+    )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--quiet", action="store_true", help="print nothing but errors")
     output.add_argument("--json", action="store_true", help="print the summary as JSON")
@@ -48,19 +52,15 @@ def add_runs(commands: Any) -> None:
 
 
 def _resume(options: argparse.Namespace) -> None:
-    from proteoscope.engine.command_line.search import begin_gpus, print_summary
-    from proteoscope.engine.project import Project
-    from proteoscope.engine.resumption import stopped_run
-    from proteoscope.engine.searches import search_of_kind
 
-    project = Project.open(options.project)
-    stopped = stopped_run(project, options.run)
-    search = search_of_kind(stopped.kind)
+    project = project_package.Project.open(options.project)
+    stopped = engine.resumption.stopped_run(project, options.run)
+    search = engine.searches.search_of_kind(stopped.kind)
     if stopped.folder.is_dir():
         os.chdir(stopped.folder)  # from where paths of files and in parameters are meant
     request = stopped.request(search, options.device, options.threads)
     if request.device != "cpu":
-        begin_gpus(request.device)
+        command_line.search.begin_gpus(request.device)
     with TerminalProgress(None if options.quiet or options.json else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         if stopped.lost_output is not None:
@@ -70,16 +70,14 @@ def _resume(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(summary.record(), indent=2))
     elif not options.quiet:
-        print_summary(search, summary, None if request.out is None else str(request.out))
+        command_line.search.print_summary(search, summary, None if request.out is None else str(request.out))
 
 
 def _runs(options: argparse.Namespace) -> None:
-    from proteoscope.engine.project import Project
-    from proteoscope.engine.resumption import SEALED_ELSEWHERE
 
     if not (Path(options.project)).is_dir():
         raise InputError(options.project, "is no folder", remedy="Give the folder of a project")
-    project = Project.open(options.project)
+    project = project_package.Project.open(options.project)
     if options.delete:
         project.delete_run(options.delete)
         project.remove_deleted([options.delete])
@@ -101,7 +99,7 @@ def _runs(options: argparse.Namespace) -> None:
     width = max((len(run.id) for run in runs), default=0)
     for run in runs:
         state = "can be resumed" if run.id in resumable else run.status
-        reason = f"; cannot be resumed here: {SEALED_ELSEWHERE}" if run.id in elsewhere else ""
+        reason = f"; cannot be resumed here: {engine.resumption.SEALED_ELSEWHERE}" if run.id in elsewhere else ""
         say(f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {run.message}{reason}")
     for problem in project.problems:
         say(problem, sys.stderr)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import resources
+from proteoscope.engine import execution
+from proteoscope.engine import formats as formats_package
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
 from proteoscope.engine.entry import Input, Search, SearchRequest
@@ -247,9 +249,8 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
     """The preset for the files, by their beginnings; the usual one where they cannot be read, which the search tells."""
-    from proteoscope.engine.formats.letters import content_of
 
-    found = {one.name: content_of(_paths(getattr(options, one.name))) for one in search.inputs}
+    found = {one.name: formats_package.letters.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
     wishes = {option.name: getattr(options, option.name) for option in search.options}
     given = search.model.with_current_names(dict.fromkeys([*changes, *(text.partition("=")[0].strip() for text in options.set)]))
     return search.suited_preset({name: content for name, content in found.items() if content is not None}, wishes, given)
@@ -267,12 +268,11 @@ def begin_gpus(wish: str) -> None:
 
 
 def _look_for_gpus(wish: str) -> None:
-    from proteoscope.engine.execution.devices import begin_contexts, chosen_device, gpus
 
-    gpus()
+    execution.devices.gpus()
     if wish != "auto":
         with suppress(ParameterError):  # the search says it
-            begin_contexts(chosen_device(wish))
+            execution.devices.begin_contexts(execution.devices.chosen_device(wish))
 
 
 def _paths(given: str | Sequence[str] | None) -> list[Path]:

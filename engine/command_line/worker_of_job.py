@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from proteoscope.engine.execution import cluster
+
 __all__ = ["main"]
 
 
@@ -21,11 +23,9 @@ def main() -> None:
 
     from distributed import Security
 
-    from proteoscope.engine.execution.cluster.serving import serve_workers
-
     files = {"tls_worker_cert": str(options.tls_cert), "tls_worker_key": str(options.tls_key)}
     security = Security(require_encryption=True, tls_ca_file=str(options.tls_ca_file), **files)
-    serve_workers(options.address, security, count=options.count, threads=options.nthreads, device=options.device)
+    cluster.serving.serve_workers(options.address, security, count=options.count, threads=options.nthreads, device=options.device)
 
 
 if __name__ == "__main__":

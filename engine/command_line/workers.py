@@ -10,6 +10,7 @@ from typing import Any
 from proteoscope.engine.command_line.search import thread_count
 from proteoscope.engine.command_line.terminal import say
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution import cluster
 
 __all__ = ["add_workers"]
 
@@ -42,25 +43,24 @@ def add_workers(commands: Any) -> None:
 
 
 def _make_certificates(options: argparse.Namespace) -> None:
-    from proteoscope.engine.execution.cluster.certificates import USUAL_DAYS, make_certificates, needs_cryptography, write_certificates
 
-    needs_cryptography()
-    written = write_certificates(make_certificates(USUAL_DAYS if options.days is None else options.days), Path(options.out))
+    cluster.certificates.needs_cryptography()
+    written = cluster.certificates.write_certificates(
+        cluster.certificates.make_certificates(cluster.certificates.USUAL_DAYS if options.days is None else options.days), Path(options.out)
+    )
     say(f"{len(written)} files in {options.out}: copy the folder to the machines of scheduler and workers, and let nobody else read it.")
 
 
 def _run_scheduler(options: argparse.Namespace) -> None:
     security = _security(options, "scheduler")
-    from proteoscope.engine.execution.cluster.serving import serve_scheduler
 
-    serve_scheduler(options.address, security, lambda address: say(f"The scheduler listens at {address}"))
+    cluster.serving.serve_scheduler(options.address, security, lambda address: say(f"The scheduler listens at {address}"))
 
 
 def _start_workers(options: argparse.Namespace) -> None:
     security = _security(options, "worker")
-    from proteoscope.engine.execution.cluster.serving import serve_workers
 
-    serve_workers(
+    cluster.serving.serve_workers(
         options.address, security, count=options.count, threads=options.threads, device=options.device,
         ends_with_input=options.certificates == "-",
     )  # fmt: skip
@@ -73,15 +73,13 @@ def _security(options: argparse.Namespace, role: Any) -> Any:
     ------
     ParameterError : they are not given, and the address is beyond this machine.
     """
-    from proteoscope.engine.execution.cluster.certificates import Certificates, needs_cryptography, read_certificates
-    from proteoscope.engine.execution.cluster.option import checked_address
 
-    is_encrypted = checked_address(options.address).startswith("tls:")
-    needs_cryptography()
+    is_encrypted = cluster.option.checked_address(options.address).startswith("tls:")
+    cluster.certificates.needs_cryptography()
     if not is_encrypted:
         return None
     if options.certificates is None:
         raise ParameterError(f"{options.address}: give the folder of the certificates with --certificates DIR")
     if options.certificates == "-":
-        return Certificates.from_bundle(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
-    return read_certificates(Path(options.certificates), role).security()
+        return cluster.certificates.Certificates.from_bundle(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
+    return cluster.certificates.read_certificates(Path(options.certificates), role).security()

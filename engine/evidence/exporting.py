@@ -16,6 +16,7 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.results.reader import read_stored
@@ -161,12 +162,11 @@ class _Evidence:
     """Residues of proteins and chains, looked up by number: each kind of row is sorted once."""
 
     def __init__(self, residues: Any, mapped: Any) -> None:
-        import pyarrow.compute as pc
 
-        mapped = mapped.filter(pc.is_valid(mapped["chain_residue"]))
+        mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
         self._residues = _Groups(
             residues["protein"].to_numpy(), residues["position"].to_numpy(), residues["n_psms"].to_numpy().astype(np.int64),
-            pc.list_value_length(residues["modifications"]).to_numpy() > 0,
+            pa.compute.list_value_length(residues["modifications"]).to_numpy() > 0,
         )  # fmt: skip
         self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy())
 

@@ -15,6 +15,7 @@ from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import align_proteins
 from proteoscope.engine.evidence.tables import HOMOLOGUES
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.sequences.conservation import conservation
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
@@ -22,7 +23,7 @@ from proteoscope.engine.sequences.matrices import LETTERS, encode
 from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["FEWEST_HOMOLOGUES", "Conservation", "find_homologues", "no_homologues"]
 

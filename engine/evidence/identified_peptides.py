@@ -15,6 +15,7 @@ from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.parameters import EvidenceParameters
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.fixed_modifications import FixedModifications, fixed_of_parameters, on_all_residues
 from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, explained_run, explained_spectra, identified_run
@@ -24,7 +25,7 @@ from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = [
     "SHOWN_TOO", "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "identified_peptides", "known_sums",
@@ -155,21 +156,23 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     ------
     InputError : a table is not what it should be.
     """
-    import pyarrow.compute as pc
 
     intensities = _precursor_intensities(tables.spectra)
     with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
         shifts = [name for name in _SHIFTS if name in source.columns]
         table = source.read([*_PSMS, *shifts])
-    wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], maximum_q_value))
-    table = table.filter(pc.fill_null(wanted, False))
+    wanted = pa.compute.and_(
+        pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])),
+        pa.compute.less_equal(table["q_value"], maximum_q_value),
+    )
+    table = table.filter(pa.compute.fill_null(wanted, False))
     encoded = in_one(table["peptide"]).dictionary_encode()
     # Numbers by first appearance.
     form = encoded.indices.to_numpy().astype(np.int64)
     first = np.unique(form, return_index=True)[1]
     some = table.take(first).combine_chunks()
-    lengths = pc.list_value_length(some[_MODIFICATIONS[0]]).to_numpy().astype(np.int64)
-    position, names, mass = (in_one(pc.list_flatten(some[name])) for name in _MODIFICATIONS)
+    lengths = pa.compute.list_value_length(some[_MODIFICATIONS[0]]).to_numpy().astype(np.int64)
+    position, names, mass = (in_one(pa.compute.list_flatten(some[name])) for name in _MODIFICATIONS)
     position = position.to_numpy().astype(np.int64)
     probability = None
     if len(shifts) == len(_SHIFTS):
@@ -242,7 +245,6 @@ def _best_probabilities(
 
 def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float) -> IdentifiedPeptides:
     """The same with spectra that resemble identified ones; where a mass differs, nobody knows the place of what carries the difference."""
-    import pyarrow as pa
 
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()

@@ -16,11 +16,12 @@ from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, 
 from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows
 from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites
 from proteoscope.engine.evidence.questions import MissedStretches, Pairs, PlacedSites, SharedPeptides
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.chains import STATE_LETTERS
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Evidence", "evidence_tables", "places_told"]
 
@@ -74,7 +75,6 @@ def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
 
 def _known(values: Any) -> pa.Array:
     """Numbers, missing where they are none."""
-    import pyarrow as pa
 
     values = np.asarray(values, np.float64)
     return pa.array(values, mask=~np.isfinite(values))
@@ -82,18 +82,15 @@ def _known(values: Any) -> pa.Array:
 
 def _some(values: pa.Array, number: NDArray[np.int64]) -> pa.Array:
     """Those of some numbers; missing where that is negative."""
-    import pyarrow as pa
 
     return values.take(pa.array(number, mask=number < 0))
 
 
 def _texts(values: Sequence[str]) -> pa.Array:
     """Texts, missing where they are empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     texts = pa.array(values, pa.string())
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
 def _letters(values: NDArray[np.uint8]) -> pa.Array:
@@ -104,7 +101,6 @@ class _Columns:
     """What several tables tell: names of proteins and chains, and of each mapped row what its chain's file says of it."""
 
     def __init__(self, found: Evidence) -> None:
-        import pyarrow as pa
 
         self.accession = pa.array([one.accession for one in found.proteins], pa.string())
         self.chain = pa.array([one.chains.names[0] for one in found.mapped], pa.string())
@@ -127,11 +123,9 @@ def _of_rows(mapped: Sequence[MappedChain], name: str) -> NDArray:
 
 def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
     """Numbers of authors with their insertion codes."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     codes = pa.array(["", *(chr(one) for one in range(1, 256))], pa.string())
-    return pc.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
+    return pa.compute.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
 
 
 def _proteins(found: Evidence, columns: _Columns) -> pa.Table:
@@ -200,7 +194,6 @@ def _chains(found: Evidence, columns: _Columns) -> pa.Table:
 
 
 def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
-    import pyarrow as pa
 
     sites, placed, rows = found.sites, found.placed, found.rows
     place = found.residues.offsets[sites.protein] + sites.position
@@ -237,13 +230,11 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
 
 
 def _missed(found: Evidence, columns: _Columns) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     some = found.missed
     is_told = some.n_seen > 0
     names = pa.array(some.enzymes, pa.string()).take(pa.array(some.enzyme[is_told]))
-    told = pc.binary_join_element_wise(names, " (", pa.array(some.n_seen[is_told]).cast("string"), ")", "")
+    told = pa.compute.binary_join_element_wise(names, " (", pa.array(some.n_seen[is_told]).cast("string"), ")", "")
     return described.MISSED.arrow(
         {
             "protein": some.protein,
@@ -297,7 +288,6 @@ def _paralogues(found: Evidence, columns: _Columns) -> pa.Table:
 
 
 def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
-    import pyarrow as pa
 
     places, peptides = found.places, found.peptides
     n_places = np.bincount(places.peptide, minlength=len(peptides))
@@ -318,7 +308,6 @@ def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
 
 
 def _residues(found: Evidence) -> pa.Table:
-    import pyarrow as pa
 
     residues, sites = found.residues, found.sites
     # Sites are in the order of residues.
@@ -340,7 +329,6 @@ def _residues(found: Evidence) -> pa.Table:
 
 
 def _mapped_residues(found: Evidence, columns: _Columns) -> pa.Table:
-    import pyarrow as pa
 
     rows, n = found.rows, len(found.rows)
     unseen = np.concatenate([np.zeros(0, np.int64), *(one.unseen for one in found.mapped)])

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from proteoscope import kernels
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.threads import available_threads
 
@@ -40,9 +41,7 @@ class UseMeter:
         found = {}
         for device in devices:
             if device.usable and device.numbers:
-                from proteoscope.kernels.cuda.management import card_use
-
-                use = card_use(device.numbers[0])
+                use = kernels.cuda.management.card_use(device.numbers[0])
                 if use is not None:
                     found[device.name] = DeviceUse(use.used_bytes, use.busy_share)
             elif device.usable:

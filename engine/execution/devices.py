@@ -19,6 +19,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import IO, Any
 
+from proteoscope import kernels
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.remembered_gpus import forget_gpus, remember_gpus, remembered_gpus
 from proteoscope.engine.execution.threads import available_threads
@@ -169,10 +170,9 @@ def chosen_device(wish: str, progress: Progress | None = None) -> Device:
 
 def begin_contexts(device: Device) -> None:
     """Let the driver begin with the cards of a device on threads of its own, one for each: they are opened later, when all is imported."""
-    from proteoscope.kernels.cuda.driver import begin_context
 
     for number in device.numbers:
-        threading.Thread(target=begin_context, args=(number,), name=f"proteoscope-driver-{number}", daemon=True).start()
+        threading.Thread(target=kernels.cuda.driver.begin_context, args=(number,), name=f"proteoscope-driver-{number}", daemon=True).start()
 
 
 def _probed(progress: Progress) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_PEAKS, FaultCode
 
 __all__ = ["LINEAR", "MAXIMUM_NUMBERS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays", "room_for"]
@@ -92,7 +93,6 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
     -------
     values : float64, end to end; offsets : (n + 1,) int64; a broken array has none. faults : (n,) int64, `FaultCode`.
     """
-    from proteoscope.kernels.cpu import text as kernels
 
     n = len(arrays.start)
     faults = np.zeros(n, dtype=np.int64)
@@ -108,7 +108,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
 
     data = np.empty(int(((stops - starts) * 3 // 4 + 3).sum()), dtype=np.uint8)
     ends = np.empty(n + 1, dtype=np.int64)
-    sound = kernels.decode_base64(text, starts, stops, data, ends)
+    sound = kernels.cpu.text.decode_base64(text, starts, stops, data, ends)
     faults[~sound] = FaultCode.BASE64
     width = np.array([4 if name.endswith("4") else 8 for name in arrays.dtype.tolist()], dtype=np.int64)
     if arrays.is_zlib.any():
@@ -169,11 +169,10 @@ def _unpack_run(
 
 def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.float64]) -> bool:
     """Undo MS-Numpress; whether the bytes hold exactly the numbers for `out`."""
-    from proteoscope.kernels.cpu import peaks as kernels
 
     if compression == PIC:
         counts = np.empty(len(out), dtype=np.int64)
-        if kernels.unpack_integers(data, 0, len(data), counts) != len(out):
+        if kernels.cpu.peaks.unpack_integers(data, 0, len(data), counts) != len(out):
             return False
         out[:] = counts
         return True
@@ -194,7 +193,7 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
         return False
     fixed[:n_whole] = np.frombuffer(data[8 : 8 + 4 * n_whole], dtype="<u4")
     if len(out) > 2:
-        if kernels.unpack_integers(data, 16, len(data), fixed[2:]) != len(out) - 2:
+        if kernels.cpu.peaks.unpack_integers(data, 16, len(data), fixed[2:]) != len(out) - 2:
             return False
         # Each number is told by how far it lies from the line through the two before: sum the steps, then the numbers.
         fixed[2] += fixed[1] - fixed[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.letters import are_nucleotides, letter_counts
 from proteoscope.engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, TRANSLATE, ProteinRecords
@@ -119,7 +120,6 @@ def parse_fasta(
 
     `count` is told how many records there are before anything is made of them, and may raise.
     """
-    from proteoscope.kernels.cpu import text as kernels
 
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
     text = np.frombuffer(data, dtype=np.uint8)
@@ -130,7 +130,7 @@ def parse_fasta(
     headers = np.empty((room, 3), dtype=np.int64)
     residues, offsets = np.empty(len(data), dtype=np.uint8), np.zeros(room + 1, dtype=np.int64)
     digests = np.empty(room, dtype=np.uint64)
-    n, lines, refused, refused_line = kernels.scan_fasta(text, headers, residues, offsets, digests)
+    n, lines, refused, refused_line = kernels.cpu.text.scan_fasta(text, headers, residues, offsets, digests)
     if refused >= 0:
         letter = data[refused : refused + 1].decode("latin-1")
         shown = repr(letter) if letter.isprintable() else f"byte {data[refused]}"

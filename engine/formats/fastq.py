@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, ranges
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.sources import BLOCK_BYTES, ByteSource
@@ -135,15 +136,14 @@ def _parts(source: ByteSource, progress: Progress) -> Iterator[_Records]:
 
 def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[_Records, int, int]:
     """The whole records of a text, and how many bytes and lines they take. `n_lines`: of the file before it."""
-    from proteoscope.kernels.cpu import fastq_text as kernels
 
     text = np.frombuffer(data, np.uint8)
     # Most @ stand within qualities; a record takes some bytes, the last one perhaps without an end of its line.
     room = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
-    headers, offsets = np.empty((room, kernels.HEADER_FIELDS), np.int64), np.zeros(room + 1, np.int64)
+    headers, offsets = np.empty((room, kernels.cpu.fastq_text.HEADER_FIELDS), np.int64), np.zeros(room + 1, np.int64)
     letters, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
-    n, consumed, lines, fault, place, line, count = kernels.scan_fastq(text, is_last, headers, letters, qualities, offsets)
-    if fault != kernels.NONE:
+    n, consumed, lines, fault, place, line, count = kernels.cpu.fastq_text.scan_fastq(text, is_last, headers, letters, qualities, offsets)
+    if fault != kernels.cpu.fastq_text.NONE:
         begun = data[consumed:].split(b"\n", 1)[0].rstrip(b"\r")
         raise _error(path, data, fault, int(place), n_lines + int(line), begun, int(count))
     offsets, total = offsets[: n + 1], int(offsets[n])
@@ -164,25 +164,24 @@ def _decoded(name: NDArray[np.uint8]) -> str:
 
 def _error(path: Path, data: bytes, fault: int, place: int, line: int, begun: bytes, count: int) -> InputError:
     """The error for a record that is not as it must be."""
-    from proteoscope.kernels.cpu import fastq_text as kernels
 
     record = shortened(begun[1:].decode("latin-1").split(None, 1)[0]) if begun[1:].split() else ""
     letter = data[place : place + 1].decode("latin-1")
     shown = repr(letter) if letter.isprintable() else f"byte {data[place]}" if place < len(data) else ""
     where = f"line {line}"
     match fault:
-        case kernels.NOT_BEGUN:
+        case kernels.cpu.fastq_text.NOT_BEGUN:
             return InputError(path, f"a record begins with {shown}, not with @", place=where, remedy="Is a line missing before it?")
-        case kernels.NO_NAME:
+        case kernels.cpu.fastq_text.NO_NAME:
             return InputError(path, "the record has no name", place=where, remedy="Put a name right after the @")
-        case kernels.BAD_LETTER:
+        case kernels.cpu.fastq_text.BAD_LETTER:
             remedy = "Letters and N are expected; is the line with + missing?"
             return InputError(path, f"{shown} in {record} is no letter", place=where, remedy=remedy)
-        case kernels.OTHER_NAME:
+        case kernels.cpu.fastq_text.OTHER_NAME:
             return InputError(path, f"the line with + repeats another name than {record}", place=where, remedy="Leave the + alone")
-        case kernels.OTHER_LENGTH:
+        case kernels.cpu.fastq_text.OTHER_LENGTH:
             reason = f"{record} has another number of qualities ({count}) than of letters"
             return InputError(path, reason, place=where, remedy="Each letter has one quality; copy or make the file again")
-        case kernels.BAD_QUALITY:
+        case kernels.cpu.fastq_text.BAD_QUALITY:
             return InputError(path, f"{shown} in {record} is no quality", place=where, remedy="Qualities are the characters ! to ~")
     return InputError(path, f"the file is cut off within {record or 'a record'}", place=where, remedy="Copy or download it again")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from proteoscope.engine.formats.features import FEATURE_KINDS
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Rule, Table
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from proteoscope.engine.formats.features import Features
 
 __all__ = ["FEATURES", "features_table"]
 
 
 def _are_ordered(first: Any, last: Any) -> bool:
-    import pyarrow.compute as pc
 
-    return bool(pc.all(pc.less_equal(first, last)).as_py() is not False)
+    return bool(pa.compute.all(pa.compute.less_equal(first, last)).as_py() is not False)
 
 
 FEATURES = Table.of(
@@ -37,10 +38,6 @@ FEATURES = Table.of(
 
 def features_table(accessions: list[str], features: Features) -> pa.Table:
     """Features of proteins as a table; `accessions` of the n proteins."""
-    import numpy as np
-    import pyarrow as pa
-
-    from proteoscope.engine.formats.features import FEATURE_KINDS
 
     owner = np.repeat(np.arange(len(accessions)), np.diff(features.offsets))
     kinds = pa.array([kind.name for kind in FEATURE_KINDS], pa.string())

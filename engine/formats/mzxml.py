@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from proteoscope.engine.formats.mzml import collect_level, read_charges
@@ -150,13 +151,12 @@ def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The numbers between some tags and those that follow, and which are none."""
-    from proteoscope.kernels.cpu import text as kernels
 
     following = np.minimum(at + 1, len(tags) - 1)
     stop = np.maximum(tags.begin[following], tags.after[at])
-    start = kernels.after_blanks(tags.text, tags.after[at], stop)
+    start = kernels.cpu.text.after_blanks(tags.text, tags.after[at], stop)
     ends = np.empty(len(at), dtype=np.int64)
-    return kernels.parse_numbers(tags.text, start, stop, ends), (ends == start) & (start < stop)
+    return kernels.cpu.text.parse_numbers(tags.text, start, stop, ends), (ends == start) & (start < stop)
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64]) -> list[Origin]:

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.arrow import letters_of
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.version import VERSION
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["MgfWriter", "Ms2Writer", "charge_texts", "mgf_text", "on_one_line"]
 
@@ -38,8 +39,6 @@ class MgfWriter:
 
     def text(self, rows: NDArray[np.int64]) -> bytes:
         """The entries of some spectra."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
         spectra = self._spectra
         height = spectra.precursor_intensity[rows]
@@ -47,10 +46,10 @@ class MgfWriter:
         scan, time = spectra.scan[rows], spectra.retention_time[rows]
         entries = {
             "TITLE": _identifiers(spectra, rows),
-            "PEPMASS": pc.if_else(pa.array(height > 0), pc.binary_join_element_wise(mz, _number_texts(height), " "), mz),
+            "PEPMASS": pa.compute.if_else(pa.array(height > 0), pa.compute.binary_join_element_wise(mz, _number_texts(height), " "), mz),
             "CHARGE": charge_texts(spectra.charge_mask[rows]),
-            "RTINSECONDS": pc.cast(pa.array(time, mask=np.isnan(time)), pa.string()),
-            "SCANS": pc.cast(pa.array(scan, mask=scan < 0), pa.string()),
+            "RTINSECONDS": pa.compute.cast(pa.array(time, mask=np.isnan(time)), pa.string()),
+            "SCANS": pa.compute.cast(pa.array(scan, mask=scan < 0), pa.string()),
         }
         return mgf_text(entries, *_peaks(spectra, rows))
 
@@ -80,24 +79,25 @@ class Ms2Writer(MgfWriter):
 
     def text(self, rows: NDArray[np.int64]) -> bytes:
         """The records of some spectra."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
         spectra = self._spectra
         precursor, time, mask = spectra.precursor_mz[rows], spectra.retention_time[rows] / 60.0, spectra.charge_mask[rows]
-        scan = pc.cast(pa.array(self._scan[rows]), pa.string())
+        scan = pa.compute.cast(pa.array(self._scan[rows]), pa.string())
         lines = [
-            pc.binary_join_element_wise("S", scan, scan, _number_texts(precursor), "\t"),
-            pc.binary_join_element_wise("I\tNativeID", _identifiers(spectra, rows), "\t"),
-            pc.binary_join_element_wise("I\tRTime", pc.cast(pa.array(time, mask=np.isnan(time)), pa.string()), "\t"),
+            pa.compute.binary_join_element_wise("S", scan, scan, _number_texts(precursor), "\t"),
+            pa.compute.binary_join_element_wise("I\tNativeID", _identifiers(spectra, rows), "\t"),
+            pa.compute.binary_join_element_wise("I\tRTime", pa.compute.cast(pa.array(time, mask=np.isnan(time)), pa.string()), "\t"),
         ]
         sign = pa.array(np.where(mask & NEGATIVE, "-", ""))
         for charge in range(1, HIGHEST_CHARGE + 1):
             has_charge = mask >> np.uint32(charge) & np.uint32(1) == 1
             if has_charge.any():
                 protonated = charge * precursor + np.where(mask & NEGATIVE, charge + 1, 1 - charge) * PROTON_MASS
-                words = pc.binary_join_element_wise(sign, str(charge), ""), pc.cast(pa.array(protonated, mask=~has_charge), pa.string())
-                lines.append(pc.binary_join_element_wise("Z", *words, "\t"))
+                words = (
+                    pa.compute.binary_join_element_wise(sign, str(charge), ""),
+                    pa.compute.cast(pa.array(protonated, mask=~has_charge), pa.string()),
+                )
+                lines.append(pa.compute.binary_join_element_wise("Z", *words, "\t"))
         return _joined([*map(_closed, lines), _peak_lines(*_peaks(spectra, rows))])
 
 
@@ -111,9 +111,8 @@ def mgf_text(
     entries : by their keys, (n,) texts on one line each; null where a spectrum has no such entry.
     offsets : (n + 1,) int64, of the peaks. mz : (peaks,) thomson. intensity : (peaks,).
     """
-    import pyarrow.compute as pc
 
-    lines = [_closed(pc.binary_join_element_wise(key, values, "=")) for key, values in entries.items()]
+    lines = [_closed(pa.compute.binary_join_element_wise(key, values, "=")) for key, values in entries.items()]
     return _joined(["BEGIN IONS\n", *lines, _peak_lines(offsets, mz, intensity), "END IONS\n\n"])
 
 
@@ -123,7 +122,6 @@ def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
     >>> charge_texts(np.array([0b1100, 0b101, 0], np.uint32)).to_pylist()
     ['2+ and 3+', '2-', None]
     """
-    import pyarrow as pa
 
     masks, of = np.unique(mask, return_inverse=True)
     texts = []
@@ -135,13 +133,11 @@ def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
 
 def on_one_line(texts: pa.Array) -> pa.Array:
     """Texts whose line ends have become spaces."""
-    import pyarrow.compute as pc
 
-    return pc.replace_substring_regex(texts, _LINE_ENDS, " ")
+    return pa.compute.replace_substring_regex(texts, _LINE_ENDS, " ")
 
 
 def _identifiers(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
-    import pyarrow as pa
 
     return on_one_line(pa.array([spectra.identifier[row] for row in rows.tolist()], pa.string()))
 
@@ -152,31 +148,25 @@ def _peaks(spectra: Spectra, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64]
 
 
 def _number_texts(values: NDArray[np.floating]) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    return pc.cast(pa.array(values), pa.string())
+    return pa.compute.cast(pa.array(values), pa.string())
 
 
 def _peak_lines(offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity: NDArray[np.floating]) -> pa.Array:
     """The peaks of each spectrum, a line each; an empty text where there is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    peaks = pc.binary_join_element_wise(_number_texts(mz), _number_texts(intensity), " ")
-    texts = pc.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), peaks), "\n")
-    return pc.if_else(pa.array(np.diff(offsets) > 0), pc.binary_join_element_wise(texts, "\n", ""), "")
+    peaks = pa.compute.binary_join_element_wise(_number_texts(mz), _number_texts(intensity), " ")
+    texts = pa.compute.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), peaks), "\n")
+    return pa.compute.if_else(pa.array(np.diff(offsets) > 0), pa.compute.binary_join_element_wise(texts, "\n", ""), "")
 
 
 def _closed(lines: pa.Array) -> pa.Array:
     """Lines with their end; an empty text for each that is null."""
-    import pyarrow.compute as pc
 
-    return pc.fill_null(pc.binary_join_element_wise(lines, "\n", ""), "")
+    return pa.compute.fill_null(pa.compute.binary_join_element_wise(lines, "\n", ""), "")
 
 
 def _joined(parts: list[pa.Array | str]) -> bytes:
     """Texts one behind the other, spectrum by spectrum."""
-    import pyarrow.compute as pc
 
-    return letters_of(pc.binary_join_element_wise(*parts, ""))
+    return letters_of(pa.compute.binary_join_element_wise(*parts, ""))

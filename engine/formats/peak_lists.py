@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.sources import Block
 from proteoscope.engine.formats.spectrum_blocks import (
@@ -82,9 +83,8 @@ class _Lines:
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first places from `at` on that hold no blank, or `stop`."""
-        from proteoscope.kernels.cpu import text as kernels
 
-        return kernels.after_blanks(self.text, at, stop)
+        return kernels.cpu.text.after_blanks(self.text, at, stop)
 
     def hold(self, lines: NDArray[np.int64], letter: bytes) -> NDArray[np.bool_]:
         """Which of some lines of the table hold a letter."""
@@ -203,17 +203,16 @@ def _scan_of_title(title: str) -> int:
 
 
 def _scan(data: bytes, path: Path, *, is_headed: bool) -> _Lines:
-    from proteoscope.kernels.cpu import text as kernels
 
     text = np.frombuffer(data, dtype=np.uint8)
     n_most = min(len(data) // 4, data.count(b"\n") + data.count(b"\r")) + 1
     mz, intensity = np.empty(n_most), np.empty(n_most)
-    state = np.zeros(kernels.N_STATES, dtype=np.int64)
+    state = np.zeros(kernels.cpu.text.N_STATES, dtype=np.int64)
     parts: list[NDArray[np.int64]] = []
     room = _LINES_AT_FIRST
     while not parts or state[0] < len(text):
         table = np.empty((room, 5), dtype=np.int64)
-        parts.append(table[: kernels.scan_peak_lines(text, is_headed, state, mz, intensity, table)])
+        parts.append(table[: kernels.cpu.text.scan_peak_lines(text, is_headed, state, mz, intensity, table)])
         room *= 2
         if sum(map(len, parts)) > MAXIMUM_LINES:
             raise InputError(
@@ -277,7 +276,6 @@ def _name(
 
 def _read_mgf(lines: _Lines, *, takes_negative: bool) -> _Read:
     """Spectra of an MGF block."""
-    from proteoscope.kernels.cpu import text as kernels
 
     firsts, closings = lines.beginning_with(b"BEGIN IONS"), lines.beginning_with(b"END IONS")
     firsts = firsts[lines.stop[firsts] - lines.start[firsts] == len(b"BEGIN IONS")]
@@ -309,19 +307,19 @@ def _read_mgf(lines: _Lines, *, takes_negative: bool) -> _Read:
     _name(table, lines, at, owners, start, stop)
     at, owners, start, stop = field(b"PEPMASS")
     ends_of_numbers = np.empty(len(at), dtype=np.int64)
-    table.precursor_mz[owners] = kernels.parse_numbers(lines.text, start, stop, ends_of_numbers)
+    table.precursor_mz[owners] = kernels.cpu.text.parse_numbers(lines.text, start, stop, ends_of_numbers)
     broken = (ends_of_numbers == start) & (start < stop)
     table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
     second = lines.after_blanks(ends_of_numbers, stop)
-    heights = kernels.parse_numbers(lines.text, second, stop, ends_of_numbers)
+    heights = kernels.cpu.text.parse_numbers(lines.text, second, stop, ends_of_numbers)
     table.precursor_intensity[owners] = np.where((ends_of_numbers > second) & (heights > 0), heights, 0.0)
     at, owners, start, stop = field(b"RTINSECONDS")
     ends_of_numbers = np.empty(len(at), dtype=np.int64)
-    table.retention_time[owners] = kernels.parse_numbers(lines.text, start, stop, ends_of_numbers)
+    table.retention_time[owners] = kernels.cpu.text.parse_numbers(lines.text, start, stop, ends_of_numbers)
     broken = (ends_of_numbers == start) & (start < stop)
     table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
     at, owners, start, stop = field(b"SCANS")
-    scans = kernels.parse_numbers(lines.text, start, stop, np.empty(len(at), dtype=np.int64))
+    scans = kernels.cpu.text.parse_numbers(lines.text, start, stop, np.empty(len(at), dtype=np.int64))
     usable = (scans >= 0) & (scans < MAXIMUM_SCAN)
     table.scan[owners[usable]] = scans[usable].astype(np.int64)
     at, owners, start, stop = field(b"CHARGE")

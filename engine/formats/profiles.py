@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
+
 __all__ = ["centroid_profiles", "looks_sampled"]
 
 # Two points of one peak lie closer than this in the profile of every kind of instrument (ion traps sample each 1/15 to 1/8 thomson).
@@ -62,7 +64,6 @@ def centroid_profiles(
     -------
     mz, intensity : the peaks, float64; owner : the spectrum of each, int64, ascending.
     """
-    from proteoscope.kernels.cpu import peaks as kernels
 
     height = np.where((intensity > 0) & (intensity < np.inf), intensity, 0.0)
     lengths = np.diff(offsets)
@@ -72,7 +73,7 @@ def centroid_profiles(
     bounds = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)
     points, heights = mz[at_profile], height[at_profile]
     summits, counts = np.empty(len(points), dtype=np.int64), np.empty(len(chosen), dtype=np.int64)
-    summits = summits[: kernels.find_summits(points, heights, bounds, summits, counts)]
+    summits = summits[: kernels.cpu.peaks.find_summits(points, heights, bounds, summits, counts)]
     peak_owner = np.repeat(chosen, counts)
     peak_mz, peak_height = _vertices(points, heights, summits, np.repeat(bounds[:-1], counts), np.repeat(bounds[1:], counts))
     all_mz, all_heights = np.concatenate([mz[~at_profile], peak_mz]), np.concatenate([intensity[~at_profile], peak_height])

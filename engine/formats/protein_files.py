@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.entries import read_entries
 from proteoscope.engine.formats.fasta import read_fasta
 from proteoscope.engine.formats.letters import are_nucleotides, letter_counts
 from proteoscope.engine.formats.protein_records import TRANSLATE, ProteinRecords, join_records
@@ -86,7 +87,6 @@ def _read_file(path: Path, progress: Progress, *, every_record: bool, with_chrom
         written_as = _check_kind(source, every_record)
         if written_as.reader:
             # Loaded here, and not on top: Biopython is for those who read such files.
-            from proteoscope.engine.formats.entries import read_entries
 
             module, _, name = written_as.reader.partition(":")
             entry_format: EntryFormat = getattr(import_module(module), name)()

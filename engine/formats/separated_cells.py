@@ -14,9 +14,10 @@ from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.sources import ByteSource, blocks
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Cells", "read_cells"]
 
@@ -54,7 +55,6 @@ class Cells:
 
     def text(self, *names: str) -> pa.StringArray:
         """The first column that there is of these names; empty texts where there is none."""
-        import pyarrow as pa
 
         for name in names:
             if self.has(name):
@@ -81,18 +81,18 @@ class Cells:
         ------
         InputError : a cell is neither empty nor a number.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
         if not any(map(self.has, names)):
             return np.full(len(self), np.nan)
-        texts = pc.utf8_trim_whitespace(self.text(*names))
+        texts = pa.compute.utf8_trim_whitespace(self.text(*names))
         try:
             return _bounded(texts.cast(pa.float64()))
         except pa.ArrowInvalid:
-            is_empty = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(_SHORT))
-            texts = pc.if_else(is_empty, pa.scalar(None, pa.string()), texts)
-        is_number = pc.fill_null(pc.match_substring_regex(texts, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|(?i)^[+-]?inf(inity)?$"), True)
+            is_empty = pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(_SHORT))
+            texts = pa.compute.if_else(is_empty, pa.scalar(None, pa.string()), texts)
+        is_number = pa.compute.fill_null(
+            pa.compute.match_substring_regex(texts, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|(?i)^[+-]?inf(inity)?$"), True
+        )
         wrong = np.flatnonzero(~is_number.to_numpy(zero_copy_only=False))
         if len(wrong):
             row = int(wrong[0])
@@ -101,7 +101,7 @@ class Cells:
                 self.path, f"{shortened(repr(texts[row].as_py()), 60)} in column {name} is no number", place=f"line {self.line[row]}",
                 remedy="Give the table as its program wrote it",
             )  # fmt: skip
-        return _bounded(pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64()))
+        return _bounded(pa.compute.cast(pa.compute.utf8_ltrim(texts, "+"), pa.float64()))
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
         """As `numbers`, as whole numbers; `missing` where there is none, or none that is one."""
@@ -112,12 +112,11 @@ class Cells:
     def lists(self, separator: str, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
         """A column of lists, CSR: offsets, numbers of the items, and the items, each once; empty items are left out. `separator` is a
         regular expression."""
-        import pyarrow.compute as pc
 
-        parts = pc.split_pattern_regex(self.text(*names), separator)
-        items = pc.utf8_trim_whitespace(parts.flatten())
-        owner = np.repeat(np.arange(len(self)), pc.list_value_length(parts).to_numpy(zero_copy_only=False))
-        kept = pc.not_equal(items, "").to_numpy(zero_copy_only=False)
+        parts = pa.compute.split_pattern_regex(self.text(*names), separator)
+        items = pa.compute.utf8_trim_whitespace(parts.flatten())
+        owner = np.repeat(np.arange(len(self)), pa.compute.list_value_length(parts).to_numpy(zero_copy_only=False))
+        kept = pa.compute.not_equal(items, "").to_numpy(zero_copy_only=False)
         coded = items.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)[kept]
         return offsets_of(np.bincount(owner[kept], minlength=len(self))), codes, tuple(coded.dictionary.to_pylist())
@@ -165,8 +164,6 @@ def read_cells(
     ------
     InputError : it is no such table: no names, a row with too few or too many cells, or not UTF-8.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     names: list[str] = []
     wanted = None if columns is None else {name.lower() for name in columns}
@@ -178,7 +175,7 @@ def read_cells(
         progress.check()
         is_ended = block.text.endswith((b"\n", b"\r")) if block.text else is_ended
         text = _decoded(source.path, block.text, n_lines)
-        rows = pc.split_pattern(pa.array([text], pa.large_string()), "\n").flatten().cast(pa.string())
+        rows = pa.compute.split_pattern(pa.array([text], pa.large_string()), "\n").flatten().cast(pa.string())
         if rows[-1].as_py() == "":
             rows = rows[:-1]  # behind the last line break, or an empty block
         number = np.arange(n_lines + 1, n_lines + len(rows) + 1)
@@ -196,20 +193,20 @@ def read_cells(
             kept_columns = [i for i, name in enumerate(names) if wanted is None or name.lower() in wanted or i == len(names) - 1]
             parts_of = [[] for _ in kept_columns]
             rows, number = rows[at + 1 :], number[at + 1 :]
-        is_row = pc.starts_with(rows, f"{strip}\t") if strip else pc.not_equal(pc.utf8_trim_whitespace(rows), "")
+        is_row = pa.compute.starts_with(rows, f"{strip}\t") if strip else pa.compute.not_equal(pa.compute.utf8_trim_whitespace(rows), "")
         kept = is_row.to_numpy(zero_copy_only=False)
         rows, number = rows.filter(is_row), number[kept]
         if not len(rows):
             continue
         n = len(names)
-        parts = pc.split_pattern(rows, "\t", max_splits=n - 1 if joins_last else n)
-        lengths = pc.list_value_length(parts).to_numpy(zero_copy_only=False)
+        parts = pa.compute.split_pattern(rows, "\t", max_splits=n - 1 if joins_last else n)
+        lengths = pa.compute.list_value_length(parts).to_numpy(zero_copy_only=False)
         # Empty last cells are left out by some programs, and some add one.
         if (lengths != n).any():
             parts = _evened(source.path, rows, lengths, n, number, is_ended=not block.is_last or is_ended)
         cells = parts.flatten()
         for i, into in zip(kept_columns, parts_of, strict=True):
-            into.append(pc.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), ' "'))
+            into.append(pa.compute.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), ' "'))
         lines.append(number)
     if not names:
         raise InputError(source.path, "has no line with the names of its columns", remedy="Give the table as its program wrote it")
@@ -224,11 +221,10 @@ def read_cells(
 def _tell_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:
     """Warn where the last line has no end, and nothing in the last column, as no other row: many programs write none behind the last row,
     and some leave out empty cells, but then not of one row alone."""
-    import pyarrow.compute as pc
 
     if cells.is_ended or not len(cells):
         return
-    is_empty = pc.equal(last, "").to_numpy(zero_copy_only=False)
+    is_empty = pa.compute.equal(last, "").to_numpy(zero_copy_only=False)
     if is_empty[-1] and not is_empty[:-1].any():
         reason = f"has nothing in column {shortened(cells.names[-1])}, as no other, and no end: the file may be cut off"
         progress.message(f"{cells.path}: line {cells.line[-1]}, the last, {reason}", "warning")
@@ -261,8 +257,6 @@ def _evened(path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int
     ------
     InputError : a row has more cells than there are columns, or is cut off.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     split = [line.split("\t") for line in rows.filter(pa.array(lengths != n)).to_pylist()]
     for line, cells in zip(number[lengths != n].tolist(), split, strict=True):
@@ -281,4 +275,4 @@ def _evened(path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int
                 remedy="Is the file cut off? Copy it again",
             )
     evened = pa.array([line.split("\t")[:n] + [""] * (n - len(line.split("\t"))) for line in rows.to_pylist()], pa.list_(pa.string()))
-    return pc.list_slice(evened, 0, n)
+    return pa.compute.list_slice(evened, 0, n)

@@ -12,6 +12,7 @@ from xml.sax.saxutils import unescape
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.errors import InputError
 
 __all__ = ["MAXIMUM_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
@@ -75,15 +76,14 @@ class TagTable:
         ------
         InputError : there are more than `MAXIMUM_TAGS`.
         """
-        from proteoscope.kernels.cpu import text as kernels
 
         text = np.frombuffer(data, dtype=np.uint8)
-        state = np.zeros(kernels.N_STATES, dtype=np.int64)
+        state = np.zeros(kernels.cpu.text.N_STATES, dtype=np.int64)
         parts: list[NDArray[np.int64]] = []
         room = _ROWS_AT_FIRST
         while not parts or state[0] < len(text):
-            rows = np.empty((room, kernels.TAG_COLUMNS + 2 * len(names.attributes)), dtype=np.int64)
-            parts.append(rows[: kernels.scan_tags(text, *names.columns, state, rows)])
+            rows = np.empty((room, kernels.cpu.text.TAG_COLUMNS + 2 * len(names.attributes)), dtype=np.int64)
+            parts.append(rows[: kernels.cpu.text.scan_tags(text, *names.columns, state, rows)])
             room *= 2
             check_tags(sum(map(len, parts)), path)
         rows = np.concatenate(parts) if len(parts) != 1 else parts[0]
@@ -142,11 +142,10 @@ class TagTable:
 
     def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Values of an attribute at some tags as numbers (NaN where absent), and which are there but are no number."""
-        from proteoscope.kernels.cpu import text as kernels
 
         start, stop = (column[at] for column in self.span(attribute))
         ends = np.empty(len(at), dtype=np.int64)
-        values = kernels.parse_numbers(self.text, start, stop, ends)
+        values = kernels.cpu.text.parse_numbers(self.text, start, stop, ends)
         broken = (start >= 0) & (ends != stop)
         values[(start < 0) | broken] = np.nan
         return values, broken

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.formats import Proteins, read_proteins
@@ -95,13 +96,12 @@ class Translation:
 
     def translated(self, nucleotides: Proteins) -> Proteins:
         """The reading frames of sequences of nucleotides as proteins, named ``sequence:first-last(strand)``, from 1."""
-        from proteoscope.kernels.cpu.translation import frames
 
         strands = np.array(_STRANDS[self.direction])
         rules = (nucleotides.residues, nucleotides.offsets, _codons(self.genetic_code), self.minimum_length, strands)
-        n_frames, n_residues = frames(*rules, np.empty((0, 5), np.int64), np.empty(0, np.uint8))
+        n_frames, n_residues = kernels.cpu.translation.frames(*rules, np.empty((0, 5), np.int64), np.empty(0, np.uint8))
         places, residues = np.empty((n_frames, 5), np.int64), np.empty(n_residues, np.uint8)
-        frames(*rules, places, residues)
+        kernels.cpu.translation.frames(*rules, places, residues)
         names = Texts(nucleotides.accession_bytes, nucleotides.accession_offsets).strings()
         rows = [(names[row[0]], *row[1:]) for row in places.tolist()]
         accessions = Texts.of(f"{name}:{first + 1}-{last + 1}({'+' if strand > 0 else '-'})" for name, first, last, strand, _ in rows)
@@ -132,14 +132,12 @@ def _codons(genetic_code: int) -> NDArray[np.uint8]:
     """
     from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id
 
-    from proteoscope.kernels.cpu.translation import BASES
-
     if genetic_code not in ambiguous_dna_by_id:
         known = ", ".join(str(number) for number in sorted(ambiguous_dna_by_id))
         raise ParameterError(f"genetic_code: NCBI has no code {genetic_code}; expected one of {known}")
     table = ambiguous_dna_by_id[genetic_code]
     residues = np.full(4096, ord("X"), np.uint8)
-    for place, codon in enumerate(map("".join, product(BASES, repeat=3))):
+    for place, codon in enumerate(map("".join, product(kernels.cpu.translation.BASES, repeat=3))):
         if "-" in codon:
             continue
         try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from proteoscope.engine import formats
 from proteoscope.engine.parameters import parameter
 
 if TYPE_CHECKING:
-    from proteoscope.engine.formats.translation import Translation
+    pass
 
 __all__ = ["GENETIC_CODE", "MINIMUM_FRAME", "TRANSLATION", "TranslationSettings", "translation_of"]
 
@@ -35,7 +36,7 @@ class TranslationSettings(Protocol):
     minimum_frame: int
 
 
-def translation_of(settings: TranslationSettings) -> Translation | None:
+def translation_of(settings: TranslationSettings) -> formats.translation.Translation | None:
     """How a database of nucleotides becomes proteins, None where it is of proteins.
 
     Raises
@@ -44,6 +45,5 @@ def translation_of(settings: TranslationSettings) -> Translation | None:
     """
     if settings.translation == "none":
         return None
-    from proteoscope.engine.formats.translation import Translation
 
-    return Translation(settings.translation, settings.genetic_code, settings.minimum_frame)
+    return formats.translation.Translation(settings.translation, settings.genetic_code, settings.minimum_frame)

@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
+from proteoscope.engine import formats
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.jobs.progress import Progress
 
@@ -129,15 +130,13 @@ def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[P
         out = Path(folder, "converted.mzML")
         if converter == OPENTIMSPY:
             # Loaded for such runs alone.
-            from proteoscope.engine.formats.bruker_tdf import read_tdf
-            from proteoscope.engine.formats.writing import write_spectrum_file
 
-            spectra = read_tdf(path, progress)
+            spectra = formats.bruker_tdf.read_tdf(path, progress)
             progress.message(
                 f"{path}: read with opentimspy, which is experimental: m/z are approximate, and msconvert gives those of the maker",
                 "warning",
             )
-            write_spectrum_file(out, spectra, progress=progress)
+            formats.writing.write_spectrum_file(out, spectra, progress=progress)
             yield out
             return
         source = str(path.resolve())

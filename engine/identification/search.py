@@ -9,16 +9,24 @@ from pathlib import Path
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.identification.compilation import KNOWN_FORMS, SCORING
+from proteoscope.engine.identification.few_matches import tell_few_matches
+from proteoscope.engine.identification.other_reasons import tell_other_reasons
 from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.passes import Pass
+from proteoscope.engine.identification.precursor_errors import measured_errors
+from proteoscope.engine.identification.results import Results
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.preset_advice import advise_for_files
+from proteoscope.engine.matches.run_tables import EXPORTED
 from proteoscope.engine.peptides.indexes import Databases, Indexes, open_indexes
 from proteoscope.engine.peptides.known_forms import SearchedForms
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
 
 __all__ = ["IdentificationSummary", "identify"]
 
@@ -57,11 +65,6 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         with tempfile.TemporaryDirectory(prefix="index-", dir=run.run.folder, ignore_cleanup_errors=True) as spare:
             # Reading spectra and making the index need nothing of each other.
             indexing = run.begin(lambda progress: _index(run, Path(spare), parameters, progress))
-            from proteoscope.engine.identification.few_matches import tell_few_matches
-            from proteoscope.engine.identification.other_reasons import tell_other_reasons
-            from proteoscope.engine.identification.passes import Pass
-            from proteoscope.engine.identification.precursor_errors import measured_errors
-            from proteoscope.engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
 
             found = run.read()
             with run.step("index"):  # what it takes longer than reading
@@ -79,8 +82,6 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             searched.plan()
             first = searched.done("first", parameters.specificity, n_proteins=indexes.proteins.n_targets)
             matches = searched.score()
-            from proteoscope.engine.identification.results import Results
-            from proteoscope.engine.matches.run_tables import EXPORTED
 
             # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
             results = Results(run.run, found, indexes.proteins, parameters, resources)

@@ -8,6 +8,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.separated_cells import Cells
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.reader import TableFile
 
@@ -29,8 +30,6 @@ def read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progre
     InputError : it is packed once more, or no such table, or damaged, or has a nested column where a plain one belongs, or too many rows,
         or unpacks to far more than its size. Cancelled : the user asked to stop.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if source.is_gzip:
         raise InputError(source.path, "is a Parquet table that is packed with gzip", remedy="Unpack it first")
@@ -47,7 +46,7 @@ def read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progre
             progress.check()
             n_rows += len(piece)
             for name in names:
-                parts[name] += pc.fill_null(piece[name].cast(pa.string()), "").chunks
+                parts[name] += pa.compute.fill_null(piece[name].cast(pa.string()), "").chunks
         progress.advance(source.size)
     columns = [pa.concat_arrays(parts[name]) if parts[name] else pa.array([], pa.string()) for name in names]
     return Cells(source.path, names, columns, np.arange(1, n_rows + 1))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.tables import LEFT_OUT
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.matches.listed.judging import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
 from proteoscope.engine.matches.listed.matches import ListedMatches
@@ -16,7 +17,7 @@ from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions
 from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["judge", "left_out_table"]
 
@@ -40,18 +41,16 @@ def judge(
 
 def left_out_table(found: Identifications, matches: ListedMatches) -> pa.Table:
     """The matches that stand in no other table, with the reason."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     rows = matches.left_out
     at = pa.array(rows)
-    number = pc.if_else(pa.array(found.scan[rows] >= 0), pa.array(found.scan[rows]).cast(pa.string()), "")
+    number = pa.compute.if_else(pa.array(found.scan[rows] >= 0), pa.array(found.scan[rows]).cast(pa.string()), "")
     names = [found.native_id.take(at), found.title.take(at), number]
     called = names[0]
     for other in names[1:]:
-        called = pc.if_else(pc.equal(called, ""), other, called)
+        called = pa.compute.if_else(pa.compute.equal(called, ""), other, called)
     run = found.run.take(at)
-    called = pc.if_else(pc.equal(run, ""), called, pc.binary_join_element_wise(run, called, " "))
+    called = pa.compute.if_else(pa.compute.equal(run, ""), called, pa.compute.binary_join_element_wise(run, called, " "))
     sequences = pa.array([peptide.sequence for peptide in found.peptides], pa.string())
     return LEFT_OUT.arrow({
         "file": pa.array([Path(path).name for path in found.files], pa.string()).take(pa.array(found.file[rows])),

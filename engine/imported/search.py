@@ -6,17 +6,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from proteoscope.engine import imported
+from proteoscope.engine import matches as matches_package
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
 from proteoscope.engine.imported.compilation import READING
 from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.reading import read_identifications
 from proteoscope.engine.imported.summary import ImportSummary
+from proteoscope.engine.imported.tables import LEFT_OUT
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches import listed
 from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.listed.matches import collect_matches
+from proteoscope.engine.matches.listed.places import cut_off_proteins
+from proteoscope.engine.matches.listed.references import find_spectra
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import write_spectra
 
 if TYPE_CHECKING:
     from proteoscope.engine.matches.listed.matches import ListedMatches
@@ -61,16 +74,6 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         assert run.run is not None
         found, spectra, database = run.read()
         run.load("duckdb")
-        from proteoscope.engine.imported.results import judge, left_out_table
-        from proteoscope.engine.imported.tables import LEFT_OUT
-        from proteoscope.engine.matches.listed.matches import collect_matches
-        from proteoscope.engine.matches.listed.places import cut_off_proteins
-        from proteoscope.engine.matches.listed.references import find_spectra
-        from proteoscope.engine.matches.listed.tables import listed_tables
-        from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
-        from proteoscope.engine.project.paths import EXPORTS
-        from proteoscope.engine.results.separated import ROUNDED, write_separated
-        from proteoscope.engine.spectra.tables import write_spectra
 
         owner = run.run
         with run.step("index"):
@@ -86,15 +89,15 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
                     remedy="Give the spectra that were searched" + ("" if database else ", and the database"),
                 )  # fmt: skip
         with run.step("score"):
-            judged = judge(found, matches, spectra, parameters, run.progress)
+            judged = imported.results.judge(found, matches, spectra, parameters, run.progress)
         run.device = "cpu"
         with run.step("report"):
             spectra_written = run.begin(lambda progress: write_spectra(owner, spectra, progress))
             run.progress.stage("Writing results")
-            made = listed_tables(found, matches, judged, spectra, database)
-            written = RunTables(made.tables, judged.settings)
+            made = listed.tables.listed_tables(found, matches, judged, spectra, database)
+            written = matches_package.run_tables.RunTables(made.tables, judged.settings)
             written.write(owner, run.progress, run.begin)
-            left_out = left_out_table(found, matches)
+            left_out = imported.results.left_out_table(found, matches)
             owner.write_table("left_out", left_out)
             write_separated(owner.folder / EXPORTS / _LEFT_OUT_FILE, left_out, LEFT_OUT.saved_columns, run.progress, ROUNDED)
             spectra_written()
@@ -117,7 +120,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         is_judged = made.source_of["psms"] != "none"
         message = written.message if is_judged else f"{len(matches):,} matches imported, without q-values"
         run.record(
-            counts, message, exports=[*EXPORTED, _LEFT_OUT_FILE], certainty=made.certainty, has_decoys=bool(judged.is_decoy.any()),
+            counts, message, exports=[*matches_package.run_tables.EXPORTED, _LEFT_OUT_FILE], certainty=made.certainty, has_decoys=bool(judged.is_decoy.any()),
             format=found.format, program=found.program, score=judged.title, left_out=reasons, found_by=matches.found_by,
             q_values_of=made.source_of, posterior_errors_of=judged.rates.posterior_error_of,
             computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],
@@ -127,7 +130,6 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
 def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications, matches: ListedMatches, *, ignores_files: bool) -> None:
     """Say whose the q-values are, and what the user may have to mend."""
-    import numpy as np
 
     tell = run.progress.message
     tell(f"{summary.told_rates()}. Matched ions, mass errors, ranks and protein groups are computed here.")

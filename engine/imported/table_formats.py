@@ -19,18 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import take_runs
-from proteoscope.engine.chemistry.masses import neutral_mass
+from proteoscope.engine.chemistry.masses import mz, neutral_mass
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.registry import has_suffix_of
 from proteoscope.engine.formats.separated_cells import Cells, read_cells
 from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.imported.parquet import read_parquet
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
 from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.results.columns import Column, Table
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = [
     "read_comet",
@@ -69,26 +72,28 @@ Values = dict[str, Any]
 
 def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     """Percolator's and mokapot's tables of PSMs, and their input (``.pin``)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     cells = read_cells(source, progress, joins_last=True)
-    is_direction = pc.equal(pc.utf8_lower(cells.text("SpecId", "PSMId")), "defaultdirection").to_numpy(zero_copy_only=False)
+    is_direction = pa.compute.equal(pa.compute.utf8_lower(cells.text("SpecId", "PSMId")), "defaultdirection").to_numpy(zero_copy_only=False)
     ids = cells.required("PSMId", "SpecId", "PSM ID")
-    truth = pc.utf8_lower(cells.text("Label"))
-    is_target, is_other = (pc.is_in(truth, value_set=pa.array(some)).to_numpy(zero_copy_only=False) for some in (_TARGETS, _DECOYS))
+    truth = pa.compute.utf8_lower(cells.text("Label"))
+    is_target, is_other = (pa.compute.is_in(truth, value_set=pa.array(some)).to_numpy(zero_copy_only=False) for some in (_TARGETS, _DECOYS))
     label = is_target.astype(np.int64) - is_other
     parts = _parts_of_ids(ids)
     run = cells.text("filename", "file", "file_name") if any(map(cells.has, ("filename", "file", "file_name"))) else parts["run"]
     scan = cells.whole("ScanNr", "scan", missing=-1)
     charge = _charge_of_flags(cells)
     # Our own names of PSMs tell the place among all spectra, and no scan.
-    is_own = np.array([has_suffix_of(name, "spectra") for name in pc.unique(parts["run"]).to_pylist()], np.bool_)
-    own = is_own[pc.index_in(parts["run"], pc.unique(parts["run"])).to_numpy(zero_copy_only=False)] if len(cells) else np.zeros(0, np.bool_)
+    is_own = np.array([has_suffix_of(name, "spectra") for name in pa.compute.unique(parts["run"]).to_pylist()], np.bool_)
+    own = (
+        is_own[pa.compute.index_in(parts["run"], pa.compute.unique(parts["run"])).to_numpy(zero_copy_only=False)]
+        if len(cells)
+        else np.zeros(0, np.bool_)
+    )
     scan = np.where(own, -1, np.where(scan >= 0, scan, parts["scan"]))
     # Of other makers of names, as MS2Rescore, the name is that of the spectrum; a bare number may count anything.
-    is_named = pc.invert(pc.match_substring_regex(ids, r"^\d*$"))
-    native_id = pc.if_else(pc.and_(is_named, pa.array((scan < 0) & ~own)), ids, "")
+    is_named = pa.compute.invert(pa.compute.match_substring_regex(ids, r"^\d*$"))
+    native_id = pa.compute.if_else(pa.compute.and_(is_named, pa.array((scan < 0) & ~own)), ids, "")
     features = {name for name in cells.names if name.lower() not in _NO_FEATURES and not re.fullmatch(r"(?i)charge_?\d+", name)}
     scores = _scores(cells, {name: score_column_of(name) for name in sorted(features)}, skip_texts=True)
     named = {"score": "score_percolator", "mokapot score": "score_mokapot"}
@@ -113,12 +118,11 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_crux(source: ByteSource, progress: Progress) -> Identifications:
     """Crux's table of PSMs from Percolator, ``percolator.target.psms.txt``. Older versions number the files of spectra, and name none."""
-    import pyarrow.compute as pc
 
     cells = read_cells(source, progress)
     charge = cells.whole("charge", missing=0)
-    side = pc.utf8_lower(cells.text("target/decoy"))
-    is_target, is_decoy = (pc.equal(side, word).to_numpy(zero_copy_only=False) for word in ("target", "decoy"))
+    side = pa.compute.utf8_lower(cells.text("target/decoy"))
+    is_target, is_decoy = (pa.compute.equal(side, word).to_numpy(zero_copy_only=False) for word in ("target", "decoy"))
     names = {"percolator score": "score_percolator", "xcorr score": "score_xcorr"}
     values: Values = {
         "run": cells.text("file"), "scan": cells.whole("scan", missing=-1), "charge": charge,
@@ -133,7 +137,6 @@ def read_crux(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_sage(source: ByteSource, progress: Progress) -> Identifications:
     """``results.sage.tsv``."""
-    import pyarrow.compute as pc
 
     cells = read_cells(source, progress)
     identifier = cells.required("scannr")
@@ -149,15 +152,13 @@ def read_sage(source: ByteSource, progress: Progress) -> Identifications:
         "q_value": cells.numbers("spectrum_q", "spectrum_fdr"),
         "posterior_error": 10.0 ** np.minimum(cells.numbers("posterior_error"), 0.0),
         "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}), "program": "Sage",
-        "proteins": cells.lists(";", "proteins"), "scan": _numbers_of(pc.extract_regex(identifier, r"^(?P<scan>\d+)$"), "scan"),
+        "proteins": cells.lists(";", "proteins"), "scan": _numbers_of(pa.compute.extract_regex(identifier, r"^(?P<scan>\d+)$"), "scan"),
     }  # fmt: skip
     return _identifications("Sage", cells, parse_peptide, cells.required("peptide"), values)
 
 
 def read_comet(source: ByteSource, progress: Progress) -> Identifications:
     """Comet's tables of text, whose first line tells the version and the file."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     first = source.peek(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace").split("\t")
     cells = read_cells(source, progress, begins=lambda line: line.startswith("scan\tnum\t"))
@@ -172,7 +173,7 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
     }  # fmt: skip
     if cells.has("retention_time_sec"):
         values["retention_time"] = cells.numbers("retention_time_sec")
-    noted = pc.binary_join_element_wise(cells.required("plain_peptide"), cells.text("modifications"), "\t")
+    noted = pa.compute.binary_join_element_wise(cells.required("plain_peptide"), cells.text("modifications"), "\t")
 
     def parse(text: str) -> NotedPeptide:
         sequence, _, modifications = text.partition("\t")
@@ -188,8 +189,6 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
     """MSFragger's table of a run, or Philosopher's ``psm.tsv``."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     cells = read_cells(source, progress)
     is_own = cells.has("scannum")
@@ -205,19 +204,19 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
         "scan": cells.whole("scannum", missing=-1),
     }  # fmt: skip
     if is_own:
-        both = cells.text("protein"), pc.replace_substring(cells.text("alternative_proteins"), "@@", "\t")
+        both = cells.text("protein"), pa.compute.replace_substring(cells.text("alternative_proteins"), "@@", "\t")
         # MSFragger parts alternative proteins by commas, newer versions by @@; accessions hold no comma before a letter and a digit.
-        both = (both[0], pc.replace_substring(both[1], ",", "\t"))
+        both = (both[0], pa.compute.replace_substring(both[1], ",", "\t"))
         values["run"] = pa.array([""] * len(cells), pa.string())
     else:
         parts = _parts_of_ids(cells.required("Spectrum"))
         values |= {"scan": parts["scan"], "run": parts["run"]}
         if cells.has("Spectrum File") and not any(parts["run"].unique().to_pylist()):
             values["run"] = cells.text("Spectrum File")
-        both = cells.required("Protein"), pc.replace_substring(cells.text("Mapped Proteins"), ", ", "\t")
-    together = Cells(cells.path, ["proteins"], [pc.binary_join_element_wise(*both, "\t")], cells.line)
+        both = cells.required("Protein"), pa.compute.replace_substring(cells.text("Mapped Proteins"), ", ", "\t")
+    together = Cells(cells.path, ["proteins"], [pa.compute.binary_join_element_wise(*both, "\t")], cells.line)
     values["proteins"] = together.lists("\t", "proteins")
-    noted = pc.binary_join_element_wise(cells.required("peptide"), cells.text("modification_info", "Assigned Modifications"), "\t")
+    noted = pa.compute.binary_join_element_wise(cells.required("peptide"), cells.text("modification_info", "Assigned Modifications"), "\t")
 
     def parse(text: str) -> NotedPeptide:
         sequence, _, modifications = text.partition("\t")
@@ -234,7 +233,6 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     """MaxQuant's ``msms.txt``."""
-    import pyarrow.compute as pc
 
     cells = read_cells(source, progress)
     scores = _scores(
@@ -242,12 +240,12 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     )
     scores["score_andromeda"] = cells.numbers("Score")
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
-    is_decoy = pc.equal(cells.text("Reverse"), "+")
+    is_decoy = pa.compute.equal(cells.text("Reverse"), "+")
     # Of decoys MaxQuant names no protein, but the number of their group.
     groups = cells.text("Protein group IDs") if cells.has("Protein group IDs") else cells.text("Sequence")
-    unnamed = pc.and_(is_decoy, pc.equal(cells.text("Proteins"), ""))
-    named = pc.replace_substring_regex(groups, r"([^;]+)", r"REV__group_\1")
-    together = Cells(cells.path, ["proteins"], [pc.if_else(unnamed, named, cells.text("Proteins"))], cells.line)
+    unnamed = pa.compute.and_(is_decoy, pa.compute.equal(cells.text("Proteins"), ""))
+    named = pa.compute.replace_substring_regex(groups, r"([^;]+)", r"REV__group_\1")
+    together = Cells(cells.path, ["proteins"], [pa.compute.if_else(unnamed, named, cells.text("Proteins"))], cells.line)
     values: Values = {
         "run": cells.required("Raw file"), "scan": cells.whole("Scan number", missing=-1), "charge": cells.whole("Charge", missing=0),
         "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Mass"),
@@ -265,8 +263,6 @@ def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identifications:
     """The same as DIA-NN 2 writes it, ``report.parquet``."""
-    from proteoscope.engine.imported.parquet import read_parquet
-    from proteoscope.engine.results.columns import Column, Table
 
     described = (
         Column("Modified.Sequence", is_nullable=True), Column("Precursor.Charge", type="int64", kind="integer", is_nullable=True),
@@ -296,19 +292,18 @@ def _dia_nn(format: str, cells: Cells) -> Identifications:
 
 def read_peptideshaker(source: ByteSource, progress: Progress) -> Identifications:
     """PeptideShaker's default PSM report."""
-    import pyarrow.compute as pc
 
     cells = read_cells(source, progress)
     charge = cells.text("Identification Charge", "Measured Charge")
-    texts = pc.replace_substring_regex(cells.required("Modified Sequence"), r"-(COOH|OH)$", "")
-    texts = pc.replace_substring_regex(texts, r"^(NH2|H)-", "")
+    texts = pa.compute.replace_substring_regex(cells.required("Modified Sequence"), r"-(COOH|OH)$", "")
+    texts = pa.compute.replace_substring_regex(texts, r"^(NH2|H)-", "")
     # A modified terminus is named before the dash, as ace-PEPTIDE: by its name in the column of modifications, as Acetylation of N-term.
-    texts = pc.binary_join_element_wise(
+    texts = pa.compute.binary_join_element_wise(
         cells.required("Sequence"), texts, cells.text("Variable Modifications"), cells.text("Fixed Modifications"), "\t"
     )
     values: Values = {
         "run": cells.text("Spectrum File"), "title": cells.text("Spectrum Title"), "scan": cells.whole("Spectrum Scan Number", missing=-1),
-        "charge": _numbers_of(pc.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0), "retention_time": cells.numbers("RT"),
+        "charge": _numbers_of(pa.compute.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0), "retention_time": cells.numbers("RT"),
         "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Theoretical Mass"),
         "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]",) if cells.has(name)}),
         "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8), "program": "PeptideShaker",
@@ -334,19 +329,17 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
 
 def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     """mzTab 1.0, of which the PSMs are read. A PSM has a row for each of its proteins."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if re.search(rb"^MTD\s+mzTab-version\s+\S+-M", source.peek(1 << 16), re.MULTILINE):
         raise InputError(source.path, "is mzTab-M, which lists small molecules", remedy="Give mzTab 1.0, which lists PSMs")
     runs, scores_called = _mztab_metadata(source)
     cells = read_cells(source, progress, begins=lambda line: line.startswith("PSH\t"), strip="PSM")
-    texts = pc.binary_join_element_wise(cells.required("sequence"), cells.text("modifications"), "\t")
+    texts = pa.compute.binary_join_element_wise(cells.required("sequence"), cells.text("modifications"), "\t")
     references = cells.required("spectra_ref")
-    found = pc.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
+    found = pa.compute.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
     number = _numbers_of(found, "run", 0)
     names = np.array(["", *(runs.get(i, "") for i in range(1, max(runs, default=0) + 1))], dtype=object)
-    native = pc.fill_null(found.field("id"), "") if len(cells) else pa.array([], pa.string())
+    native = pa.compute.fill_null(found.field("id"), "") if len(cells) else pa.array([], pa.string())
     charge = cells.whole("charge", missing=0)
     scores: dict[str, NDArray[np.float64]] = {}
     for i, (accession, name) in scores_called.items():
@@ -361,12 +354,12 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
             scores.pop("score_main", None)
     identifier = cells.text("PSM_ID")
     sequence = cells.text("sequence")
-    key = pc.binary_join_element_wise(
+    key = pa.compute.binary_join_element_wise(
         identifier, references, sequence, cells.text("modifications"), pa.array(charge).cast(pa.string()), "\t"
     )
     values: Values = {
         "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()), "native_id": native, "charge": charge,
-        "retention_time": _numbers_of(pc.extract_regex(cells.text("retention_time"), r"^(?P<rt>[\d.eE+-]+)"), "rt", np.nan),
+        "retention_time": _numbers_of(pa.compute.extract_regex(cells.text("retention_time"), r"^(?P<rt>[\d.eE+-]+)"), "rt", np.nan),
         "precursor_mz": cells.numbers("exp_mass_to_charge"), "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
         "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8), "q_value": q_value, "scores": scores,
         "proteins": _merged_proteins(cells, key), "scan": np.full(len(cells), -1, np.int64),
@@ -427,7 +420,6 @@ def _identifications(
     kept: NDArray[np.bool_] | None = None,
 ) -> Identifications:  # fmt: skip
     """Columns of a table as identifications; rows without a peptide, and those that are not to be kept, are left out."""
-    import pyarrow as pa
 
     n = len(cells)
     peptide, peptides, unread = cells.peptides(parse, texts)
@@ -472,15 +464,14 @@ def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False)
 
 def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
     """File, scan, charge and rank that the names of PSMs are made of, where they are."""
-    import pyarrow.compute as pc
 
-    run = pc.replace_substring_regex(ids, "^.*$", "")
+    run = pa.compute.replace_substring_regex(ids, "^.*$", "")
     scan = np.full(len(ids), -1, np.int64)
     charge, rank = scan.copy(), scan.copy()
     for pattern in _PSM_ID:
-        found = pc.extract_regex(ids, pattern)
+        found = pa.compute.extract_regex(ids, pattern)
         is_new = found.is_valid().to_numpy(zero_copy_only=False) & (scan < 0)
-        run = pc.if_else(is_new, found.field("run"), run)
+        run = pa.compute.if_else(is_new, found.field("run"), run)
         for name, column in (("scan", scan), ("charge", charge), ("rank", rank)):
             column[is_new] = _numbers_of(found, name)[is_new]
     return {"run": run, "scan": scan, "charge": charge, "rank": rank}
@@ -488,16 +479,16 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
 
 def _numbers_of(found: pa.StructArray, name: str, missing: float = -1) -> Any:
     """A group of digits of a regular expression as whole numbers, or as numbers where `missing` is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     texts = found.field(name)
-    texts = pc.if_else(
-        pc.fill_null(pc.and_(found.is_valid(), pc.less(pc.utf8_length(texts), 16)), False), texts, pa.scalar(None, pa.string())
+    texts = pa.compute.if_else(
+        pa.compute.fill_null(pa.compute.and_(found.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
+        texts,
+        pa.scalar(None, pa.string()),
     )
-    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    texts = pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     try:
-        numbers = pc.fill_null(texts.cast(pa.float64()), missing).to_numpy(zero_copy_only=False)
+        numbers = pa.compute.fill_null(texts.cast(pa.float64()), missing).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
         numbers = np.full(len(texts), missing, np.float64)
     return numbers if np.isnan(missing) else numbers.astype(np.int64)
@@ -514,7 +505,6 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
 
 def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.float64]:
     """m/z of neutral masses; NaN where the charge is not known."""
-    from proteoscope.engine.chemistry.masses import mz
 
     return np.where(charge > 0, mz(mass, np.maximum(charge, 1)), np.nan)
 

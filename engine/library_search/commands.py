@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from proteoscope.engine import library_search
 from proteoscope.engine.entry import Command
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import names_of
@@ -33,13 +34,13 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _predict(options: argparse.Namespace, progress: Progress) -> None:
-    from proteoscope.engine.library_search.predicting import predict_library
-    from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
-    parameters = PredictionParameters().changed(options.settings)
-    made = predict_library(options.proteins, options.out, parameters, progress, format=options.format, threads=options.threads)
+    parameters = library_search.prediction_parameters.PredictionParameters().changed(options.settings)
+    made = library_search.predicting.predict_library(
+        options.proteins, options.out, parameters, progress, format=options.format, threads=options.threads
+    )
     progress.message(f"{made.n_entries:,} entries of {made.n_peptides:,} peptides written: {made.out}")
 
 

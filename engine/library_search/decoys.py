@@ -18,13 +18,14 @@ from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.identified_spectra import Identified, shuffled_spectra
 from proteoscope.engine.matches.listed.matches import ListedPeptides, listed_peptides
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["LibraryPeptides", "library_peptides", "shuffled_references"]
 

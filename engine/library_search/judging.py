@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.queries import Found
 from proteoscope.engine.library_search.references import References
 from proteoscope.engine.matches.group_rates import group_rates
@@ -112,13 +113,11 @@ def _rated(found: Found, references: References, settings: RateSettings, unknown
 
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """A number for each peptide's sequence or compound, of some references: of a decoy that of its target, of further ones others."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     entry = pa.array(references.entry[rows])
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
     # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.
-    texts[1] = pc.utf8_slice_codeunits(texts[1], 0, 14)
-    codes: NDArray[np.int64] = pc.coalesce(*texts).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    texts[1] = pa.compute.utf8_slice_codeunits(texts[1], 0, 14)
+    codes: NDArray[np.int64] = pa.compute.coalesce(*texts).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
     # Each of the shuffled peptides of a peptide is one of its own.
     return codes.astype(np.int64) + (int(codes.max(initial=-1)) + 2) * references.shuffle[rows].astype(np.int64)

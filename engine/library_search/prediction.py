@@ -19,6 +19,7 @@ from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.matches.fragment_intensities import predicted_bonds
 from proteoscope.engine.matches.scoring import modification_arrays
@@ -38,7 +39,7 @@ from proteoscope.kernels.layouts import ModificationArrays, PeptideArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["PredictedLibrary"]
 
@@ -118,7 +119,6 @@ class PredictedLibrary:
 
     def _entries(self, forms: _Forms, form: NDArray[np.int64], charge: NDArray[np.int64]) -> LibraryEntries:
         """Entries of `forms[form]` with their charges."""
-        import pyarrow as pa
 
         peptides, parameters = self._peptides, self._parameters
         peptide = forms.peptide[form]
@@ -202,8 +202,6 @@ class PredictedLibrary:
 
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
         """Accessions of the proteins that hold each peptide, the first of them."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
         index, proteins = self._indexes.peptides, self._indexes.proteins
         distinct, of = np.unique(peptide, return_inverse=True)
@@ -215,7 +213,7 @@ class PredictedLibrary:
             len(names), pa.py_buffer(np.asarray(names.accession_offsets)), pa.py_buffer(np.asarray(names.accession_bytes))
         )
         held = accessions.take(pa.array(proteins.protein_of(np.asarray(index.occurrence)[at]))).cast(pa.string())
-        joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), ";")
+        joined = pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), ";")
         return joined.take(pa.array(of))
 
     def _on_threads(self, costs: NDArray, work: object) -> None:
@@ -226,7 +224,6 @@ class PredictedLibrary:
 
 def _with_peaks(entries: LibraryEntries, rows: NDArray[np.int64]) -> LibraryEntries:
     """Some entries."""
-    import pyarrow as pa
 
     of, taken = entries.modifications, pa.array(rows)
     position, offsets = take_runs(of.position, of.offsets, rows)

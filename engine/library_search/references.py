@@ -22,6 +22,8 @@ from proteoscope.engine.arrays import offsets_of, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.libraries.reading import read_libraries
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.decoys import library_peptides, shuffled_references
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, peak_rules, taken
@@ -32,7 +34,7 @@ from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.library_layouts import MOST_PEAKS, UNITS, PeakLists
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["HIGHEST_CHARGE", "Entries", "References", "load_references", "open_references", "save_references"]
 
@@ -129,7 +131,6 @@ def open_references(
 
 
 def _build(paths: Sequence[Path], folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
-    from proteoscope.engine.formats.libraries.reading import read_libraries
 
     library = read_libraries(list(paths), resources.progress)
     for reason, n in library.skipped.counts.items():
@@ -247,7 +248,6 @@ class _Lists:
 
 def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
     """Texts as characters, offsets, and which there are."""
-    import pyarrow as pa
 
     is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
     whole = texts.fill_null("").cast(pa.large_string())
@@ -323,8 +323,6 @@ def _with_decoys(
 
 
 def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     letters, offsets, is_there = (
         open_column(folder / f"{name}_{one}.npy", kind)
@@ -333,4 +331,4 @@ def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
     require(len(offsets) == n + 1 and len(is_there) == n, f"the column {name} has another length")
     checked_texts(letters, offsets, name)
     whole = pa.LargeStringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(letters))
-    return pc.if_else(pa.array(is_there > 0), whole, pa.scalar(None, pa.large_string()))
+    return pa.compute.if_else(pa.array(is_there > 0), whole, pa.scalar(None, pa.large_string()))

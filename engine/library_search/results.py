@@ -14,6 +14,7 @@ from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.decoys import LibraryPeptides, library_peptides
 from proteoscope.engine.library_search.judging import JudgedMatches
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
@@ -33,7 +34,7 @@ from proteoscope.engine.results.columns import Table
 from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["DECOY_PREFIX", "Reported", "matched_spectra", "report"]
 
@@ -100,7 +101,6 @@ def matched_spectra(references: References, entries: NDArray[np.int64], librarie
 
 
 def _texts(references: References, name: str, entry: NDArray[np.int64]) -> pa.StringArray:
-    import pyarrow as pa
 
     return references.entries.texts[name].take(pa.array(entry)).cast(pa.string())
 
@@ -110,7 +110,6 @@ def _match_table(
     shifts: NamedShifts,
 ) -> tuple[NDArray[np.int64], pa.Table]:  # fmt: skip
     """Entries that were matched, and the table of matches, the surest first."""
-    import pyarrow as pa
 
     found = judged.found
     is_unrated = np.isnan(judged.q_value)
@@ -149,7 +148,6 @@ def _identified(
     spectra: Spectra, database: Proteins | None, settings: JudgingSettings, parameters: LibrarySearchParameters, progress: Progress,
 ) -> Tables:  # fmt: skip
     """PSMs, peptides and protein groups of the matches that are peptides."""
-    import pyarrow as pa
 
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed = _as_list(judged, references, peptides, rows, shifted, shifts, database, progress)
@@ -189,7 +187,6 @@ def _as_list(
 ) -> Identifications:  # fmt: skip
     """Matches as a list of identifications: peptides with what the shift is, and proteins of the library, or of the database where that
     has the peptide."""
-    import pyarrow as pa
 
     found, n = judged.found, len(rows)
     at_shift = np.full(len(found), -1)

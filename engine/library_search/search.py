@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from proteoscope.engine import library_search, matches
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.compilation import LIBRARY
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.summary import LibrarySummary
+from proteoscope.engine.library_search.tables import MATCHES, REFERENCES
+from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import RunSpec, search_run
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import write_spectra
 
 __all__ = ["search_library"]
 
@@ -49,23 +55,16 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
     with search_run(spec, read, LIBRARY, progress) as run:
         assert run.run is not None and run.project is not None
         run.load("duckdb")
-        from proteoscope.engine.library_search.judging import judge
-        from proteoscope.engine.library_search.queries import Queries
-        from proteoscope.engine.library_search.references import open_references
-        from proteoscope.engine.library_search.results import matched_spectra, report
-        from proteoscope.engine.library_search.tables import MATCHES, REFERENCES
-        from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
-        from proteoscope.engine.project.paths import EXPORTS
-        from proteoscope.engine.results.separated import ROUNDED, write_separated
-        from proteoscope.engine.spectra.tables import write_spectra
 
         owner, libraries = run.run, run.paths("library")
         spectra, database = run.read()
         resources = run.resources()
         with run.step("index"):
-            references = open_references(libraries, run.digests("library"), parameters, owner.folder / "index", resources)
+            references = library_search.references.open_references(
+                libraries, run.digests("library"), parameters, owner.folder / "index", resources
+            )
         with run.step("plan"):
-            queries = Queries.of(spectra, references, parameters, resources)
+            queries = library_search.queries.Queries.of(spectra, references, parameters, resources)
             if not len(queries):
                 raise InputError(
                     spectra.files[0], "none of its spectra has a precursor, enough peaks, and a charge that the library has",
@@ -74,15 +73,17 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         with run.step("score"):
             same = queries.same(references, parameters, resources)
             run.progress.stage("Estimating false discovery rates")
-            judged = judge(same, lambda but: queries.but(but).shifted(references, parameters, resources), references, parameters)
+            judged = library_search.judging.judge(
+                same, lambda but: queries.but(but).shifted(references, parameters, resources), references, parameters
+            )
         run.device = resources.used
         with run.step("report"):
             spectra_written = run.begin(lambda progress: write_spectra(owner, spectra, progress))
-            made = report(judged, references, spectra, libraries, database, parameters, run.progress)
+            made = library_search.results.report(judged, references, spectra, libraries, database, parameters, run.progress)
             run.progress.stage("Writing results")
             owner.write_table("matches", made.matches)
-            write_spectra(owner, matched_spectra(references, made.entries, libraries), run.progress, REFERENCES.name)
-            written = RunTables(made.identified, made.settings)
+            write_spectra(owner, library_search.results.matched_spectra(references, made.entries, libraries), run.progress, REFERENCES.name)
+            written = matches.run_tables.RunTables(made.identified, made.settings)
             written.write(owner, run.progress, run.begin)
             write_separated(owner.folder / EXPORTS / _NAME, made.matches, MATCHES.saved_columns, run.progress, ROUNDED)
             spectra_written()
@@ -103,7 +104,7 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         if judged.unknown:
             run.progress.message(f"No error rate is known: {judged.unknown}. Matches are listed by their similarity", "warning")
         run.record(
-            counts, f"{counted(n_matches, 'spectrum', 'spectra')} matched", exports=[*EXPORTED, _NAME], certainty=certainty,
+            counts, f"{counted(n_matches, 'spectrum', 'spectra')} matched", exports=[*matches.run_tables.EXPORTED, _NAME], certainty=certainty,
             has_decoys=not judged.unknown, score="similarity", decoys_made=references.decoys, shifted=made.n_shifted,
             left_out_entries=references.n_left_out, unrated=n_unrated,
         )  # fmt: skip

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
 from proteoscope.engine.results.columns import Column, Rule, Table
 from proteoscope.kernels.score_kinds import score_kind
@@ -204,52 +207,46 @@ def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> 
 
 def _are_placed(positions: Any, sequences: Any) -> bool:
     """Whether modifications sit on residues of their peptides, or at their ends."""
-    import pyarrow.compute as pc
 
-    return _fit(positions, pc.utf8_length(sequences))
+    return _fit(positions, pa.compute.utf8_length(sequences))
 
 
 def _is_placed(position: Any, sequences: Any) -> bool:
-    import pyarrow.compute as pc
 
-    in_range = pc.and_(pc.greater_equal(position, 0), pc.less_equal(position, pc.add(pc.utf8_length(sequences), 1)))
-    return bool(pc.all(in_range).as_py() is not False)
+    in_range = pa.compute.and_(
+        pa.compute.greater_equal(position, 0), pa.compute.less_equal(position, pa.compute.add(pa.compute.utf8_length(sequences), 1))
+    )
+    return bool(pa.compute.all(in_range).as_py() is not False)
 
 
 def _is_among(position: Any, positions: Any) -> bool:
     """Whether each shift sits where some modification does."""
-    import numpy as np
-    import pyarrow.compute as pc
 
-    counts = pc.list_value_length(positions).to_numpy(zero_copy_only=False)
+    counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
-    wanted = pc.fill_null(position, -1).to_numpy(zero_copy_only=False)
+    wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
     found = np.zeros(len(counts), np.bool_)
-    found[row[pc.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]]] = True
+    found[row[pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]]] = True
     return bool((found | (wanted < 0)).all())
 
 
 def _fit(positions: Any, lengths: Any) -> bool:
-    import numpy as np
-    import pyarrow.compute as pc
 
-    counts = pc.list_value_length(positions).to_numpy(zero_copy_only=False)
-    flat = pc.list_flatten(positions).to_numpy(zero_copy_only=False)
+    counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
+    flat = pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False)
     most = np.repeat(lengths.to_numpy(zero_copy_only=False), counts) + 1
     return bool(((flat >= 0) & (flat <= most)).all())
 
 
 def _have_some(lists: Any) -> bool:
-    import pyarrow.compute as pc
 
-    return bool(pc.all(pc.greater(pc.list_value_length(lists), 0)).as_py() is not False)
+    return bool(pa.compute.all(pa.compute.greater(pa.compute.list_value_length(lists), 0)).as_py() is not False)
 
 
 def _are_of_codons(first: Any, last: Any) -> bool:
     """Whether places hold whole codons."""
-    import pyarrow.compute as pc
 
-    length = pc.add(pc.subtract(last, first), 1).to_numpy(zero_copy_only=False)
+    length = pa.compute.add(pa.compute.subtract(last, first), 1).to_numpy(zero_copy_only=False)
     return bool((length > 0).all() and (length % 3 == 0).all())
 
 

@@ -19,6 +19,7 @@ from proteoscope.engine.arrays import offsets_of, take_runs
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS
 from proteoscope.engine.matches.identified_spectra import Identified
 from proteoscope.engine.results.reader import TableFile
@@ -31,7 +32,7 @@ from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Members", "consensus_entries", "read_members"]
 
@@ -71,18 +72,16 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
     ------
     InputError : the table is none of PSMs.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the search again") as source:
         table = source.read(_COLUMNS)
-    table = table.filter(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])))
+    table = table.filter(pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])))
     row_of = np.full(n_spectra, -1, np.int64)
     row_of[table["spectrum"].to_numpy()] = np.arange(len(table))
     rows = pa.array(row_of[identified.spectrum])
     found = table.take(rows)
     score = found["score"].fill_null(-np.inf).to_numpy().astype(np.float64)
-    proteins = pc.binary_join(found["proteins"].combine_chunks(), ";").cast(pa.string())
+    proteins = pa.compute.binary_join(found["proteins"].combine_chunks(), ";").cast(pa.string())
     first = np.full(len(identified.peptides), -1, np.int64)
     first[identified.peptide[::-1]] = np.arange(len(identified))[::-1]
     forms = found.take(pa.array(first))
@@ -91,12 +90,11 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
 
 def _modifications(forms: pa.Table) -> EntryModifications:
     """The modifications of peptidoforms, a row each."""
-    import pyarrow.compute as pc
 
-    count = pc.list_value_length(forms["modification_positions"]).to_numpy().astype(np.int64)
-    position = pc.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
-    mass = pc.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)
-    names = np.array(pc.list_flatten(forms["modification_names"]).to_pylist(), dtype=object)
+    count = pa.compute.list_value_length(forms["modification_positions"]).to_numpy().astype(np.int64)
+    position = pa.compute.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
+    mass = pa.compute.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)
+    names = np.array(pa.compute.list_flatten(forms["modification_names"]).to_pylist(), dtype=object)
     offsets = offsets_of(count)
     order = np.lexsort((position, np.repeat(np.arange(len(count)), count)))
     known: dict[tuple[str, float], int] = {}
@@ -134,7 +132,6 @@ def _entries(
     resources: Resources,
 ) -> LibraryEntries:  # fmt: skip
     """Entries of the members `rows`, CSR, the best of each first."""
-    import pyarrow as pa
 
     own, best = members.identified, rows[offsets[:-1]]
     if origin == "merged":

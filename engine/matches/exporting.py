@@ -10,7 +10,12 @@ from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.search_passes import SearchPass
 from proteoscope.engine.matches.writers.description import SearchDescription
+from proteoscope.engine.matches.writers.genome import write_bed, write_gff3
+from proteoscope.engine.matches.writers.mzidentml import write_mzidentml
+from proteoscope.engine.matches.writers.pepxml import write_pepxml
+from proteoscope.engine.matches.writers.pin import write_pin
 from proteoscope.engine.matches.writers.tables import IdentificationTables, database
+from proteoscope.engine.matches.writers.tsv import TABLES, write_table
 
 __all__ = ["FORMATS", "OF_GENOMES", "ExportFormat", "export"]
 
@@ -66,8 +71,6 @@ def export(
         tables = IdentificationTables.of_folder(tables)
     search = SearchDescription(parameters or {}, tuple(map(str, spectra)), tuple(map(str, databases)), version, passes, engine)
     if format == "tsv":
-        from proteoscope.engine.matches.writers.tsv import TABLES, write_table
-
         for table in TABLES:
             write_table(tables, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
         return [out / f"{table}.tsv" for table in TABLES]
@@ -76,20 +79,12 @@ def export(
         raise ParameterError(f"{format}: the run translated no nucleotides on which peptides could have places. {remedy}.")
     with database(tables, progress, is_whole=True) as connection:
         if format == "mzid":
-            from proteoscope.engine.matches.writers.mzidentml import write_mzidentml
-
             write_mzidentml(connection, out, search, progress)
         elif format == "pepxml":
-            from proteoscope.engine.matches.writers.pepxml import write_pepxml
-
             write_pepxml(connection, out, search, progress)
         elif format in OF_GENOMES:
-            from proteoscope.engine.matches.writers.genome import write_bed, write_gff3
-
             write = write_gff3 if format == "gff3" else write_bed
             write(connection, out, float(search.parameters.get("fdr", _USUAL_FDR)), progress)
         else:
-            from proteoscope.engine.matches.writers.pin import write_pin
-
             write_pin(connection, out, progress)
     return [out]

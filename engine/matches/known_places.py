@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import offsets_of, ranges
 from proteoscope.engine.chemistry.modifications import SearchModification
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.peptides.known_modifications import KnownModifications
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["known_places"]
 
@@ -25,7 +26,6 @@ def known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications) 
     """Of each of n matches its modifications that the database knows at that residue, as ``accession:S15 Phospho``, for each place of the
     peptide that knows them; whether a variable modification put them there or they were searched at that residue alone. Residues of a
     variant are numbered as in the whole protein that is changed."""
-    import pyarrow as pa
 
     sites = known.position.astype(np.int64) << 8 | known.modification
     row_of_modification = np.repeat(np.arange(len(psms)), np.diff(psms.modification_offsets))

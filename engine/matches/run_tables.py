@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.exporting import export
 from proteoscope.engine.matches.tables import Tables
 from proteoscope.engine.matches.writers.tables import IdentificationTables
@@ -15,7 +16,7 @@ from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["EXPORTED", "RunTables", "TableSettings"]
 
@@ -62,10 +63,8 @@ class RunTables:
         """Targets at the false discovery rate: ``psms``, ``peptides``, ``sequences`` and ``proteins``; all where there are no decoys."""
         tables, counted = self._tables, self._tables.counted
         if self._parameters.decoys == "none" and not tables.psms["q_value"].is_valid().to_numpy().any():
-            import pyarrow.compute as pc
-
-            best = pc.sum(pc.equal(tables.psms["rank"], 1)).as_py() or 0
-            n_sequences = pc.count_distinct(tables.peptides["sequence"]).as_py()
+            best = pa.compute.sum(pa.compute.equal(tables.psms["rank"], 1)).as_py() or 0
+            n_sequences = pa.compute.count_distinct(tables.peptides["sequence"]).as_py()
             return {"psms": best, "peptides": len(tables.peptides), "sequences": n_sequences, "proteins": len(tables.proteins)}
         return {
             "psms": counted["psms"].targets, "peptides": counted["peptides"].targets, "sequences": self._tables.n_sequences,
@@ -91,14 +90,18 @@ class RunTables:
     @property
     def found_accessions(self) -> list[str]:
         """Accessions of all proteins that hold a peptide of a match that is no decoy, in order."""
-        import pyarrow.compute as pc
 
         psms = self._tables.psms
-        found: list[str] = pc.unique(pc.list_flatten(psms.filter(pc.invert(psms["is_decoy"]))["proteins"])).to_pylist()
+        found: list[str] = pa.compute.unique(
+            pa.compute.list_flatten(psms.filter(pa.compute.invert(psms["is_decoy"]))["proteins"])
+        ).to_pylist()
         return sorted(found)
 
     def _found(self, table: pa.Table) -> Any:
-        import pyarrow.compute as pc
 
-        is_target = pc.invert(table["is_decoy"])
-        return is_target if self._parameters.decoys == "none" else pc.and_(is_target, pc.less_equal(table["q_value"], self._parameters.fdr))
+        is_target = pa.compute.invert(table["is_decoy"])
+        return (
+            is_target
+            if self._parameters.decoys == "none"
+            else pa.compute.and_(is_target, pa.compute.less_equal(table["q_value"], self._parameters.fdr))
+        )

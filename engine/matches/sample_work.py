@@ -12,6 +12,8 @@ from proteoscope.engine.execution.work import Sample
 from proteoscope.engine.matches import fragment_scoring, spectrum_scoring
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels import counts
+from proteoscope.kernels.cpu.peptidoforms import list_peptidoforms
+from proteoscope.kernels.cpu.segments import empty_best, precursor_windows
 from proteoscope.kernels.layouts import ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 from proteoscope.kernels.score_kinds import HYPERSCORE
 
@@ -114,8 +116,6 @@ def sample_spectra(size: float, seed: int) -> Sample:
 
 def sample_fragments(size: float, seed: int) -> Sample:
     """Queries with windows of a hundred dalton in an index of fragments."""
-    from proteoscope.kernels.cpu.peptidoforms import list_peptidoforms
-    from proteoscope.kernels.cpu.segments import empty_best, precursor_windows
 
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
     made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)

@@ -13,6 +13,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import identifying_kinds, table_of_kind
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.files import storage_errors
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one
@@ -20,7 +21,7 @@ from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = [
     "EXPLAIN",
@@ -114,11 +115,10 @@ def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float
     ------
     InputError : the table is none of explained spectra, or tells of others than the identification's `n_spectra`.
     """
-    import pyarrow.compute as pc
 
     with TableFile(path, table_of_kind(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
         table = source.read(tuple(columns))
-        table = table.filter(pc.fill_null(pc.less_equal(table["q_value"], maximum_q_value), False))
+        table = table.filter(pa.compute.fill_null(pa.compute.less_equal(table["q_value"], maximum_q_value), False))
         spectrum = table["spectrum"].to_numpy()
         if len(spectrum) and spectrum.max() >= n_spectra:
             raise source.damaged("tells of a spectrum that the identification has not", "spectrum")
@@ -132,13 +132,15 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
     ------
     InputError : the table is none of PSMs.
     """
-    import pyarrow.compute as pc
 
     needed = ("spectrum", "rank", "is_decoy", "q_value")
     with TableFile(path, EXPORTED_PSMS, needed, n_rows_of={"spectra": n_spectra}, remedy=_REMEDY) as source:
         table = source.read(needed)
-    wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], maximum_q_value))
-    return np.unique(table.filter(pc.fill_null(wanted, False))["spectrum"].to_numpy())
+    wanted = pa.compute.and_(
+        pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])),
+        pa.compute.less_equal(table["q_value"], maximum_q_value),
+    )
+    return np.unique(table.filter(pa.compute.fill_null(wanted, False))["spectrum"].to_numpy())
 
 
 def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[str, dict[str, NDArray[np.int64]]]:
@@ -177,12 +179,13 @@ def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> 
     ------
     InputError : the table is none of protein groups. StorageError : the disk refused.
     """
-    import pyarrow.compute as pc
 
     needed = ("accessions", "description", "sequence", "is_decoy", "q_value")
     with TableFile(path, PROTEINS, needed, remedy=_REMEDY) as source:
         table = source.read(needed)
-        wanted = pc.and_(pc.invert(table["is_decoy"]), pc.fill_null(pc.less_equal(table["q_value"], maximum_q_value), False))
+        wanted = pa.compute.and_(
+            pa.compute.invert(table["is_decoy"]), pa.compute.fill_null(pa.compute.less_equal(table["q_value"], maximum_q_value), False)
+        )
         entries = {}
         for row in table.filter(wanted).select(["accessions", "description", "sequence"]).to_pylist():
             name = row["accessions"][0].split()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS
 from proteoscope.engine.matches.fragment_intensities import (
     IntensityModel,
@@ -31,7 +32,7 @@ from proteoscope.engine.statistics.posterior_error import posterior_error_probab
 from proteoscope.engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = [
     "FEWEST_FOR_EXPECTATION",
@@ -360,7 +361,6 @@ def _psm_table(
     texts: list[str],
     peptide_q_value: NDArray[np.float64],
 ) -> pa.Table:
-    import pyarrow as pa
 
     psms, measured, of = scored.psms, scored.psms.features, scored.psms.spectrum
     scan, retention_time = spectra.scan[of], spectra.retention_time[of]
@@ -425,7 +425,6 @@ def _psm_table(
 
 def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
     """Accessions of proteins by number, as an Arrow array."""
-    import pyarrow as pa
 
     distinct, inverse = np.unique(protein, return_inverse=True)
     return pa.array([proteins.proteins.accession(i) for i in distinct.tolist()], pa.string()).take(pa.array(inverse))
@@ -433,7 +432,6 @@ def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
 
 def _flanks(proteins: ProteinIndex, position: NDArray[np.int64], protein: NDArray[np.int64]) -> pa.Array:
     """The residue at each position, "-" where that lies outside the protein."""
-    import pyarrow as pa
 
     offsets, residues = np.asarray(proteins.proteins.offsets), np.asarray(proteins.proteins.residues)
     outside = (position < offsets[protein]) | (position >= offsets[protein + 1])
@@ -442,7 +440,6 @@ def _flanks(proteins: ProteinIndex, position: NDArray[np.int64], protein: NDArra
 
 
 def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
-    import pyarrow as pa
 
     best = psm_table.take(pa.array(peptides.best_row))
     known = [name for name in (KNOWN_PLACES.name,) if name in best.column_names]
@@ -468,7 +465,6 @@ def _protein_table(
     scored: Scored, peptides: _Peptides, sequences: list[str], proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
     """Groups from the peptides at the false discovery rate (from all, where there are no decoys), by the sequences' best forms."""
-    import pyarrow as pa
 
     offsets = np.asarray(proteins.proteins.offsets)
     accepted = np.flatnonzero((peptides.q_value <= settings.fdr) | (settings.decoys == "none"))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.modifications import write_mass
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import SHIFT_COLUMNS
 from proteoscope.engine.matches.tables import Tables, write_tables
 from proteoscope.engine.modified_search.judging import KINDS, PLAIN, UNNAMED, Judged, MassShifts
@@ -23,7 +24,7 @@ from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["MODIFICATIONS_FILE", "judged_groups", "modification_table", "shifted_tables", "write_modification_file", "write_modifications"]
 
@@ -33,7 +34,6 @@ _BINS_OF_DALTON = 100  # shifts without a name that round to the same hundredth 
 
 def shifted_tables(judged: Judged, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters) -> Tables:
     """The tables of PSMs, peptides and protein groups; PSMs have further columns that tell of their shifts."""
-    import pyarrow as pa
 
     tables = write_tables(judged.scored, spectra, proteins, parameters)
     order = judged.scored.order
@@ -80,10 +80,9 @@ def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Ta
     Counted are targets of rank 1 at the false discovery rate; `decoys` are those that passed with them. `sites` counts residues and
     termini; `share_unmodified` is the part of the peptides that were also found without any shift.
     """
-    import pyarrow.compute as pc
 
-    first = pc.equal(psms["rank"], 1)
-    accepted = pc.and_(first, pc.fill_null(pc.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
+    first = pa.compute.equal(psms["rank"], 1)
+    accepted = pa.compute.and_(first, pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]
     rows = psms.filter(accepted).select(names).to_pylist()
     unmodified = {row["sequence"] for row in rows if row["shift_kind"] == KINDS[PLAIN] and not row["is_decoy"]}

@@ -12,20 +12,32 @@ import numpy as np
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.preset_advice import advise_for_files
+from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
+from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
 from proteoscope.engine.matches.search_passes import SearchPass
 from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
 from proteoscope.engine.modified_search.candidate_search import find_candidates
 from proteoscope.engine.modified_search.compilation import MODIFIED
+from proteoscope.engine.modified_search.judging import judge
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from proteoscope.engine.modified_search.ranking import FORMS_JUDGED, place_candidates, rank_candidates
+from proteoscope.engine.modified_search.results import (
+    MODIFICATIONS_FILE,
+    judged_groups,
+    modification_table,
+    shifted_tables,
+    write_modifications,
+)
 from proteoscope.engine.modified_search.settings import list_settings, scoring_of, shift_settings
 from proteoscope.engine.modified_search.summary import ModifiedSearchSummary
 from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
 from proteoscope.engine.spectra.tables import read_spectra_table, write_spectra
 
@@ -112,16 +124,6 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 )  # fmt: skip
             searching.device = resources.used
             spectra_written = searching.begin(lambda progress: write_spectra(_run_of(searching), every, progress))
-            from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
-            from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
-            from proteoscope.engine.modified_search.judging import judge
-            from proteoscope.engine.modified_search.results import (
-                MODIFICATIONS_FILE,
-                judged_groups,
-                modification_table,
-                shifted_tables,
-                write_modifications,
-            )
 
             with searching.step("report"):
                 resources.progress.stage("Estimating false discovery rates")
@@ -218,9 +220,8 @@ def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameter
 
 def _by_kind(psms: Any, parameters: ModifiedSearchParameters) -> dict[str, int]:
     """Targets at the false discovery rate by what their shift is."""
-    import pyarrow.compute as pc
 
-    passes = pc.fill_null(pc.less_equal(psms["q_value"], parameters.fdr), False)
-    accepted = psms.filter(pc.and_(pc.and_(pc.equal(psms["rank"], 1), pc.invert(psms["is_decoy"])), passes))
+    passes = pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], parameters.fdr), False)
+    accepted = psms.filter(pa.compute.and_(pa.compute.and_(pa.compute.equal(psms["rank"], 1), pa.compute.invert(psms["is_decoy"])), passes))
     kinds = accepted["shift_kind"].to_pylist()
     return {name: kinds.count(kind) for name, kind in (("plain", "none"), ("named", "named"), ("ends", "end"), ("unnamed", "unnamed"))}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
+
 __all__ = ["DECOY_METHODS", "DECOY_SEED", "decoys_of"]
 
 DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
@@ -22,8 +24,7 @@ def decoys_of(
     cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
     with_origin : where each stood takes eight times the room of the residues, and has no elements without this.
     """
-    from proteoscope.kernels.cpu.peptides import write_decoys
 
     decoys, origin = np.empty_like(residues), np.empty(len(residues) if with_origin else 0, np.int64)
-    write_decoys(residues, offsets, DECOY_METHODS.index(method), cleaves, DECOY_SEED, decoys, origin)
+    kernels.cpu.peptides.write_decoys(residues, offsets, DECOY_METHODS.index(method), cleaves, DECOY_SEED, decoys, origin)
     return decoys, origin

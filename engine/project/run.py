@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.files import atomic_file, atomic_path, storage_errors
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.digests import file_digest
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["ROW_GROUP", "Run", "TableWriter", "WrittenFile"]
 
@@ -99,12 +100,11 @@ class Run:
         ParameterError : the name is not one, or was written before.
         StorageError : the disk refused.
         """
-        import pyarrow.parquet as pq
 
         path = self._new_path(name, ".parquet")
         with atomic_path(path) as temporary:
             options = {"compression": "zstd", "compression_level": 1, "use_dictionary": _text_columns(schema)}
-            with pq.ParquetWriter(temporary, schema, **options) as parquet:
+            with pa.parquet.ParquetWriter(temporary, schema, **options) as parquet:
                 writer = TableWriter(lambda piece: parquet.write(piece, row_group_size=rows_per_group))
                 yield writer
             digest, size = file_digest(temporary), temporary.stat().st_size
@@ -137,7 +137,6 @@ class Run:
 
 def _text_columns(schema: pa.Schema) -> list[str]:
     """Columns of texts and of lists of texts, as Parquet names them: a dictionary of numbers, which seldom recur, costs time and room."""
-    import pyarrow as pa
 
     lists = (pa.list_(pa.string()), pa.large_list(pa.string()))
     texts = [column.name for column in schema if column.type == pa.string()]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import Amounts, State
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Proteins
@@ -20,7 +21,7 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 from proteoscope.engine.quantification.tables import CHANGES
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Changes", "VariancePrior", "changes_table", "moderated_variances", "protein_changes"]
 
@@ -202,7 +203,6 @@ def _tested(
 
 def changes_table(changes: list[Changes], proteins: Proteins) -> pa.Table:
     """The comparisons as a table, one behind the other, those that are surest first."""
-    import pyarrow as pa
 
     numbers = ("log2_fold_change", "low", "high", "t", "p_value", "q_value")
     counts = ("n_first", "n_second", "n_too_low", "n_not_seen", "n_imputed")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
 from proteoscope.engine.quantification.changes import changes_table, protein_changes
@@ -19,7 +20,7 @@ from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTID
 from proteoscope.engine.results.reader import read_stored
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
 
@@ -103,7 +104,6 @@ def _is_sound(correction: Mapping[str, float]) -> bool:
 
 def _with(table: pa.Table, name: str, values: object) -> pa.Table:
     """A table with another column in the place of one."""
-    import pyarrow as pa
 
     at = table.schema.get_field_index(name)
     kind = table.schema.field(at).type
@@ -112,7 +112,6 @@ def _with(table: pa.Table, name: str, values: object) -> pa.Table:
 
 
 def _or_null(values: NDArray[np.float64]) -> pa.Array:
-    import pyarrow as pa
 
     return pa.array(values.ravel(), mask=np.isnan(values.ravel()))
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
 from proteoscope.engine.project import Project
@@ -21,7 +22,7 @@ from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["QUANTIFIED_TOO", "Forms", "Identified", "Matches", "Proteins", "SourceFile", "Sources", "files_of_run", "identified", "sources"]
 
@@ -189,8 +190,6 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     ------
     InputError : a table is not what it should be, or nothing is identified.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     numbers = {one.content: number for number, one in enumerate(found.files)}
     tables, proteins = [], _ProteinNames()
@@ -198,8 +197,11 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
         file_of_row = _file_of_rows(run, [numbers[one.content] for one in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
             table = source.read(_PSMS)
-        wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], psm_fdr))
-        is_accepted = pc.fill_null(wanted, False)
+        wanted = pa.compute.and_(
+            pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])),
+            pa.compute.less_equal(table["q_value"], psm_fdr),
+        )
+        is_accepted = pa.compute.fill_null(wanted, False)
         more = None if explained is None else _explained(explained, run, table, psm_fdr)
         table = table.filter(is_accepted)
         table = (table if more is None else pa.concat_tables([table, more])).combine_chunks()
@@ -217,14 +219,12 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
     """Spectra that resemble an identified peptide of the same mass, as rows like `psms`; what differs in mass is another peptidoform, of
     which nobody knows the modification, and is not quantified.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     with TableFile(run.spectra, SPECTRA, _OF_SPECTRA, remedy=_REMEDY) as source:
         spectra = source.read(_OF_SPECTRA)
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(spectra))
-    table = table.filter(pc.fill_null(pc.equal(table["kind"], "same"), False))
-    targets = psms.filter(pc.and_(pc.equal(psms["rank"], 1), pc.invert(psms["is_decoy"])))
+    table = table.filter(pa.compute.fill_null(pa.compute.equal(table["kind"], "same"), False))
+    targets = psms.filter(pa.compute.and_(pa.compute.equal(psms["rank"], 1), pa.compute.invert(psms["is_decoy"])))
     row_of = {name: row for row, name in reversed(list(enumerate(targets["peptide"].to_pylist())))}
     names = table["peptide"].to_pylist()
     if lacking := next((name for name in names if name not in row_of), None):
@@ -293,8 +293,6 @@ class _ProteinNames:
 
 
 def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> Identified:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     peptide = in_one(table["peptide"]).dictionary_encode()
     form = peptide.indices.to_numpy().astype(np.int64)
@@ -308,9 +306,9 @@ def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinName
     matches = Matches(
         form, table["charge"].to_numpy().astype(np.int64), table["file"].to_numpy().astype(np.int64),
         table["run"].to_numpy(),
-        pc.fill_null(table["retention_time"], float("nan")).to_numpy(), table["precursor_mz"].to_numpy(), table["spectrum"].to_numpy(),
+        pa.compute.fill_null(table["retention_time"], float("nan")).to_numpy(), table["precursor_mz"].to_numpy(), table["spectrum"].to_numpy(),
         table["spectrum_index"].to_numpy(),
-        pc.fill_null(table["scan"], -1).to_numpy(), table["spectrum_id"].to_pylist(),
+        pa.compute.fill_null(table["scan"], -1).to_numpy(), table["spectrum_id"].to_pylist(),
     )  # fmt: skip
     _, first_of_sequence = np.unique(of_form, return_index=True)
     owner = _owners(some.take(pa.array(first_of_sequence)), names, uses_razor=uses_razor)

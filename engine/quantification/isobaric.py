@@ -13,6 +13,7 @@ from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.reporter_regions import ReporterRegions, read_reporter_regions
 from proteoscope.engine.formats.surveys import read_surveys
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import Amounts, State, medians
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
@@ -25,7 +26,7 @@ from proteoscope.engine.quantification.tables import REPORTER_IONS
 from proteoscope.engine.quantification.third_level import of_second_level
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["check_reference", "measured_isobaric", "scaled_to_reference"]
 
@@ -218,7 +219,6 @@ def check_reference(design: Design, reference: str) -> None:
 
 def _table(identified: Identified, design: Design, label: Label, found: _Reporters) -> pa.Table:
     """A row for each identified spectrum and each channel that is a sample."""
-    import pyarrow as pa
 
     matches, k = identified.matches, len(label)
     sample = np.full((len(identified.files), k), -1, np.int64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.agreeing_times import at_another_time
 from proteoscope.engine.quantification.amounts import Amounts, State
 from proteoscope.engine.quantification.claims import traces_of_others
@@ -25,7 +26,7 @@ from proteoscope.engine.quantification.transfers import Transfers, transferred
 from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["measured_label_free"]
 
@@ -134,7 +135,6 @@ def _table(
     transfers: Transfers | None,
 ) -> pa.Table:  # fmt: skip
     """A row for each ion in each file that identified it, or to which it was transferred."""
-    import pyarrow as pa
 
     is_transferred = np.zeros(reason.shape, np.bool_)
     q_value = np.full(reason.shape, np.nan)

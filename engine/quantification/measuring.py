@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import Amounts
 from proteoscope.engine.quantification.counting import spectrum_counts
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Measured", "measured_counts", "spectra_by_sample"]
 

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ParameterError, shortened
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, REPORTER_IONS, SAMPLES
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["write_msstats"]
 
@@ -56,7 +57,6 @@ def write_msstats(path: Path, tables: Mapping[str, pa.Table], progress: Progress
 
 def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
     """Ion traces; the parts of a sample are its fractions. An ion that a file did not identify has no row there, which MSstats fills in."""
-    import pyarrow as pa
 
     traces = tables[ION_TRACES.name]
     at: dict[str, tuple[int, int]] = {}
@@ -83,8 +83,6 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
 
 def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
     """Reporter ions; samples with the same files are a mixture. Spectra that were refused have no intensity."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     ions = tables[REPORTER_IONS.name]
     name = in_one(ions["sample"]).dictionary_encode()
@@ -95,15 +93,15 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
     fraction_of = {file: number for one in samples for number, file in enumerate(one["parts"], 1)}
     file = in_one(ions["file"]).dictionary_encode()
     fraction = pa.array([fraction_of[one] for one in file.dictionary.to_pylist()], pa.int64()).take(file.indices)
-    charge = pc.cast(ions["charge"], pa.string())
-    psm = pc.binary_join_element_wise(ions["peptide"], charge, ions["spectrum_id"], "_")
+    charge = pa.compute.cast(ions["charge"], pa.string())
+    psm = pa.compute.binary_join_element_wise(ions["peptide"], charge, ions["spectrum_id"], "_")
     nothing = pa.scalar(None, pa.float64())
     rows = pa.table(
         {
             "ProteinName": _proteins(tables, ions["peptide"]), "PeptideSequence": ions["peptide"], "Charge": ions["charge"], "PSM": psm,
             "Mixture": mixture, "TechRepMixture": pa.repeat(1, len(ions)), "Run": ions["file"], "Channel": ions["channel"],
             **_taken(samples, row), "Fraction": fraction,
-            "Intensity": pc.if_else(pc.is_null(ions["refused"]), ions["intensity"], nothing),
+            "Intensity": pa.compute.if_else(pa.compute.is_null(ions["refused"]), ions["intensity"], nothing),
         }
     )  # fmt: skip
     return rows.filter(rows["ProteinName"].is_valid())
@@ -111,7 +109,6 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
 
 def _taken(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
     """Condition and name of the sample of each row."""
-    import pyarrow as pa
 
     texts = {"Condition": "condition", "BioReplicate": "sample"}
     return {column: pa.array([one[name] for one in samples], pa.string()).take(pa.array(row)) for column, name in texts.items()}
@@ -119,7 +116,6 @@ def _taken(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, p
 
 def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
     """The protein that each peptidoform counts for."""
-    import pyarrow as pa
 
     forms = tables[PEPTIDOFORMS.name]
     owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES
 from proteoscope.engine.results.arrow import in_one
@@ -23,7 +24,7 @@ from proteoscope.engine.results.separated import TRIMMED, header_line, separated
 from proteoscope.engine.version import VERSION
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["write_mztab"]
 
@@ -148,7 +149,6 @@ def _section(
     head: str, kind: str, texts: Mapping[str, Any], numbers: Mapping[str, NDArray[np.float64]]
 ) -> tuple[pa.Table, tuple[Column, ...]]:
     """A section as a table: `head` begins its line of names, and `kind` each other."""
-    import pyarrow as pa
 
     n = len(next(iter(numbers.values())))
     table = {head: pa.array([kind], pa.string()).take(pa.array(np.zeros(n, np.int64)))}
@@ -163,19 +163,16 @@ def _section(
 
 def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
     """A row for each thing, and its quantities by sample, which are always all there and in one order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     n = len(variable)
-    value = pc.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
+    value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     return table.take(pa.array(np.arange(0, len(table), n))), value
 
 
 def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
-    import pyarrow.compute as pc
 
     rows, value = _first(table, variable)
-    others = pc.binary_join(in_one(rows["other_accessions"]), ",")
+    others = pa.compute.binary_join(in_one(rows["other_accessions"]), ",")
     texts = {
         "accession": rows["accession"], "description": _known(rows["description"]), "taxid": None, "species": None, "database": None,
         "database_version": None, "search_engine": None, "best_search_engine_score[1]": None, "ambiguity_members": _known(others),
@@ -186,14 +183,11 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 def _known(texts: Any) -> Any:
     """Texts, missing where they are empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
 def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
-    import pyarrow as pa
 
     rows, value = _first(table, variable)
     modifications = pa.array([_placed(one) for one in rows["peptide"].to_pylist()], pa.string())

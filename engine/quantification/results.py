@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import Amounts, State
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
@@ -19,7 +20,7 @@ from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Quantities", "quantity_tables", "write_wide"]
 
@@ -51,7 +52,6 @@ class Quantities:
 
 def quantity_tables(found: Quantities) -> dict[str, pa.Table]:
     """The tables of proteins, peptides, peptidoforms and samples, by their names."""
-    import pyarrow as pa
 
     identified, design = found.identified, found.design
     n_samples = len(design.samples)
@@ -103,7 +103,6 @@ def _samples(found: Quantities) -> pa.Table:
 
 def _of_samples(design: Design, amounts: Amounts, n_psms: NDArray[np.int64]) -> dict[str, Any]:
     """The columns that all tables by sample have, a row for each thing and sample."""
-    import pyarrow as pa
 
     n, samples = len(amounts), design.samples
     value = amounts.value.ravel()
@@ -123,7 +122,6 @@ def _of_samples(design: Design, amounts: Amounts, n_psms: NDArray[np.int64]) -> 
 
 
 def _or_null(values: NDArray[np.float64]) -> pa.Array:
-    import pyarrow as pa
 
     flat = values.ravel()
     return pa.array(flat, mask=np.isnan(flat))
@@ -131,13 +129,11 @@ def _or_null(values: NDArray[np.float64]) -> pa.Array:
 
 def _taken(texts: Sequence[str], rows: NDArray[np.int64]) -> pa.Array:
     """Texts by number, missing where that is -1."""
-    import pyarrow as pa
 
     return pa.array(texts, pa.string()).take(pa.array(rows, mask=rows < 0))
 
 
 def _repeated(values: Any, times: int, kind: Any = None) -> pa.Array:
-    import pyarrow as pa
 
     values = values if isinstance(values, pa.Array) else pa.array(values, kind or pa.string())
     return values.take(pa.array(np.repeat(np.arange(len(values)), times)))
@@ -163,12 +159,10 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
 
 def _wide(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
     """A row for each thing instead of one for each of its samples, which are always all there and in one order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     keys = [name for name in described.saved if name in _KEYS]
     n = len(columns)
     first = pa.array(np.arange(0, len(table), n))
-    value = pc.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
+    value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     arrays = [table[name].take(first) for name in keys] + [_or_null(value[:, number]) for number in range(n)]
     return pa.table(arrays, names=[*keys, *(one.name for one in columns)]), (*described.chosen(keys), *columns)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.files import atomic_path, temporary_sibling
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.read_alignment.records import Aligned, write_sam
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["check_bam", "write_bam"]
 

@@ -13,6 +13,7 @@ from proteoscope.engine.read_alignment.fitting import are_far_longer
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.scoring import KIND, cells, reached
 from proteoscope.engine.read_alignment.sequences import gap_rules
+from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
 from proteoscope.kernels.gapsmis_layouts import GapRules
 
 __all__ = ["expected"]
@@ -31,8 +32,6 @@ def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> Exp
     def size(card: CardShape | None) -> WorkSize:
         operations = pairs * float(cells(of_text, other, rules, traces=True)[0])
         if card is not None:
-            from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
-
             n = int(max(1.0, min(pairs, _PAIRS_OF_PLAN)))
             texts, patterns = (np.repeat(length, n) for length in (of_text, other))
             properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)

@@ -14,6 +14,7 @@ from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.files import nearest_folder
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.read_alignment.bam import check_bam, write_bam
@@ -24,7 +25,7 @@ from proteoscope.engine.results.reader import TableFile, stored_table
 from proteoscope.engine.spectra.spooling import GrowingColumn
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["check_format", "export_alignments", "write_as"]
 
@@ -132,7 +133,6 @@ def _texts(column: pa.ChunkedArray) -> Texts:
 
 def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
     """The tables, whose rows come pattern by pattern, and are as long as the patterns and texts that they belong to."""
-    import pyarrow.compute as pc
 
     before = 0
     for table in tables:
@@ -143,7 +143,7 @@ def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile
             before = rows[-1]
             if not np.array_equal(aligned.offsets[rows + 1] - aligned.offsets[rows], table["pattern_length"].to_numpy()):
                 raise source.damaged("says other lengths than the reads have", "pattern_length")
-            placed = table.filter(pc.is_valid(table["text_start"]))
+            placed = table.filter(pa.compute.is_valid(table["text_start"]))
             if placed["text_row"].null_count or placed["md"].null_count:
                 raise source.damaged("lacks the reference of an alignment", "text_row")
             if not np.array_equal(aligned.text_lengths[placed["text_row"].to_numpy()], placed["text_length"].to_numpy()):

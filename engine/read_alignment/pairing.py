@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.read_alignment.results import AlignmentRows, better_strands
@@ -69,7 +70,6 @@ class EveryPair:
         ------
         Cancelled : the user asked to stop. TooLongError : a text and a pattern are too long to be traced.
         """
-        from proteoscope.kernels.cpu.cigars import cigars_of
 
         numbers = np.arange(first, last)
         text_of, pattern_of = (numbers, numbers) if self._pairs else (numbers % len(self._texts), numbers // len(self._texts))
@@ -79,7 +79,7 @@ class EveryPair:
         found, is_reverse = self._aligned(text_of, pattern_of)
         self.cells += cells
         aligned = pattern_of + is_reverse * len(self._patterns)
-        cigars = cigars_of(self._texts.sequences, self._strands, text_of, aligned, found, ALPHABET)
+        cigars = kernels.cpu.cigars.cigars_of(self._texts.sequences, self._strands, text_of, aligned, found, ALPHABET)
         return AlignmentRows(text_of, pattern_of, found, is_reverse, cigars)
 
     def _aligned(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> tuple[Alignments, NDArray[np.bool_]]:

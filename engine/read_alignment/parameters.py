@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
 
+from proteoscope.engine import sequences
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.parameters import SearchParameters, parameter
 from proteoscope.engine.sequences.matrices import matrix_name
@@ -117,7 +118,5 @@ class ReadAlignmentParameters(SearchParameters):
         if "mode" in changes:
             brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"
         if str(changes.get("matrix", "")).strip():
-            from proteoscope.engine.sequences.statistics import default_gap_costs
-
-            brought["gap_open"], brought["gap_extend"] = default_gap_costs(matrix_name(str(changes["matrix"])))
+            brought["gap_open"], brought["gap_extend"] = sequences.statistics.default_gap_costs(matrix_name(str(changes["matrix"])))
         return brought

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
@@ -57,11 +58,10 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     ------
     Cancelled : the user asked to stop.
     """
-    from proteoscope.kernels.cpu.minimisers import SPACING, find_minimisers, index_of
 
     k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths
-    begins = starts + np.arange(len(texts)) * SPACING
+    begins = starts + np.arange(len(texts)) * kernels.cpu.minimisers.SPACING
     pieces = [
         (text, first, min(length - k + 1, first + _WORDS_OF_PIECE))
         for text, length in enumerate(lengths.tolist())
@@ -72,14 +72,16 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
         text, first, last = piece
         room, begin = last - first + 2 * w, starts[text]
         hashes, entries = np.empty(room, np.uint64), np.empty(room, np.int64)
-        n = find_minimisers(codes, begin, begin + lengths[text], first, last, known, k, w, begins[text], hashes, entries)
+        n = kernels.cpu.minimisers.find_minimisers(
+            codes, begin, begin + lengths[text], first, last, known, k, w, begins[text], hashes, entries
+        )
         return hashes[:n].copy(), entries[:n].copy()
 
     progress.stage("Indexing texts", len(pieces))
     parts = run_on_threads(found, pieces, threads, progress)
     hashes = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in parts)])
     entries = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts)])
-    return index_of(hashes, entries, lengths, k, w)
+    return kernels.cpu.minimisers.index_of(hashes, entries, lengths, k, w)
 
 
 class Placing:
@@ -146,7 +148,6 @@ class Placing:
         ------
         Cancelled : the user asked to stop. TooLongError : a read is too long to be traced.
         """
-        from proteoscope.kernels.cpu.cigars import cigars_of
 
         reads = Sequences(self._patterns.sequences.codes, self._patterns.sequences.offsets[first : last + 1])
         strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
@@ -167,7 +168,7 @@ class Placing:
             column[read] = values[is_placed]
         window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_other[chosen] == 1
         qualities[read] = quality[is_placed]
-        cigars = cigars_of(windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET)
+        cigars = kernels.cpu.cigars.cigars_of(windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET)
         for column in (rows.text_start, rows.text_end):
             column[read] += candidates.begin[chosen].astype(np.int32)
         is_proper = None
@@ -177,17 +178,21 @@ class Placing:
 
     def _candidates(self, reads: Sequences) -> CandidatePlaces:
         """Candidate places of reads, by minimisers."""
-        from proteoscope.kernels.cpu.minimisers import CANDIDATE_FIELDS, MAXIMUM_CANDIDATES, find_candidates
 
         n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
-        found, counts = np.zeros((n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(n, np.int64)
+        found, counts = (
+            np.zeros((n, kernels.cpu.minimisers.MAXIMUM_CANDIDATES, kernels.cpu.minimisers.CANDIDATE_FIELDS), np.int64),
+            np.zeros(n, np.int64),
+        )
 
         def find(first: int) -> None:
             last = min(n, first + _READS_OF_PIECE)
-            find_candidates(reads.codes, reads.offsets, first, last, known, self._index, self._rule, found, counts, stop)
+            kernels.cpu.minimisers.find_candidates(
+                reads.codes, reads.offsets, first, last, known, self._index, self._rule, found, counts, stop
+            )
 
         run_on_threads(find, range(0, n, _READS_OF_PIECE), self._resources.threads, self._quiet, stop=stop)
-        is_one = np.arange(MAXIMUM_CANDIDATES) < counts[:, None]
+        is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
         read, _ = np.nonzero(is_one)
         places = CandidatePlaces(read, *found[is_one].T)
         return places if self._has_other_strand else places.some(places.is_other == 0)
@@ -195,11 +200,12 @@ class Placing:
     @contextmanager
     def _aligning(self, candidates: CandidatePlaces, strands: Sequences) -> Iterator[tuple[Session, Sequences]]:
         """A session for the windows of candidates and both strands of reads, and the windows."""
-        from proteoscope.kernels.cpu.strands import copy_runs
 
         offsets = offsets_of(candidates.end - candidates.begin)
         codes = np.empty(offsets[-1], np.int8)
-        copy_runs(self._texts.sequences.codes, self._texts.sequences.offsets[candidates.text] + candidates.begin, offsets, codes)
+        kernels.cpu.strands.copy_runs(
+            self._texts.sequences.codes, self._texts.sequences.offsets[candidates.text] + candidates.begin, offsets, codes
+        )
         windows = Sequences(codes, offsets)
         with Executor(self._resources.telling(self._quiet)).session(work_of(windows, strands, self._rules)) as session:
             yield session, windows
@@ -242,19 +248,17 @@ class Placing:
         Most reads need no gap, and comparing letters often shows that none is better. Without cards, the processor then aligns near the
         diagonals, where that shows the same. What is left goes to the devices.
         """
-        from proteoscope.kernels.cpu.banded import align_where_near
-        from proteoscope.kernels.cpu.ungapped import align_where_sure
 
         slacks = () if self._resources.has_cards else _SLACKS
         lengths = np.diff(strands.offsets)
         pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
 
         def sure(part: slice) -> tuple[Alignments, NDArray[np.bool_]]:
-            found, is_sure = align_where_sure(windows, strands, self._rules, chosen[part], pattern_of[part])
+            found, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, self._rules, chosen[part], pattern_of[part])
             for slack in slacks:
                 others = np.flatnonzero(~is_sure)
                 pairs = chosen[part][others], pattern_of[part][others]
-                near, is_near = align_where_near(windows, strands, self._rules, *pairs, _CODES, slack)
+                near, is_near = kernels.cpu.banded.align_where_near(windows, strands, self._rules, *pairs, _CODES, slack)
                 for column, values in zip(found, near, strict=True):
                     column[others[is_near]] = values[is_near]
                 is_sure[others[is_near]] = True

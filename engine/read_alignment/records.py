@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, take_runs
 from proteoscope.engine.files import atomic_file, temporary_sibling
 from proteoscope.engine.formats.fastq import looks_like_phred_64
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, complemented_letters
 from proteoscope.engine.results.cigars import letters_of_cigars
 from proteoscope.engine.results.sam import (
@@ -32,7 +34,7 @@ from proteoscope.engine.spectra.spooling import release_pages
 from proteoscope.kernels.text_layouts import SamSequences
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Aligned", "lines_of_patterns", "paf_lines", "write_paf", "write_sam"]
 
@@ -112,7 +114,6 @@ def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress:
 
 def _whole_patterns(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """The same rows in tables none of which ends within the rows of a pattern, or of a pair of mates."""
-    import pyarrow as pa
 
     carried: pa.Table | None = None
     for table in tables:
@@ -145,23 +146,19 @@ def _pieces(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _numbers(piece: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
-    import pyarrow.compute as pc
 
-    return np.asarray(pc.fill_null(piece[name], missing).to_numpy(), np.int64)
+    return np.asarray(pa.compute.fill_null(piece[name], missing).to_numpy(), np.int64)
 
 
 def _texts(piece: pa.Table, name: str) -> Texts:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    column = pc.fill_null(piece[name], "")
+    column = pa.compute.fill_null(piece[name], "")
     return Texts.of_arrow(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
 
 
 def _is_reverse(piece: pa.Table) -> NDArray[np.bool_]:
-    import pyarrow.compute as pc
 
-    return np.asarray(pc.fill_null(pc.equal(piece["strand"], "-"), False).to_numpy(), np.bool_)
+    return np.asarray(pa.compute.fill_null(pa.compute.equal(piece["strand"], "-"), False).to_numpy(), np.bool_)
 
 
 def _is_none(piece: pa.Table) -> NDArray[np.bool_]:
@@ -238,14 +235,12 @@ class _SamLines:
 
 def _tags(piece: pa.Table, is_none: NDArray[np.bool_]) -> Texts:
     """Of each record: letters that differ or are alone, the score, and the text's letters where they differ; nothing without a place."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    columns = {name: pc.fill_null(piece[name], "").combine_chunks() for name in ("cigar", "md")}
-    edits = pc.cast(pa.array(letters_of_cigars(columns["cigar"], "XID")), pa.string())
-    scores = pc.cast(pc.fill_null(piece["score"], 0), pa.string()).combine_chunks()
-    tags = pc.binary_join_element_wise("\tNM:i:", edits, "\tAS:i:", scores, "\tMD:Z:", columns["md"], "")
-    return Texts.of_arrow(pc.if_else(pa.array(is_none), "", tags))
+    columns = {name: pa.compute.fill_null(piece[name], "").combine_chunks() for name in ("cigar", "md")}
+    edits = pa.compute.cast(pa.array(letters_of_cigars(columns["cigar"], "XID")), pa.string())
+    scores = pa.compute.cast(pa.compute.fill_null(piece["score"], 0), pa.string()).combine_chunks()
+    tags = pa.compute.binary_join_element_wise("\tNM:i:", edits, "\tAS:i:", scores, "\tMD:Z:", columns["md"], "")
+    return Texts.of_arrow(pa.compute.if_else(pa.array(is_none), "", tags))
 
 
 def lines_of_patterns(rows: pa.Table, aligned: Aligned) -> bytes:
@@ -270,10 +265,9 @@ def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
 
 def _mate_flags(piece: pa.Table, is_none: NDArray[np.bool_], is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Flags that reads of pairs have besides."""
-    import pyarrow.compute as pc
 
     other = np.arange(len(piece)) ^ 1
-    is_proper = np.asarray(pc.fill_null(piece["is_proper_pair"], False).to_numpy(), np.bool_)
+    is_proper = np.asarray(pa.compute.fill_null(piece["is_proper_pair"], False).to_numpy(), np.bool_)
     first = _numbers(piece, "mate") == 1
     flags = _IS_PAIRED + _IS_PROPER * is_proper + _MATE_IS_UNPLACED * is_none[other] + _MATE_IS_REVERSE * is_reverse[other]
     return flags + np.where(first, _IS_FIRST, _IS_SECOND)
@@ -294,7 +288,6 @@ def _fill_mates(
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     """Lines of rows that have a place."""
-    from proteoscope.kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_paf_lines
 
     piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
     text = _numbers(piece, "text_row", -1)
@@ -305,9 +298,9 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     ]  # fmt: skip
     names, cigars = _texts(piece, "pattern"), _texts(piece, "cigar")
     longest = int(np.diff(aligned.text_names.offsets).max(initial=0))
-    room = len(names.own) + len(cigars.own) + len(piece) * (MAXIMUM_NUMBERS + longest)
+    room = len(names.own) + len(cigars.own) + len(piece) * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(len(piece), np.int64)
-    write_paf_lines(
+    kernels.cpu.alignment_lines.write_paf_lines(
         text_arrays(names), text_arrays(aligned.text_names), _is_reverse(piece),
         np.ascontiguousarray(np.stack(columns, axis=1)), _numbers(piece, "score"), text_arrays(cigars), lines, ends,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import ROW_GROUP
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences
 from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
@@ -18,8 +19,6 @@ from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, Alignments
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from proteoscope.kernels.cpu.cigars import Cigars
 
 __all__ = [
@@ -60,8 +59,6 @@ def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments
 
 def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: AlignmentRows) -> pa.Table:
     """Rows of the table ``alignments``."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     text_of, pattern_of, found, is_reverse, cigars, mapping_quality, is_proper_pair = rows
     is_none, has_text = found.score == NO_ALIGNMENT, text_of >= 0
@@ -81,9 +78,9 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
         "strand": signs, "cigar": Texts(cigars.cigars, cigars.cigar_offsets), "md": Texts(cigars.mds, cigars.md_offsets)
     }  # fmt: skip
     for name, column in written.items():
-        known[name] = pc.if_else(pa.array(is_none), empty, column.arrow())
+        known[name] = pa.compute.if_else(pa.array(is_none), empty, column.arrow())
     names = texts.names.take(np.maximum(0, text_of)).arrow()
-    known["text"] = names if has_text.all() else pc.if_else(pa.array(has_text), names, empty)
+    known["text"] = names if has_text.all() else pa.compute.if_else(pa.array(has_text), names, empty)
     known["pattern"] = patterns.names.take(pattern_of).arrow()
     known["text_length"] = pa.array(text_length, pa.int32(), mask=~has_text)
     known["pattern_length"] = pa.array(pattern_length, pa.int32())
@@ -107,7 +104,6 @@ def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
 
 def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
     """Rows of the table ``patterns``."""
-    import pyarrow as pa
 
     codes, offsets = patterns.sequences
     places = offsets[first : last + 1]

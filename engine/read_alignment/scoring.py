@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
 from proteoscope.kernels.device import Device, twin
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences
 
@@ -86,7 +87,6 @@ class TextsAgainstPatterns:
         texts = reached(texts, patterns, rules)
         if card is None:
             return float(cells(texts, patterns, rules, traces=bool(state["traces"])).sum())
-        from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
 
         properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
         return 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=bool(state["traces"]))

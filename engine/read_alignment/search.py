@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.read_alignment.compilation import READS
 from proteoscope.engine.read_alignment.exporting import check_format, write_as
@@ -31,8 +33,6 @@ from proteoscope.engine.sequences.matrices import matrix_names
 from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, TooLongError, score_bits
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from proteoscope.kernels.cpu.minimisers import MinimiserIndex
 
 __all__ = ["CHANCE_IDENTITY", "align_reads"]
@@ -153,7 +153,6 @@ def _check(
     ParameterError : scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
     InputError : places of proteins are asked for, or of what is too long for it.
     """
-    from proteoscope.kernels.cpu.minimisers import LONGEST_READ, MAXIMUM_TEXTS
 
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):
@@ -169,12 +168,14 @@ def _check(
         raise ParameterError("--pairs says with which reference each read is aligned; leave it out, or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
         raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give places = every")
-    if has_places and len(texts) > MAXIMUM_TEXTS:
-        reason = f"holds {len(texts):,} sequences; places are looked for in up to {MAXIMUM_TEXTS:,}"
+    if has_places and len(texts) > kernels.cpu.minimisers.MAXIMUM_TEXTS:
+        reason = f"holds {len(texts):,} sequences; places are looked for in up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
         raise InputError(texts.path, reason, remedy="Give fewer, or places = every")
-    if has_places and longest > LONGEST_READ:
+    if has_places and longest > kernels.cpu.minimisers.LONGEST_READ:
         raise InputError(
-            patterns.path, f"a read has {longest:,} letters; places are looked for up to {LONGEST_READ:,}", remedy="Give places = every"
+            patterns.path,
+            f"a read has {longest:,} letters; places are looked for up to {kernels.cpu.minimisers.LONGEST_READ:,}",
+            remedy="Give places = every",
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, offsets_of, take_runs
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.fastq import is_fastq, read_fastq
@@ -300,7 +301,6 @@ def with_other_strands(sequences: Sequences) -> Sequences:
     >>> "".join(LETTERS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)
     'AACGRTTYCG'
     """
-    from proteoscope.kernels.cpu.strands import write_reverse_complements
 
     complement = np.arange(len(LETTERS), dtype=np.int8)
     for one, other in _COMPLEMENT.items():
@@ -308,6 +308,6 @@ def with_other_strands(sequences: Sequences) -> Sequences:
     first, last = int(sequences.offsets[0]), int(sequences.offsets[-1])
     codes = np.empty(2 * (last - first), np.int8)
     codes[: last - first] = sequences.codes[first:last]
-    write_reverse_complements(sequences.codes, sequences.offsets, complement, codes[last - first :])
+    kernels.cpu.strands.write_reverse_complements(sequences.codes, sequences.offsets, complement, codes[last - first :])
     offsets = sequences.offsets - first
     return Sequences(codes, np.concatenate([offsets, offsets[1:] + (last - first)]))

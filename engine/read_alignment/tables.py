@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from proteoscope.engine import results
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Rule, Table
 
 __all__ = ["ALIGNMENTS", "PATTERNS", "STORED", "TABLES", "TEXTS"]
@@ -21,38 +23,36 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 def _fit(start: Any, end: Any, length: Any) -> bool:
     """Whether places lie inside a sequence: all of them are missing, or the first is behind the last by one at the most."""
-    import pyarrow.compute as pc
 
-    is_known = pc.is_valid(start)
-    if not is_known.equals(pc.is_valid(end)) or pc.any(pc.and_(is_known, pc.is_null(length))).as_py():
+    is_known = pa.compute.is_valid(start)
+    if not is_known.equals(pa.compute.is_valid(end)) or pa.compute.any(pa.compute.and_(is_known, pa.compute.is_null(length))).as_py():
         return False
-    inside = pc.and_(pc.and_(pc.greater_equal(start, 1), pc.less_equal(start, pc.add(end, 1))), pc.less_equal(end, length))
-    return pc.all(inside).as_py() is not False
+    inside = pa.compute.and_(
+        pa.compute.and_(pa.compute.greater_equal(start, 1), pa.compute.less_equal(start, pa.compute.add(end, 1))),
+        pa.compute.less_equal(end, length),
+    )
+    return pa.compute.all(inside).as_py() is not False
 
 
 def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, pattern_end: Any) -> bool:
     """Whether CIGARs are as long as what they align."""
-    import pyarrow.compute as pc
 
-    from proteoscope.engine.results.cigars import letters_of_cigars
-
-    is_known = pc.is_valid(text_start)
-    if not is_known.equals(pc.is_valid(cigar)):
+    is_known = pa.compute.is_valid(text_start)
+    if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
     cigar, *places = (one.filter(is_known) for one in (cigar, text_start, text_end, pattern_start, pattern_end))
     if any(place.null_count for place in places):
         return False
-    of_text, of_pattern = letters_of_cigars(cigar, "=XD"), letters_of_cigars(cigar, "=XI")
+    of_text, of_pattern = results.cigars.letters_of_cigars(cigar, "=XD"), results.cigars.letters_of_cigars(cigar, "=XI")
     first, last, begin, end = (place.to_numpy().astype("int64") for place in places)
     return bool((of_text == last - first + 1).all() and (of_pattern == end - begin + 1).all())
 
 
 def _belong_together(score: Any, *others: Any) -> bool:
     """Whether all that an alignment has is there where it has a score, and nowhere else."""
-    import pyarrow.compute as pc
 
-    is_known = pc.is_valid(score)
-    return all(is_known.equals(pc.is_valid(one)) for one in others)
+    is_known = pa.compute.is_valid(score)
+    return all(is_known.equals(pa.compute.is_valid(one)) for one in others)
 
 
 ALIGNMENTS = Table.of(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from proteoscope.engine.lazy_pyarrow import pa
+
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["in_one", "is_list", "is_text", "letters_of", "written_out_bytes"]
 
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
     """A column as one array, of values and not of numbers of a dictionary."""
-    import pyarrow as pa
 
     if column.num_chunks == 1:
         array = column.chunk(0)
@@ -23,14 +24,12 @@ def in_one(column: pa.ChunkedArray) -> pa.Array:
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether values are lists, of one length or of several."""
-    import pyarrow as pa
 
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether values are texts."""
-    import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
@@ -44,8 +43,6 @@ def letters_of(texts: pa.StringArray) -> bytes:
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
     """Bytes that the values of a column take, those of a dictionary once for each row that has them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(column, pa.ChunkedArray):
         return sum(map(written_out_bytes, column.chunks))
@@ -53,5 +50,9 @@ def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
         return 8 * len(column) + written_out_bytes(column.flatten())
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
-    lengths = pc.fill_null(pc.binary_length(column.dictionary), 0)
-    return 8 * len(column) + int(pc.sum(lengths.take(pc.fill_null(column.indices, 0))).as_py() or 0) if len(lengths) else 8 * len(column)
+    lengths = pa.compute.fill_null(pa.compute.binary_length(column.dictionary), 0)
+    return (
+        8 * len(column) + int(pa.compute.sum(lengths.take(pa.compute.fill_null(column.indices, 0))).as_py() or 0)
+        if len(lengths)
+        else 8 * len(column)
+    )

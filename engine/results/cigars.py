@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts
+from proteoscope.engine.lazy_pyarrow import pa
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["letters_of_cigars"]
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from proteoscope.engine.lazy_pyarrow import pa
+
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["MARK_COLUMNS", "STAR", "Column", "Kind", "Rule", "Table", "arrow_type"]
 
@@ -113,7 +115,6 @@ def arrow_type(name: str) -> pa.DataType:
     >>> str(arrow_type("list<int16>")), str(arrow_type("double[9]"))
     ('list<item: int16>', 'fixed_size_list<item: double>[9]')
     """
-    import pyarrow as pa
 
     outer, _, inner = name.removesuffix(">").partition("<")
     if inner:
@@ -190,7 +191,6 @@ class Table:
 
     def schema(self, names: Iterable[str] | None = None) -> pa.Schema:
         """Names and types of all columns of the file, or of some, in its order."""
-        import pyarrow as pa
 
         wanted = None if names is None else set(names)
         return pa.schema([(name, arrow_type(one.type_name)) for name, one in self.by_name.items() if wanted is None or name in wanted])
@@ -206,7 +206,6 @@ class Table:
         ------
         KeyError : one that is described is not given, or one that is given is not described.
         """
-        import pyarrow as pa
 
         names = [name for name, one in self.by_name.items() if not (name in without and one.is_optional)]
         schema = self.schema(names)
@@ -216,7 +215,6 @@ class Table:
 
 
 def _as_type(values: Any, kind: pa.DataType) -> Any:
-    import pyarrow as pa
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values if values.type == kind else values.cast(kind)

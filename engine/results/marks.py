@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.columns import MARK_COLUMNS, STAR
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["marks_table", "with_marks"]
 
 
 def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
     """The places of marked rows, ascending, with the columns of `MARK_COLUMNS`."""
-    import pyarrow as pa
 
     rows = sorted(marks)
     starred, comment = MARK_COLUMNS
@@ -33,7 +33,6 @@ def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
 
 def with_marks(pieces: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iterator[pa.Table]:
     """A table piece by piece, with the columns of `MARK_COLUMNS` behind its own, empty texts where nobody wrote anything."""
-    import pyarrow as pa
 
     known, first = marks_table(marks), 0
     rows = known["row"].to_numpy()

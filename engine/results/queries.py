@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results import columns as described
 from proteoscope.engine.results.reader import TableFile
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 __all__ = ["create_view", "identifier", "is_out_of_memory", "parquet_reader", "shut_off", "text_literal"]
 

@@ -15,13 +15,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from proteoscope.engine.errors import InputError, ProteoscopeError, StorageError, shortened
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one, is_list, is_text, written_out_bytes
 from proteoscope.engine.results.columns import Column, Rule, Table, arrow_type
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_stored", "row_count", "stored_table"]
 
@@ -67,17 +70,16 @@ class TableFile:
         n_rows_of: Mapping[str, int] | None = None,
         remedy: str = _AGAIN,
     ) -> None:
-        import pyarrow.parquet as pq
 
         self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
         self._state = _state_of(path)
         with self._read():
-            file = pq.ParquetFile(path)
+            file = pa.parquet.ParquetFile(path)
             self._schema = file.schema_arrow
             file.close()
             # A text that stands in thousands of rows is stored once; Arrow would write it out for each before it could be counted.
             texts = [file.schema.column(i).path for i in range(len(file.schema)) if file.schema.column(i).physical_type == "BYTE_ARRAY"]
-            self._file = pq.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
+            self._file = pa.parquet.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
         try:
             with self._read():
                 names = list(self._schema.names)
@@ -111,7 +113,6 @@ class TableFile:
         ------
         InputError : something in them is not as it should be.
         """
-        import pyarrow as pa
 
         asked = list(self.columns if names is None else names)
         wanted = [name for name in asked if name in self.columns]
@@ -135,7 +136,6 @@ class TableFile:
 
     def read(self, names: Sequence[str] | None = None) -> pa.Table:
         """All rows of some columns, or of all described ones. Raises as `batches`."""
-        import pyarrow as pa
 
         wanted = list(self.columns if names is None else names)
         parts = list(self.batches(wanted))
@@ -218,7 +218,6 @@ class TableFile:
 
     def _with_absent(self, found: pa.Table, names: Sequence[str]) -> pa.Table:
         """Columns in the order asked for; of those that runs may lack, and this one does, each value is missing."""
-        import pyarrow as pa
 
         for name in names:
             if name not in self.columns:
@@ -226,7 +225,6 @@ class TableFile:
         return found.select(list(names))
 
     def _empty(self, names: Sequence[str]) -> pa.Table:
-        import pyarrow as pa
 
         described = {**self.table.by_name, **self.columns}
         return pa.schema([(name, arrow_type(described[name].type_name)) for name in names]).empty_table() if names else pa.table({})
@@ -238,7 +236,6 @@ class TableFile:
     @contextmanager
     def _read(self) -> Iterator[None]:
         """Turn what Arrow complains of into an error that names the file."""
-        import pyarrow as pa
 
         try:
             yield
@@ -290,7 +287,6 @@ def checked(
     ------
     InputError : made by `damaged` of a reason and a column's name.
     """
-    import pyarrow as pa
 
     arrays: dict[str, pa.Array] = {}
     for name in found.column_names:
@@ -352,18 +348,15 @@ def _n_rows(project: Project, run: str, name: str) -> int | None:
 
 def row_count(path: Path) -> int | None:
     """How many rows a table says that it has; None where it cannot be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return int(pq.read_metadata(path).num_rows)
+        return int(pa.parquet.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, ValueError):
         return None
 
 
 def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
     """Whether a type may become the described one without another meaning."""
-    import pyarrow as pa
 
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
@@ -383,7 +376,6 @@ def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
 
 
 def _shown_type(kind: pa.DataType) -> str:
-    import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -400,16 +392,14 @@ def _shown_type(kind: pa.DataType) -> str:
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """The same values as another type, which `_means`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if column.type == wanted:
         return column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_fixed_size_list(wanted) and is_text(column.type):
-        parts = pc.split_pattern(column, ",")
-        if pc.any(pc.not_equal(pc.list_value_length(parts), wanted.list_size)).as_py():
+        parts = pa.compute.split_pattern(column, ",")
+        if pa.compute.any(pa.compute.not_equal(pa.compute.list_value_length(parts), wanted.list_size)).as_py():
             raise pa.ArrowInvalid(f"a text is not {wanted.list_size} numbers with commas between")
         column = parts
     if is_list(column.type) and is_list(wanted):
@@ -418,18 +408,15 @@ def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if column.null_count:
         raise pa.ArrowInvalid("a list is missing")
-    items, lengths = column.flatten(), pc.list_value_length(column)
+    items, lengths = column.flatten(), pa.compute.list_value_length(column)
     values = _as(items, wanted.value_type)
     if pa.types.is_fixed_size_list(wanted):
-        if pc.any(pc.not_equal(lengths, wanted.list_size)).as_py():
+        if pa.compute.any(pa.compute.not_equal(lengths, wanted.list_size)).as_py():
             raise pa.ArrowInvalid(f"a list has not {wanted.list_size} items")
         return pa.FixedSizeListArray.from_arrays(values, wanted.list_size)
-    import numpy as np
 
     offsets = np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False), dtype=np.int64)))
     if pa.types.is_large_list(wanted):
@@ -439,8 +426,6 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
     """The fault of the values of a column, as the end of a sentence; empty where nothing is."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if is_list(array.type):
         if array.null_count:
@@ -451,7 +436,7 @@ def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
     if not one.is_nullable:
         if array.null_count:
             return "holds a value that is missing"
-        if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
+        if pa.types.is_floating(array.type) and pa.compute.any(pa.compute.is_nan(array)).as_py():
             return "holds what is not a number"
     low, high = one.low, one.high
     if one.rows_of:
@@ -459,8 +444,8 @@ def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
     if low is not None or high is not None:
         known = array
         if pa.types.is_floating(array.type):
-            known = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
-        ends = pc.min_max(known).as_py()
+            known = pa.compute.if_else(pa.compute.is_nan(array), pa.scalar(None, array.type), array)
+        ends = pa.compute.min_max(known).as_py()
         least, most = ends["min"], ends["max"]
         if least is not None and ((low is not None and least < low) or (high is not None and most > high)):
             if one.rows_of:
@@ -468,7 +453,7 @@ def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
             return f"holds numbers outside {_bounds(low, high)}"
         if least is not None and pa.types.is_floating(array.type) and (abs(least) == float("inf") or abs(most) == float("inf")):
             return "holds an infinite number"
-    if one.pattern and pc.any(pc.invert(pc.match_substring_regex(array, f"^(?:{one.pattern})$"))).as_py():
+    if one.pattern and pa.compute.any(pa.compute.invert(pa.compute.match_substring_regex(array, f"^(?:{one.pattern})$"))).as_py():
         return "holds a text that the program does not write"
     return ""
 
@@ -478,6 +463,7 @@ def _bounds(low: float | None, high: float | None) -> str:
 
 
 def _are_as_long(array: pa.Array, other: pa.Array) -> bool:
-    import pyarrow.compute as pc
 
-    return bool(pc.list_value_length(array).equals(pc.list_value_length(other).cast(pc.list_value_length(array).type)))
+    return bool(
+        pa.compute.list_value_length(array).equals(pa.compute.list_value_length(other).cast(pa.compute.list_value_length(array).type))
+    )

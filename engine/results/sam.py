@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, read_only
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.text_layouts import SamSequences, TextArrays
@@ -105,13 +106,18 @@ def text_arrays(texts: Texts) -> TextArrays:
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
     """The lines of records, and where each ends. `references` : names, by the numbers of the records."""
-    from proteoscope.kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_sam_lines
 
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     own = np.diff(sequences.offsets)[rows]
-    room = sum(len(one.own) for one in (names, cigars, tags)) + 2 * int(own.sum()) + n * (MAXIMUM_NUMBERS + 2 * longest)
+    room = (
+        sum(len(one.own) for one in (names, cigars, tags))
+        + 2 * int(own.sum())
+        + n * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + 2 * longest)
+    )
     lines, ends = np.empty(room, np.uint8), np.zeros(n, np.int64)
     name_arrays, reference_arrays, cigar_arrays, tag_arrays = map(text_arrays, (names, references, cigars, tags))
-    write_sam_lines(name_arrays, flags, reference_arrays, places, cigar_arrays, clips, tag_arrays, rows, sequences, lines, ends)
+    kernels.cpu.alignment_lines.write_sam_lines(
+        name_arrays, flags, reference_arrays, places, cigar_arrays, clips, tag_arrays, rows, sequences, lines, ends
+    )
     return lines[: ends[-1] if n else 0].tobytes(), ends

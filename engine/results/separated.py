@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.arrow import in_one, is_text, letters_of
 from proteoscope.engine.results.columns import Column
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = [
     "DIGITS",
@@ -106,7 +107,6 @@ def write_separated(
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-    import pyarrow as pa
 
     parts = [tables] if isinstance(tables, pa.Table) else tables
     pieces = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
@@ -163,63 +163,60 @@ def write_lines(
 
 def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False) -> bytes:
     """The lines of some rows."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if not len(piece):
         return b""
     cells = [_cells(in_one(piece[column.name]), column, dialect, is_safe=spreadsheet_safe) for column in columns]
-    lines = pc.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
-    lines = pc.binary_join_element_wise(lines, "", "\n")
+    lines = pa.compute.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
+    lines = pa.compute.binary_join_element_wise(lines, "", "\n")
     assert isinstance(lines, pa.StringArray)
     return letters_of(lines)
 
 
 def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
     """A column of any type as texts, none of them missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        items = pc.fill_null(_plain(column.flatten(), one, dialect), "")
-        ends = np.concatenate(([0], np.cumsum(pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False))))
-        joined = pc.binary_join(pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), items), ";,"[pa.types.is_fixed_size_list(kind)])
+        items = pa.compute.fill_null(_plain(column.flatten(), one, dialect), "")
+        ends = np.concatenate(
+            ([0], np.cumsum(pa.compute.fill_null(pa.compute.list_value_length(column), 0).to_numpy(zero_copy_only=False)))
+        )
+        joined = pa.compute.binary_join(
+            pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), items), ";,"[pa.types.is_fixed_size_list(kind)]
+        )
         return _as_cell(joined, one, dialect, is_safe=is_safe) if is_text(kind.value_type) else joined
-    text = pc.fill_null(_plain(column, one, dialect), one.saved_null)
+    text = pa.compute.fill_null(_plain(column, one, dialect), one.saved_null)
     # Numbers among which a word stands are texts, to those who read the file too.
     return _as_cell(text, one, dialect, is_safe=is_safe) if is_text(kind) or one.saved_null else text
 
 
 def _plain(column: pa.Array, one: Column, dialect: Dialect) -> pa.Array:
     """Values as texts, those that are missing as null."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pa.types.is_floating(column.type):
         return _numbers(column, one.saved or (dialect.single if pa.types.is_float32(column.type) else dialect.number), dialect)
     if not is_text(column.type):
-        return pc.cast(column, pa.string())
-    text = pc.replace_substring_regex(pc.cast(column, pa.string()), dialect.blanks, " ")
-    return pc.utf8_trim(text, " ") if dialect.is_trimmed else text
+        return pa.compute.cast(column, pa.string())
+    text = pa.compute.replace_substring_regex(pa.compute.cast(column, pa.string()), dialect.blanks, " ")
+    return pa.compute.utf8_trim(text, " ") if dialect.is_trimmed else text
 
 
 def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if not dialect.knows_infinity:
-        column = pc.if_else(pc.is_finite(column), column, None)
+        column = pa.compute.if_else(pa.compute.is_finite(column), column, None)
     if dialect.is_short:
-        return pc.cast(pc.round(column, int(form.strip(".f"))), pa.string())
+        return pa.compute.cast(pa.compute.round(column, int(form.strip(".f"))), pa.string())
     values = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    is_number = pc.invert(pc.is_nan(pa.array(values)))
-    return pc.if_else(pc.and_(is_number, column.is_valid()), _printed(values, form), pa.scalar(dialect.not_a_number or None, pa.string()))
+    is_number = pa.compute.invert(pa.compute.is_nan(pa.array(values)))
+    return pa.compute.if_else(
+        pa.compute.and_(is_number, column.is_valid()), _printed(values, form), pa.scalar(dialect.not_a_number or None, pa.string())
+    )
 
 
 def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
     """Each value in a format of Python's: Arrow knows none. One format for all takes half the time of one for each."""
-    import pyarrow as pa
 
     lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(values.tolist())).encode(), np.uint8)
     is_end = lines == ord("\n")
@@ -231,11 +228,12 @@ def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
 
 def _as_cell(text: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
     """Texts as they stand between tabs."""
-    import pyarrow.compute as pc
 
     if is_safe and not one.is_own_text:
-        text = pc.if_else(pc.match_substring_regex(text, _FORMULA), pc.binary_join_element_wise("'", text, ""), text)
-    if dialect.has_quotes and pc.any(pc.match_substring(text, '"')).as_py():
-        doubled = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
-        text = pc.if_else(pc.match_substring(text, '"'), doubled, text)
+        text = pa.compute.if_else(
+            pa.compute.match_substring_regex(text, _FORMULA), pa.compute.binary_join_element_wise("'", text, ""), text
+        )
+    if dialect.has_quotes and pa.compute.any(pa.compute.match_substring(text, '"')).as_py():
+        doubled = pa.compute.binary_join_element_wise('"', pa.compute.replace_substring(text, '"', '""'), '"', "")
+        text = pa.compute.if_else(pa.compute.match_substring(text, '"'), doubled, text)
     return text

@@ -11,6 +11,7 @@ from proteoscope.engine.execution.work import CardShape
 from proteoscope.engine.formats.sizes import InputSize, input_size
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.scoring import KIND
+from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 
 __all__ = ["expectation", "expected", "scoring_of"]
 
@@ -34,8 +35,6 @@ def scoring_of(queries: InputSize, database: InputSize) -> ExpectedWork:
     def size(card: CardShape | None) -> WorkSize:
         operations = queries.letters * database.letters
         if card is not None:
-            from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
-
             own, others = lengths_of(queries)[:1000], lengths_of(database)
             cycles = predicted_cycles(card.capability, card.multiprocessors, card.shared_bytes, own.tolist(), others)
             operations = cycles * operations / max(1.0, float(own.sum()) * float(others.sum()))

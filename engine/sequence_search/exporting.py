@@ -10,6 +10,7 @@ import numpy as np
 from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.results.reader import TableFile, stored_table
@@ -104,7 +105,6 @@ class _Rows:
 
     def take(self, n: int) -> Hits | None:
         """The next rows; None where there are not so many."""
-        import pyarrow as pa
 
         parts, n_held = [self._held], len(self._held)
         while n_held < n:

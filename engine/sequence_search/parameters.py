@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import field_validator
 
+from proteoscope.engine import sequences
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.translation_parameters import GENETIC_CODE, MINIMUM_FRAME, TRANSLATION
 from proteoscope.engine.parameters import SearchParameters, parameter
@@ -73,7 +74,6 @@ class SequenceSearchParameters(SearchParameters):
         """A matrix brings the gap costs that NCBI recommends for it."""
         if "matrix" not in changes:
             return {}
-        from proteoscope.engine.sequences.statistics import default_gap_costs
 
-        gap_open, gap_extend = default_gap_costs(matrix_name(str(changes["matrix"])))
+        gap_open, gap_extend = sequences.statistics.default_gap_costs(matrix_name(str(changes["matrix"])))
         return {"gap_open": gap_open, "gap_extend": gap_extend}

@@ -15,14 +15,13 @@ from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.feature_tables import FEATURES, features_table
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.sequence_search.hit_search import Batch, SequenceHitSearch
 from proteoscope.engine.sequence_search.tables import EXPECTATIONS, QUERIES, SCORES
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import NothingToStackError, expected_counts, hit_writer, hits_schema, hits_table
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from proteoscope.engine.project.run import Run
 
 __all__ = ["sinks"]
@@ -87,7 +86,6 @@ def _project_tables(run: Run, search: SequenceHitSearch) -> Iterator[Callable[[B
     ``queries``: one row a query. ``score_counts``: how many subjects have each score with each query. ``score_expectations``: how many
     chance lets have it. ``features``: what the files say of the queries and of the subjects of hits, where they say anything.
     """
-    import pyarrow as pa
 
     is_hit = np.zeros(len(search.database), np.bool_)
     with (

@@ -17,6 +17,7 @@ from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 from proteoscope.kernels.device import Device, twin
 
 if TYPE_CHECKING:
@@ -89,7 +90,6 @@ class SequencesAgainstSequences:
         """See `PredictableKind`: cells on the processor; on a card the cycles of its plan."""
         if card is None:
             return float(self.costs(work, state).sum())
-        from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 
         return predicted_cycles(
             card.capability, card.multiprocessors, card.shared_bytes, np.diff(state["offsets"]).tolist(),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, offsets_of, read_only
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
@@ -23,8 +24,7 @@ from proteoscope.kernels.partitions import equal_partitions
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.rows import RowArrays
-    from proteoscope.kernels.cpu.substitution import Substitution
-    from proteoscope.kernels.cpu.traceback import PairedSequences, Traces
+    from proteoscope.kernels.cpu.traceback import Traces
 
 __all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
 
@@ -142,7 +142,6 @@ def _traced(
     query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, cells_kept: int
 ) -> tuple[int, int, int, NDArray[np.uint8]]:
     """Score of the alignment that `align_pair` finds, the first residues of query and subject, and its steps, the last first."""
-    from proteoscope.kernels.cpu.rows import score_rows, trace_back
 
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(cells_kept // max(n, 1), int(np.sqrt(m)))))
@@ -163,7 +162,7 @@ def _traced(
             progress.check()
             stop = min(last, start + step)
             part = directions[start - first : stop - first]
-            score_rows(codes, arrays, opening, extending, start, stop, best, score, part, keeps_directions)
+            kernels.cpu.rows.score_rows(codes, arrays, opening, extending, start, stop, best, score, part, keeps_directions)
 
     for first in range(0, m, rows):
         if not keeps:
@@ -178,7 +177,7 @@ def _traced(
             if not keeps:
                 h_rows[first % 2], f_row[:] = kept[first]
                 compute(first, min(end_row + 1, first + rows), True)
-            if trace_back(directions, first, place, steps) or first == 0:
+            if kernels.cpu.rows.trace_back(directions, first, place, steps) or first == 0:
                 break
             first -= rows
     return found, int(place[0]) + 1, int(place[1]) + 1, steps[: place[3]]
@@ -186,16 +185,14 @@ def _traced(
 
 def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> RowArrays:
     """What the kernels by rows take of a subject, see `proteoscope.kernels.cpu.rows.row_arrays`."""
-    from proteoscope.kernels.cpu.rows import row_arrays
 
-    return row_arrays(_substitution(scheme), subject, bits)
+    return kernels.cpu.rows.row_arrays(_substitution(scheme), subject, bits)
 
 
-def _substitution(scheme: ScoringScheme) -> Substitution:
+def _substitution(scheme: ScoringScheme) -> kernels.cpu.substitution.Substitution:
     """A scheme as the processor's kernels take it."""
-    from proteoscope.kernels.cpu.substitution import Substitution
 
-    return Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend)
+    return kernels.cpu.substitution.Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend)
 
 
 def _most_of_16_bits(scheme: ScoringScheme) -> int:
@@ -321,7 +318,6 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
     """Pairs of one query that are searched for their ends side by side, with so many bits; the largest first."""
-    from proteoscope.kernels.cpu.lanes import lane_count
 
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
@@ -334,7 +330,7 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
         chosen = chosen[np.lexsort((subject_lengths[chosen], pairs.query_places[chosen, 1], pairs.query_places[chosen, 0]))]
         cuts = np.flatnonzero((np.diff(pairs.query_places[chosen], axis=0) != 0).any(axis=1)) + 1
         for own in np.split(chosen, cuts):
-            groups = np.split(own, np.arange(lane_count(bits), len(own), lane_count(bits)))
+            groups = np.split(own, np.arange(kernels.cpu.lanes.lane_count(bits), len(own), kernels.cpu.lanes.lane_count(bits)))
             lengths = [subject_lengths[group] for group in groups]
             found += [(bits, one) for one, n in zip(groups, lengths, strict=True) if n.sum() >= _LANES_WORTH * n.max(initial=1)]
     return sorted(found, key=lambda one: -int(cells[one[1]].max()))
@@ -358,24 +354,21 @@ def _ends(
     ----------
     rows, places : where the query and the subjects begin and end.
     """
-    from proteoscope.kernels.cpu.lanes import BLOCK_COLUMNS, fill_columns, lane_count
-    from proteoscope.kernels.cpu.traceback import EndRoom, find_ends
-    from proteoscope.kernels.cpu.vectors import aligned
 
-    lanes, number, costs = lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
+    lanes, number, costs = kernels.cpu.lanes.lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
     residues, offsets = _taken(pairs.subjects, places, step)
     lengths = np.diff(offsets)
-    n_blocks = -(-int(lengths.max()) // BLOCK_COLUMNS)
-    columns = aligned(n_blocks * BLOCK_COLUMNS * lanes, np.int8)
-    fill_columns(residues, offsets[:-1], lengths, np.arange(len(group)), np.zeros(len(group), np.int64), lanes, columns)
+    n_blocks = -(-int(lengths.max()) // kernels.cpu.lanes.BLOCK_COLUMNS)
+    columns = kernels.cpu.vectors.aligned(n_blocks * kernels.cpu.lanes.BLOCK_COLUMNS * lanes, np.int8)
+    kernels.cpu.lanes.fill_columns(residues, offsets[:-1], lengths, np.arange(len(group)), np.zeros(len(group), np.int64), lanes, columns)
     letters, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
-    targets = aligned(lanes, number)
+    targets = kernels.cpu.vectors.aligned(lanes, number)
     targets[:] = np.iinfo(number).max
     targets[: len(group)] = pairs.scores[group]
-    sizes = BLOCK_COLUMNS * len(query), len(query), BLOCK_COLUMNS * len(letters), 1
-    room = EndRoom(*(aligned(size * lanes, number) for size in sizes))
+    sizes = kernels.cpu.lanes.BLOCK_COLUMNS * len(query), len(query), kernels.cpu.lanes.BLOCK_COLUMNS * len(letters), 1
+    room = kernels.cpu.traceback.EndRoom(*(kernels.cpu.vectors.aligned(size * lanes, number) for size in sizes))
     ends = np.empty((lanes, 4), np.int64)
-    find_ends(
+    kernels.cpu.traceback.find_ends(
         query.astype(np.int64), letters.astype(np.int64), costs.table(bits), columns, n_blocks, targets,
         costs.first_residue_cost, costs.next_residue_cost, room, ends,
     )  # fmt: skip
@@ -384,12 +377,11 @@ def _ends(
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: int) -> tuple[NDArray, ...]:
     """Alignments of some pairs: `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs`."""
-    from proteoscope.kernels.cpu.traceback import CIGAR_BYTES, N_COUNTS, Traces, draw_pairs
 
     query_lengths, subject_lengths = pairs.lengths
     offsets = offsets_of(query_lengths + subject_lengths)
     steps, found = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
-    traces = Traces(steps, offsets, found)
+    traces = kernels.cpu.traceback.Traces(steps, offsets, found)
     is_alone = query_lengths * subject_lengths > cells_kept
     is_narrow = pairs.scores <= _most_of_16_bits(scheme)
     for bits, is_meant in ((16, is_narrow & ~is_alone), (32, ~is_narrow & ~is_alone)):
@@ -401,21 +393,25 @@ def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: 
         found[k] = len(own), query_start, subject_start
         steps[offsets[k] : offsets[k] + len(own)] = own
     columns = int(found[:, 0].sum())
-    lines, cigars, counts = np.empty((3, columns), np.uint8), np.empty(2 * columns, np.uint8), np.empty((len(pairs), N_COUNTS), np.int64)
-    draw_pairs(traces, _sequences(pairs), scheme.matrix.scores, _WITH_GAPS, lines, cigars, counts)
-    return found, counts, cigars[: counts[:, CIGAR_BYTES].sum()].copy(), lines
+    lines, cigars, counts = (
+        np.empty((3, columns), np.uint8),
+        np.empty(2 * columns, np.uint8),
+        np.empty((len(pairs), kernels.cpu.traceback.N_COUNTS), np.int64),
+    )
+    kernels.cpu.traceback.draw_pairs(traces, _sequences(pairs), scheme.matrix.scores, _WITH_GAPS, lines, cigars, counts)
+    return found, counts, cigars[: counts[:, kernels.cpu.traceback.CIGAR_BYTES].sum()].copy(), lines
 
 
-def _sequences(pairs: Pairs) -> PairedSequences:
+def _sequences(pairs: Pairs) -> kernels.cpu.traceback.PairedSequences:
     """The sequences of pairs as the kernels take them."""
-    from proteoscope.kernels.cpu.traceback import PairedSequences
 
-    return PairedSequences(read_only(pairs.queries), pairs.query_places, read_only(pairs.subjects), pairs.subject_places)
+    return kernels.cpu.traceback.PairedSequences(
+        read_only(pairs.queries), pairs.query_places, read_only(pairs.subjects), pairs.subject_places
+    )
 
 
 def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int, traces: Traces) -> None:
     """Align chosen pairs, with numbers of so many bits; fills their traces."""
-    from proteoscope.kernels.cpu.traceback import trace_pairs
 
     query_lengths, subject_lengths = (lengths[chosen] for lengths in pairs.lengths)
     longest = int(subject_lengths.argmax())
@@ -423,7 +419,7 @@ def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits:
     room = _row_arrays(scheme, longest_subject, bits)
     room = room._replace(h_rows=room.h_rows.reshape(-1))
     widths = -(-subject_lengths // len(room.decay)) * len(room.decay)
-    trace_pairs(
+    kernels.cpu.traceback.trace_pairs(
         chosen, _sequences(pairs), pairs.scores, scheme.matrix.scores, scheme.first_residue_cost, scheme.gap_extend, room,
         np.empty(int((query_lengths * widths).max()), np.uint8), traces,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Rule, Table
 
 __all__ = ["HITS"]
@@ -18,17 +19,15 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 def _are_drawn(length: Any, query: Any, middle: Any, subject: Any) -> bool:
     """Whether the three lines of each alignment are as long as it says."""
-    import pyarrow.compute as pc
 
-    lengths = [pc.utf8_length(line) for line in (query, middle, subject)]
+    lengths = [pa.compute.utf8_length(line) for line in (query, middle, subject)]
     return all(one.equals(length.cast(one.type)) for one in lengths)
 
 
 def _lie_inside(start: Any, end: Any, length: Any) -> bool:
-    import pyarrow.compute as pc
 
-    inside = pc.and_(pc.less_equal(start, pc.add(end, 1)), pc.less_equal(end, length))
-    return pc.all(inside).as_py() is not False
+    inside = pa.compute.and_(pa.compute.less_equal(start, pa.compute.add(end, 1)), pa.compute.less_equal(end, length))
+    return pa.compute.all(inside).as_py() is not False
 
 
 HITS = Table.of(

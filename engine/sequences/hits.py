@@ -27,6 +27,7 @@ from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.sam import (
     LONGEST_READ_NAME,
     NO_PLACE,
@@ -42,12 +43,13 @@ from proteoscope.engine.results.separated import PRINTED, header_line, separated
 from proteoscope.engine.sequences.alignment import AlignedPairs
 from proteoscope.engine.sequences.hit_columns import HITS
 from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
+from proteoscope.engine.sequences.stack_formats import file_header, stack_text
 from proteoscope.engine.sequences.statistics import ScoreStatistics
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.text_layouts import SamSequences
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = [
     "COLUMNS",
@@ -649,12 +651,10 @@ class _Stacked(_Writer):
         super().__init__(file, progress)
 
     def begin(self) -> None:
-        from proteoscope.engine.sequences.stack_formats import file_header
 
         self._file.write(file_header(self._format).encode())
 
     def write(self, found: QueryHits) -> None:
-        from proteoscope.engine.sequences.stack_formats import stack_text
 
         for place in np.flatnonzero(np.diff(found.offsets)).tolist():
             self._progress.check()

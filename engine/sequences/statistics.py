@@ -21,7 +21,7 @@ from math import exp, inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope import resources
+from proteoscope import kernels, resources
 from proteoscope.engine.sequences.matrices import LETTERS, Matrix, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 
@@ -130,7 +130,6 @@ class ScoreStatistics:
 
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
         """``ln(A(y) exp(-lambda y))``. `A` is the expected product of what is left of the two lengths, taken as normally distributed."""
-        from proteoscope.kernels.cpu.tails import normal_tail
 
         if self.alpha == 0.0:  # nothing is known of the lengths that alignments take
             return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
@@ -139,7 +138,7 @@ class ScoreStatistics:
         area, both = np.ones(len(y)), np.maximum(2.0 * self.sigma / self.lambda_, self.sigma * y + self.tau)
         for length in (m, n):
             left = (length - taken) / deviation
-            chance = normal_tail(-left)
+            chance = kernels.cpu.tails.normal_tail(-left)
             area *= deviation * (left * chance + np.exp(-0.5 * left * left) / np.sqrt(_TWO_PI))
             both *= chance
         return np.log(np.maximum(area + both, 1e-300)) - self.lambda_ * y

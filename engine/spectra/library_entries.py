@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.peptidoforms import write_many
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["EntryModifications", "LibraryEntries", "PeakIons", "rounded_peaks", "spectral_library"]
 
@@ -96,7 +97,6 @@ class LibraryEntries:
 
     def peptidoforms(self) -> pa.StringArray:
         """n texts in ProForma 2.0, without charge."""
-        import pyarrow as pa
 
         of = self.modifications
         if not len(of.position):
@@ -111,7 +111,6 @@ def rounded_peaks(mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> tu
 
 def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibrary:
     """Entries as a library that is searched, as if they had been read from the file `source`."""
-    import pyarrow as pa
 
     def joined(name: str) -> NDArray:
         return np.concatenate([getattr(one, name) for one in parts])

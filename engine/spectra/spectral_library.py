@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["MAXIMUM_SKIPPED_TOLD", "Skipped", "SkippedEntry", "SpectralLibrary"]
 

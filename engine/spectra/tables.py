@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
@@ -16,7 +17,7 @@ from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spooling import release_pages
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["PEAKS", "SPECTRA", "peak_sums", "read_spectra_table", "spectra_table", "write_spectra"]
 
@@ -69,7 +70,6 @@ PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity")))
 
 def spectra_table(spectra: Spectra) -> pa.Table:
     """The spectra with their peaks as read, a row each, so that they can be drawn without the file they came from."""
-    import pyarrow as pa
 
     offsets = pa.array(spectra.offsets, pa.int64())
     return SPECTRA.arrow(
@@ -92,7 +92,6 @@ def spectra_table(spectra: Spectra) -> pa.Table:
 
 def peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
     """Columns of the table of spectra that are counted from the peaks, whose runs `offsets` (n + 1,) tell: by their names, (n,) each."""
-    import pyarrow as pa
 
     count = np.diff(offsets)
     n = len(count)
@@ -155,7 +154,6 @@ def read_spectra_table(path: Path) -> Spectra:
 
 def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:
     """Offsets and values of a column of lists."""
-    import pyarrow as pa
 
     column = table[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):

@@ -1,3 +1,7 @@
 """Search for proteins with the same fold. Its entry comes first, which makes its kinds of work known."""
 
+import lazy_loader
+
 from proteoscope.engine.structure_search.entry import STRUCTURE_SEARCH as STRUCTURE_SEARCH
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from proteoscope import resources
+from proteoscope import kernels, resources
 from proteoscope.engine.arrays import read_only
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.jobs.progress import Progress
@@ -59,12 +59,11 @@ def key_parts(identity: str) -> dict[str, Any]:
 
 def descriptor_key() -> dict[str, Any]:
     """What descriptors depend on besides chains: the alphabets that ship, and how words are made of them."""
-    from proteoscope.kernels.cpu.structure_descriptors import RULES
 
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
         "alphabets": hashlib.sha256(alphabets).hexdigest(), "words": [*ALPHABETS],
-        "units": [BITS, LENGTH_UNITS, ANGLE_STEPS], "rules": list(RULES),
+        "units": [BITS, LENGTH_UNITS, ANGLE_STEPS], "rules": list(kernels.cpu.structure_descriptors.RULES),
     }  # fmt: skip
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import offsets_of, take_runs
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import Scores, score_query
@@ -34,7 +36,7 @@ from proteoscope.engine.structures.superposition import (
 from proteoscope.kernels.structure_layouts import ChainPairs, Rewards, StructureArrays
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["FEWEST_SUPERPOSED", "StructureHitSearch", "StructureQueryHits", "relatedness"]
 
@@ -115,12 +117,11 @@ class StructureHitSearch:
 
     def scores(self, i: int) -> tuple[Scores, Rewards, float, int]:
         """Both phases of query `i`: scores of all chains, its rewards with their unit, and what its elements score with themselves."""
-        from proteoscope.kernels.cpu.structure_pairs import element_score
 
         query = self.queries.arrays.chain(i)
         rewards, unit = self.rewards(query)
         elements, gaps = (query.element_type, query.element_length), (rewards.element_gap_first, rewards.element_gap_next)
-        own = int(element_score(*elements, *elements, *gaps))
+        own = int(kernels.cpu.structure_pairs.element_score(*elements, *elements, *gaps))
         threshold = self.parameters.qualification_threshold
         least = int(np.ceil(threshold * own)) if threshold > 0 else 0
         return score_query(self._session, query, rewards, max(least, 1) if threshold > 0 else 0), rewards, unit, own
@@ -185,7 +186,6 @@ class StructureHitSearch:
 
     def _starts(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
         """The alignments by descriptors of queries with their targets, one after the other."""
-        from proteoscope.kernels.cpu.structure_pairs import align_pair
 
         resources, chains = self._resources, self.database.arrays
         pairs = [
@@ -195,7 +195,7 @@ class StructureHitSearch:
         ]
         resources.progress.stage("Aligning candidates", len(pairs))
         return run_on_threads(
-            lambda pair: align_pair(pair[0], chains.chain(pair[1]), pair[2])[1], pairs, resources.threads, resources.progress
+            lambda pair: kernels.cpu.structure_pairs.align_pair(pair[0], chains.chain(pair[1]), pair[2])[1], pairs, resources.threads, resources.progress
         )  # fmt: skip
 
     def _superposed(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[Superpositions]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.results.cigars import letters_of_cigars
 from proteoscope.engine.results.columns import Column, Rule, Table
 from proteoscope.engine.structures.outputs import ROW_COLUMNS
 
@@ -27,16 +29,14 @@ _STATES = "[A-Za-z-]*"
 
 def _spans(cigar: Any, target_length: Any) -> bool:
     """Whether CIGARs span the whole targets."""
-    from proteoscope.engine.results.cigars import letters_of_cigars
 
     return bool((letters_of_cigars(cigar, "MD") == target_length.to_numpy()).all())
 
 
 def _are_as_long(sequence: Any, states: Any, length: Any) -> bool:
-    import pyarrow.compute as pc
 
-    lengths = pc.utf8_length(sequence)
-    return bool(lengths.equals(pc.utf8_length(states)) and lengths.equals(length.cast(lengths.type)))
+    lengths = pa.compute.utf8_length(sequence)
+    return bool(lengths.equals(pa.compute.utf8_length(states)) and lengths.equals(length.cast(lengths.type)))
 
 
 QUERIES = Table.of(

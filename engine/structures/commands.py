@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
+from proteoscope.engine import structures
 from proteoscope.engine.entry import Command
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import names_of
@@ -30,20 +31,15 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
 def _superpose(options: argparse.Namespace, progress: Progress) -> None:
     import numpy as np
 
-    from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
-    from proteoscope.engine.structures.outputs import AlignedChains, read_atoms, write_superposition
-    from proteoscope.engine.structures.places import read_chain
-    from proteoscope.engine.structures.superposition import superpose_many
-
-    STRUCTURE_KERNELS.compile(progress)
-    query, target = read_chain(options.query), read_chain(options.target)
-    found = superpose_many(
+    structures.compilation.STRUCTURE_KERNELS.compile(progress)
+    query, target = structures.places.read_chain(options.query), structures.places.read_chain(options.target)
+    found = structures.superposition.superpose_many(
         query.chains.position, target.chains.position, target.chains.offsets, np.empty((0, 2), np.int32), np.zeros(2, np.int64),
         progress=progress,
     )  # fmt: skip
-    aligned = AlignedChains(query.chains, 0, target.chains, 0, found, 0)
-    atoms, moved = (read_atoms(one.path, one.chain_names[0]) for one in (query, target))
-    write_superposition(Path(options.out), aligned, atoms, moved)
+    aligned = structures.outputs.AlignedChains(query.chains, 0, target.chains, 0, found, 0)
+    atoms, moved = (structures.outputs.read_atoms(one.path, one.chain_names[0]) for one in (query, target))
+    structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
     progress.message(
         f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {found.tm_score_query[0]:.4f} by the query's length, "
         f"{found.tm_score_target[0]:.4f} by the target's; RMSD {found.rmsd[0]:.2f} Å of {found.aligned_length[0]} pairs. "
@@ -69,19 +65,17 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def _change_database(options: argparse.Namespace, progress: Progress) -> None:
-    from proteoscope.engine.structures.building import add_to_database, build_database, remove_from_database
-    from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
 
     if options.minimum_confidence is not None and options.action != "build":
         raise ParameterError("--minimum-confidence is of build; a database that is changed keeps its own")
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
     if options.action == "remove":
-        database = remove_from_database(options.items, options.out)
+        database = structures.building.remove_from_database(options.items, options.out)
     else:
-        STRUCTURE_KERNELS.compile(progress)
+        structures.compilation.STRUCTURE_KERNELS.compile(progress)
         if options.action == "build":
-            database = build_database(
+            database = structures.building.build_database(
                 options.items,
                 options.out,
                 minimum_confidence=options.minimum_confidence or 0.0,
@@ -89,7 +83,7 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
                 progress=progress,
             )
         else:
-            database = add_to_database(options.items, options.out, processes=options.threads, progress=progress)
+            database = structures.building.add_to_database(options.items, options.out, processes=options.threads, progress=progress)
     skipped = database.skipped
     for path, chain, reason in skipped[:_SHOWN]:
         progress.message(f"Left out: {path}{f', chain {chain}' if chain else ''}: {reason}", "warning")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope import resources
+from proteoscope import kernels, resources
 from proteoscope.engine.arrays import read_only
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
@@ -115,17 +115,18 @@ def describe(
     ------
     Cancelled : the user asked to stop.
     """
-    from proteoscope.kernels.cpu.structure_descriptors import Coding, describe_residues
 
     using = using or alphabets()
-    coding = Coding(using.conformations, using.neighbours, using.separations, using.burials, LENGTH_UNITS, ANGLE_UNITS)
+    coding = kernels.cpu.structure_descriptors.Coding(
+        using.conformations, using.neighbours, using.separations, using.burials, LENGTH_UNITS, ANGLE_UNITS
+    )
     n = int(chains.offsets[-1])
     length, angle, states = np.zeros(n, np.uint16), np.zeros(n, np.uint16), np.zeros((4, n), np.uint8)
     # Those of a database are mapped.
     position, offsets = read_only(np.ascontiguousarray(chains.position)), read_only(chains.offsets)
 
     def work(part: Partition) -> None:
-        describe_residues(position, offsets, part.first, part.last, coding, length, angle, states)
+        kernels.cpu.structure_descriptors.describe_residues(position, offsets, part.first, part.last, coding, length, angle, states)
 
     # Each residue looks at all others of its chain.
     parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, maximum_cost=_PAIRS_OF_PART)

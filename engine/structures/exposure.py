@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -141,7 +142,6 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
     ----------
     n_residues : of each chain.
     """
-    from proteoscope.kernels.cpu.solvent_area import solvent_areas
 
     if not atoms:
         return []
@@ -149,7 +149,7 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
     radius = np.concatenate([one.radius for one in atoms])
     offsets = offsets_of(np.array([len(one.radius) for one in atoms], np.int64))
     areas = np.zeros(len(radius))
-    solvent_areas(position, radius, offsets, _sphere(_POINTS), PROBE_RADIUS, 0, len(atoms), areas)
+    kernels.cpu.solvent_area.solvent_areas(position, radius, offsets, _sphere(_POINTS), PROBE_RADIUS, 0, len(atoms), areas)
     found = []
     for k, (one, n) in enumerate(zip(atoms, n_residues, strict=True)):
         own = np.bincount(one.residue, areas[offsets[k] : offsets[k + 1]], n)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.reading import gemmi_structure
 from proteoscope.engine.structures.residue_atoms import Atoms, bonds_between
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ def ligand_atoms(path: Path, chains: Chains) -> Atoms:
     ------
     InputError : the file is gone or damaged.
     """
-    from proteoscope.engine.structures.reading import gemmi_structure
 
     structure = gemmi_structure(path)
     structure.setup_entities()

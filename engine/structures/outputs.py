@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import UNQUOTED, write_separated
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.chains import Chains
+from proteoscope.engine.structures.reading import gemmi_structure, printable_names, read_structure
 from proteoscope.engine.structures.scripts import Program, ScriptedChain, Style, chimerax_script, pymol_script, residue_ranges
 from proteoscope.engine.structures.superposition import Superpositions
 
@@ -171,7 +173,6 @@ def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None
 
 def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
     """Write rows of `ROW_COLUMNS`, separated by tabs, with a header."""
-    import pyarrow as pa
 
     table = pa.table({name: [row[name].encode("utf-8", "replace").decode() for row in rows] for name in ROW_COLUMNS})
     write_separated(path, table, [Column(name) for name in ROW_COLUMNS], Progress(), UNQUOTED)
@@ -184,7 +185,6 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
     ------
     InputError : the file has no such chain.
     """
-    from proteoscope.engine.structures.reading import gemmi_structure, printable_names
 
     structure = gemmi_structure(path)
     model = structure[0]
@@ -206,7 +206,6 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
     ------
     InputError : the file is gone, or holds another chain now.
     """
-    from proteoscope.engine.structures.reading import read_structure
 
     file = read_structure(path)
     places = {tuple(place) for place in chains.position.tolist()}

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.execution.compilation import Kernels
-from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.engine.structures.meshes import Mesh, spheres
 
 __all__ = ["AMBIENT", "DRAWING_KERNELS", "LIGHT", "MAXIMUM_PIXELS", "Projected", "Projection", "drawn", "projected"]
 
@@ -82,7 +83,6 @@ def drawn(
     ------
     ValueError : a picture without pixels, or of more than `MAXIMUM_PIXELS`.
     """
-    from proteoscope.kernels.cpu.rasterisation import draw_triangles
 
     if min(width, height, finer) < 1 or width * height * finer * finer > MAXIMUM_PIXELS:
         raise ValueError(f"a picture of {width} x {height} pixels, {finer} times finer, cannot be drawn")
@@ -93,7 +93,7 @@ def drawn(
         x, y, depth = projected(mesh.vertices, camera, width * finer, height * finer)
         nearest = np.full(image.shape[:2], -np.inf, np.float32)
         shaded = _shaded(mesh, colours, camera, depth, background, fog)
-        draw_triangles(x, y, depth, shaded, mesh.triangles, image, nearest)
+        kernels.cpu.rasterisation.draw_triangles(x, y, depth, shaded, mesh.triangles, image, nearest)
     if finer == 1:
         return image
     mean: NDArray[np.uint8] = image.reshape(height, finer, width, finer, 3).mean(axis=(1, 3), dtype=np.float32).round().astype(np.uint8)
@@ -116,13 +116,11 @@ def _shaded(
 
 
 def _last() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.rasterisation import draw_triangles
 
-    return draw_triangles
+    return kernels.cpu.rasterisation.draw_triangles
 
 
 def _use() -> None:
-    from proteoscope.engine.structures.meshes import spheres
 
     drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Projection(np.eye(3), np.zeros(3), 8.0), 16, 16)
 

@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.registry import names_of, suffixes_of
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structures.binary_cif import read_binary_cif
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 
 if TYPE_CHECKING:
@@ -279,7 +281,6 @@ def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
 
 
 def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
-    from proteoscope.engine.structures.binary_cif import read_binary_cif
 
     return _read_block(path, read_binary_cif(path, data))
 
@@ -349,7 +350,6 @@ class _StructureReader:
 
     def read(self) -> StructureFile:
         """The chains of the first model."""
-        from proteoscope.kernels.cpu.backbone import gather_backbone
 
         names: dict[str, int] = {}
         chain_of_part, n_atoms, label_number = [], [], []
@@ -363,7 +363,7 @@ class _StructureReader:
         offsets = offsets_of(np.array(n_atoms, np.int64))
         if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MAXIMUM_ATOMS:
             raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
-        backbone, chosen, is_calcium = gather_backbone(
+        backbone, chosen, is_calcium = kernels.cpu.backbone.gather_backbone(
             offsets, _as_numbers(atoms.atom_names), np.ascontiguousarray(atoms.altlocs), np.ascontiguousarray(atoms.occ),
             np.ascontiguousarray(atoms.elements), np.ascontiguousarray(atoms.pos), _MINIMUM_PLACE, _MAXIMUM_PLACE,
         )  # fmt: skip
@@ -555,16 +555,17 @@ class _Residues:
 
 def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
     """By hydrogen bonds, of all chains of the file together, where half of a chain's residues have their backbone; else by distances."""
-    from proteoscope.kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
 
     is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
     states = np.zeros(len(is_whole), np.uint8)
     if is_whole.any():
-        states = states_by_hydrogen_bonds(residues.backbone, residues.residue == LETTERS.index("P"), residues.offsets)
+        states = kernels.cpu.secondary_structure.states_by_hydrogen_bonds(
+            residues.backbone, residues.residue == LETTERS.index("P"), residues.offsets
+        )
     for k in range(len(residues.offsets) - 1):
         rows = slice(int(residues.offsets[k]), int(residues.offsets[k + 1]))
         if 2 * is_whole[rows].sum() < len(is_whole[rows]):
-            states[rows] = states_by_distances(np.ascontiguousarray(residues.backbone[rows, 1], np.float32))
+            states[rows] = kernels.cpu.secondary_structure.states_by_distances(np.ascontiguousarray(residues.backbone[rows, 1], np.float32))
     return states
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.structures.reading import StructureFile
+from proteoscope.engine.structures.reading import StructureFile, read_structure
 
 __all__ = ["read_structures"]
 
@@ -112,7 +112,6 @@ class _Reader:
 
 def _serve(connection: Connection, minimum_confidence: float) -> None:
     """Work of the process: read the files that it is told of, until nobody tells any."""
-    from proteoscope.engine.structures.reading import read_structure
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this
     _limit_memory()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.outputs import chain_atoms
 
@@ -112,7 +113,6 @@ def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
     """Whether all of these residues are glycine, which has nothing but Cα."""
-    from proteoscope.engine.sequences.matrices import LETTERS
 
     return bool((chains.residue[owner] == LETTERS.index("G")).all())
 

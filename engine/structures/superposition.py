@@ -9,9 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
 
 __all__ = ["Effort", "Superpositions", "pairs_with_query", "superpose", "superpose_many", "superposed", "superpositions_of", "tm_scores"]
@@ -72,9 +74,8 @@ def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tupl
     >>> bool(rmsd < 1e-9)
     True
     """
-    from proteoscope.kernels.cpu.least_squares import least_squares
 
-    move, rmsd = least_squares(_columns(mobile), _columns(fixed))
+    move, rmsd = kernels.cpu.least_squares.least_squares(_columns(mobile), _columns(fixed))
     return move[:9].reshape(3, 3), move[9:].copy(), float(rmsd)
 
 
@@ -87,11 +88,10 @@ def tm_scores(
     ----------
     query_position (m, 3), target_position (n, 3) : Cα of the whole chains, Å. pairs : (k, 2) rows of query and target.
     """
-    from proteoscope.kernels.cpu.pair_superposition import tm_score_of_pairs
 
     x, y = _columns(target_position[pairs[:, 1]]), _columns(query_position[pairs[:, 0]])
-    by_query, _ = tm_score_of_pairs(x, y, len(query_position))
-    by_target, _ = tm_score_of_pairs(x, y, len(target_position))
+    by_query, _ = kernels.cpu.pair_superposition.tm_score_of_pairs(x, y, len(query_position))
+    by_target, _ = kernels.cpu.pair_superposition.tm_score_of_pairs(x, y, len(target_position))
     return float(by_query), float(by_target)
 
 
@@ -129,11 +129,9 @@ def superpose_many(
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
     """Pairs of chains superposed by the processor. See `superpose_many`."""
-    from proteoscope.kernels.cpu.processor import Processor
-    from proteoscope.kernels.cpu.superposition import ChainSuperposition
 
     found, done = FoundSuperpositions.room(pairs), 0
-    with closing(ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, found)) as ends:
+    with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, found)) as ends:
         for end in ends:
             progress.advance(end - done)
             done = end

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.views.compared_files import ComparedFiles
 from proteoscope.engine.views.finished_run import FinishedRun
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 __all__ = ["make_tables"]
 
@@ -92,7 +92,6 @@ def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[Fin
 
 def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
     """Give answers the number of their file, and the name by which its spectra are the same in all runs."""
-    import pyarrow as pa
 
     rows = [(run, name, number) for run, own in enumerate(files.numbers) for name, number in own.items()]
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
@@ -122,7 +121,6 @@ def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
         "SELECT DISTINCT unnest(modification_masses) AS mass FROM (SELECT modification_masses FROM answers UNION ALL "
         "SELECT modification_masses FROM forms) ORDER BY mass"
     ).to_arrow_table()["mass"].to_numpy()  # fmt: skip
-    import pyarrow as pa
 
     _register(connection, "masses", {"mass": pa.array(masses), "kind": pa.array(_same_masses(masses))})
     for name in ("answers", "forms"):
@@ -211,6 +209,5 @@ def _pivot(
 
 
 def _register(connection: duckdb.DuckDBPyConnection, name: str, columns: dict[str, pa.Array]) -> None:
-    import pyarrow as pa
 
     connection.register(name, pa.table(columns))

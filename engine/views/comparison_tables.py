@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.views.compared_spectra import compared_answers
@@ -22,7 +23,7 @@ from proteoscope.engine.views.run_comparison import LEVELS, RunComparison
 from proteoscope.engine.views.tables import TableSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["comparison_files", "comparison_table", "write_comparison"]
 
@@ -106,7 +107,6 @@ def write_comparison(
     ------
     StorageError : the disk refused. InputError : a table is damaged. Cancelled : the user asked to stop.
     """
-    import pyarrow as pa
 
     write = partial(write_separated, progress=progress, dialect=DIGITS, spreadsheet_safe=spreadsheet_safe)
     drawings = [*_drawings(comparison, threshold), *_mirrors(comparison, threshold, n_mirrors)]
@@ -208,7 +208,6 @@ def _pieces(
     comparison: RunComparison, source: TableSource, rows: NDArray[np.int64], columns: Sequence[Column], threshold: float
 ) -> Iterator[pa.Table]:
     """Rows of a level with the letters of the runs that accept each."""
-    import pyarrow as pa
 
     names = [one.name for one in columns if one.name != "runs"]
     for first in range(0, len(rows), _ROWS):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from proteoscope import kernels
 from proteoscope.engine.execution.cost.kept import known_parameters, measured_when
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.engine.execution.devices import Device
@@ -65,9 +66,7 @@ def _account(device: Device) -> DeviceAccount:
     measured = known_parameters(device, threads) if device.usable else None
     clock = None
     if device.numbers and device.usable:
-        from proteoscope.kernels.cuda.driver import card_identity
-
-        found = card_identity(device.numbers[0])
+        found = kernels.cuda.driver.card_identity(device.numbers[0])
         clock = None if found is None else 1e3 * found.clock
     return DeviceAccount(
         device, clock, None if measured is None else measured_when(measured), 0 if measured is None else len(measured.kinds),

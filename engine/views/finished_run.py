@@ -17,6 +17,7 @@ from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.matches.search_passes import SearchPass, passes_of_run
 from proteoscope.engine.project import Project, RowMark, RunRecord
+from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.spectra.tables import PEAKS, SPECTRA
 from proteoscope.engine.views.annotation import IonSettings, ions_looked_for
 from proteoscope.engine.views.peaks import PeaksOfRun, open_peaks
@@ -127,7 +128,6 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
     InputError, StorageError : there is no such run, or its tables are missing or damaged.
     ParameterError : the run is of a search that this version of the program has not.
     """
-    from proteoscope.engine.searches import search_of_kind
 
     opened = project if isinstance(project, Project) else Project.open(project)
     chosen = run_id or opened.latest()

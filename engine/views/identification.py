@@ -11,10 +11,12 @@ import numpy as np
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.feature_tables import FEATURES
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.columns import MARK_COLUMNS
 from proteoscope.engine.results.counts import Count
+from proteoscope.engine.statistics.target_decoy import false_share_interval
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
 from proteoscope.engine.views.conditions import (
     Among,
@@ -88,7 +90,6 @@ class Counts:
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
     """Count what is accepted at a false discovery rate, where so many decoys stood beside each target; without any nothing is said of how
     sure that is. Without q-values, which an import may have none of, all targets are counted."""
-    from proteoscope.engine.statistics.target_decoy import false_share_interval
 
     is_judged = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
     accepted = "q_value <= $1" if is_judged else "$1 >= 0"
@@ -267,7 +268,6 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
     """What all residues of a kind carry: the run's fixed modifications; where it names none, as one that is imported, what its accepted
     matches tell. `source`: any table of the run."""
-    import pyarrow.compute as pc
 
     named = fixed_of_parameters(run.parameters)
     if named:
@@ -278,9 +278,9 @@ def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModificat
         [run.fdr],
     )
     positions, names = in_one(found["positions"]), in_one(found["names"])
-    lengths = pc.list_value_length(positions).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    at = pc.list_flatten(positions).to_numpy(zero_copy_only=False).astype(np.int64)
-    return on_all_residues(found["sequence"].to_pylist(), lengths, at, pc.list_flatten(names).to_pylist())
+    lengths = pa.compute.list_value_length(positions).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    at = pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False).astype(np.int64)
+    return on_all_residues(found["sequence"].to_pylist(), lengths, at, pa.compute.list_flatten(names).to_pylist())
 
 
 def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope.engine import matches
 from proteoscope.engine.chemistry.fragments import SERIES, annotate, fragment_ions
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
@@ -36,11 +37,10 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
     ------
     ProteoscopeError : the peptide has no masses, or is too long for the model.
     """
-    from proteoscope.engine.matches.fragment_intensities import predicted_shares
 
     upper = annotate_match(row, peaks, settings)
     peptidoform = upper.peptidoform
-    shares = predicted_shares(peptidoform.sequence, int(row["charge"]))
+    shares = matches.fragment_intensities.predicted_shares(peptidoform.sequence, int(row["charge"]))
     ions = fragment_ions(peptidoform.sequence, peptidoform.mass_deltas(), series="by", maximum_charge=2)
     column = 2 * (ions.series == SERIES.index("y")) + ions.charge - 1
     share = shares[ions.position - 1, column]

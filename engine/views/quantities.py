@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES
@@ -19,7 +20,7 @@ from proteoscope.engine.views.conditions import AnyOf, Condition, Is, contains_i
 from proteoscope.engine.views.finished_run import FinishedRun
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = [
     "PEPTIDES_BY_SAMPLE",
@@ -273,7 +274,6 @@ def _samples(project: Project, run: str, table: Table, tables: Mapping[str, pa.T
 
 def _wide(long: pa.Table, found: Samples, name: str) -> pa.Table:
     """The table by sample that is shown."""
-    import pyarrow as pa
 
     n, n_samples = found.log2.shape
     first = np.arange(0, len(long), n_samples)

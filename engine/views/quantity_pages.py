@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.tables import CHANGES, PROTEINS, SAMPLES
@@ -17,7 +18,7 @@ from proteoscope.engine.views.html_pages import html_page, listed, result_rows, 
 from proteoscope.engine.views.run_account import run_account
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["write_pages"]
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS
 from proteoscope.engine.results.queries import identifier, is_out_of_memory, shut_off
 from proteoscope.engine.views.compared_files import ComparedFiles, match_files
@@ -43,7 +44,6 @@ from proteoscope.engine.views.tables import TableSource
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 __all__ = [
     "LEVELS", "MAXIMUM_RUNS", "Curves", "Intersection", "Level", "RunComparison", "ScorePairs", "compare_runs", "has_matches",

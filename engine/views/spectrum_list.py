@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.queries import create_view
 from proteoscope.engine.results.reader import TableFile
@@ -224,7 +226,6 @@ def _list_of_spectra(present: Collection[str], of_map: Collection[str], *, has_s
 
 def _counted(file: TableFile, is_wanted: Callable[[], object]) -> Any:
     """Columns that are counted from peaks, with the rows of the spectra, of a table that has none (Arrow)."""
-    import pyarrow as pa
 
     parts, first = [], 0
     for piece in file.batches(("mz", "intensity")):
@@ -269,7 +270,6 @@ def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
 def map_of_spectra(source: TableSource) -> MapPoints:
     """The spectra of a list as points of retention time and m/z."""
     found = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
-    import pyarrow as pa
 
     numbers = {name: found[name].cast(pa.float64()).fill_null(float("nan")) for name in ("retention_time", "precursor_mz")}
     return MapPoints.of_table(
@@ -290,7 +290,6 @@ def spectrum_chromatogram(source: TableSource, column: str, file: str | None = N
     title = {"total_ion_current": "Total ion current (MS2)", "base_peak_intensity": "Base peak (MS2)"}[column]
     conditions = [] if file is None else [Is("spectrum_file", "=", file)]
     found = source.columns(["file_row_number", "scan", "retention_time", column], conditions)
-    import pyarrow as pa
 
     seconds, intensity = (found[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("retention_time", column))
     return of_spectra(title, seconds, intensity, found["file_row_number"].to_numpy(), found["scan"].fill_null(-1).to_numpy())
@@ -303,7 +302,6 @@ def plain_spectrum(run: FinishedRun, row: int, name: str) -> MirroredSpectra:
     ------
     ProteoscopeError : the run did not keep its spectra, or they are damaged.
     """
-    from proteoscope.engine.chemistry.tolerance import Tolerance
 
     asked = run.ions
     tolerance = asked.tolerance if asked is not None else Tolerance(20, "ppm")

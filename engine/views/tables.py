@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.columns import MARK_COLUMNS, STAR, Table
 from proteoscope.engine.results.marks import marks_table
@@ -22,7 +23,6 @@ from proteoscope.engine.views.conditions import Condition, where_clause
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 __all__ = ["ResultTables", "TableSource"]
 
@@ -79,7 +79,6 @@ class ResultTables:
 
     def put(self, name: str, of: str, table: pa.Table) -> None:
         """Hold a table that was made of the run's table `of`, for sources that are made from now on; it may stand in the place of one."""
-        import pyarrow as pa
 
         rows = pa.array(np.arange(len(table)))
         with _readable(self.paths[of]), closing(self._connection.cursor()) as cursor:
@@ -204,7 +203,6 @@ class TableSource:
 
     def values(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         """Values of some rows, in the order of `rows`."""
-        import pyarrow as pa
 
         if len(rows) == 0:
             return self.query(f"SELECT {', '.join(map(identifier, columns))} FROM {self._table} LIMIT 0")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import ChainEvidence
+from proteoscope.engine.structures.superposition import superpose
 
 __all__ = [
     "RESIDUE_NAMES",
@@ -159,7 +160,6 @@ def _places(position: NDArray[np.floating]) -> NDArray[np.float32]:
 def _least_squares(
     query: NDArray[np.floating], target: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    from proteoscope.engine.structures.superposition import superpose
 
     fixed, mobile = _places(query)[pairs[:, 0]], _places(target)[pairs[:, 1]]
     is_place = np.isfinite(fixed).all(axis=1) & np.isfinite(mobile).all(axis=1)

@@ -1,1 +1,5 @@
 """Forms made from the description of a search's parameters."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWhatsThis, QWidget
 
+from proteoscope import engine
+from proteoscope.engine import views
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.gui.icons import set_icon
@@ -118,9 +120,7 @@ class EstimateLine(QWidget):
     def _show(self) -> None:
         found = self.estimate
         if found is not None:
-            from proteoscope.engine.views.estimates import estimate_text
-
-            words = estimate_text(found)
+            words = views.estimates.estimate_text(found)
             device = "the processor" if found.device == "cpu" else f"{found.device}, {found.description.partition(',')[0]}"
             self.headline.setText(f"{words.headline[0].upper()}{words.headline[1:]}, on {device}")
             self.below.set_text(f"{words.memory}; {words.sureness}")
@@ -138,7 +138,6 @@ class EstimateLine(QWidget):
 
 def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str]) -> Estimate:
     """The estimate of a request; called in a thread. What was pasted is measured as the file that it will be."""
-    from proteoscope.engine.estimates import estimate
 
     with tempfile.TemporaryDirectory(prefix="proteoscope-estimate-") as folder:
         inputs = {name: list(paths) for name, paths in request.inputs.items()}
@@ -146,7 +145,7 @@ def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str])
             path = Path(folder) / f"{name}.fasta"
             path.write_text(text, encoding="utf-8")
             inputs.setdefault(name, []).append(path)
-        return estimate(search, replace(request, inputs=inputs))
+        return engine.estimates.estimate(search, replace(request, inputs=inputs))
 
 
 def _words(error: Exception) -> str:

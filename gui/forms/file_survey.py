@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
+from proteoscope.engine import formats, identification, structure_search
+from proteoscope.engine import structures as structures_package
 from proteoscope.engine.entry import FileSort
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.formats.fastq import is_fastq
@@ -148,9 +150,7 @@ def file_kind(path: Path) -> FileKind:
             try:
                 written_as = recognise(source)
             except InputError:
-                from proteoscope.engine.structures.reading import is_structure
-
-                if not is_structure(path):
+                if not structures_package.reading.is_structure(path):
                     raise
                 return FileKind(path, "structures", "structure", source.size)
             is_annotated = bool(written_as.library_reader) and names_its_spectra(source.peek(HEAD_BYTES))
@@ -173,19 +173,17 @@ def _folder_kind(folder: Path) -> FileKind:
 
 
 def _structure_kind(path: Path, size: int) -> FileKind:
-    from proteoscope.engine.structures.reading import is_structure
 
-    if not is_structure(path):
+    if not structures_package.reading.is_structure(path):
         return FileKind(path, None, problem=f"{path}: is no structure, whatever its name says. Give {names_of('structures')}.")
     return FileKind(path, "structures", "structure", size)
 
 
 def _list_kind(path: Path, size: int) -> FileKind | None:
     """A list of structures, of which the first is there; None for all else."""
-    from proteoscope.engine.structure_search.structures import sources_of
 
     try:
-        listed = sources_of([path])
+        listed = structure_search.structures.sources_of([path])
         is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).sort == "structures"
     except (ProteoscopeError, OSError, ValueError):
         return None
@@ -284,27 +282,22 @@ def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[Searched
 
 
 def _spectra_content(path: Path) -> SpectraContent | None:
-    from proteoscope.engine.formats.spectra_content import spectra_content
-    from proteoscope.engine.identification.compilation import SCORING
 
-    return spectra_content(path) if SCORING.are_compiled else None
+    return formats.spectra_content.spectra_content(path) if identification.compilation.SCORING.are_compiled else None
 
 
 def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:
-    from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
-    from proteoscope.engine.structures.counting import count_database, count_structures
 
     if found.sort == "structure database":
-        return count_database(found.path)
-    if not STRUCTURE_KERNELS.are_compiled:
+        return structures_package.counting.count_database(found.path)
+    if not structures_package.compilation.STRUCTURE_KERNELS.are_compiled:
         return None
-    from proteoscope.engine.structure_search.structures import sources_of
 
     try:
-        files = [(one.path, one.chain) for one in sources_of([found.path])]
+        files = [(one.path, one.chain) for one in structure_search.structures.sources_of([found.path])]
     except InputError:
         return None
-    return count_structures(files, most=_MAXIMUM_LOOKED_INTO, is_wanted=is_wanted)
+    return structures_package.counting.count_structures(files, most=_MAXIMUM_LOOKED_INTO, is_wanted=is_wanted)
 
 
 def _survey(paths: Sequence[Path]) -> Survey:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.execution.cluster.option import parse_workers
+from proteoscope.gui import forms
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import tip_text, toned_label
 from proteoscope.gui.tables.elided_label import ElidedLabel
@@ -88,9 +89,8 @@ class WorkersChoice(QWidget):
 
     def ask(self) -> None:
         """Open the dialog."""
-        from proteoscope.gui.forms.workers_dialog import Workers, WorkersDialog
 
-        dialog = WorkersDialog(Workers(self.wish, self.certificates), self.window())
+        dialog = forms.workers_dialog.WorkersDialog(forms.workers_dialog.Workers(self.wish, self.certificates), self.window())
         self.dialog = dialog
 
         def take(result: int) -> None:

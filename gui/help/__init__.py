@@ -1,1 +1,5 @@
 """Help: the manual, the glossary, shortcuts, a tour, reports of faults, how to cite, samples to try."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

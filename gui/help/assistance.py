@@ -9,6 +9,8 @@ from PySide6.QtCore import QLocale, QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
+from proteoscope.engine import views
+from proteoscope.gui import help
 from proteoscope.gui.devices import device_text
 from proteoscope.gui.help.places import Place, place_of
 from proteoscope.gui.help.samples import Samples
@@ -78,15 +80,13 @@ class Assistance(QObject):
         made.show_place(Place(page, setting.title, setting.help))
         return made
 
-    def help_window(self) -> HelpWindow:
+    def help_window(self) -> help.help_window.HelpWindow:
         """The help, opened where it is not."""
-        from proteoscope.engine.views.glossary import glossary
-        from proteoscope.gui.help.help_window import HelpWindow
 
-        made = self._window.findChild(HelpWindow)
+        made = self._window.findChild(help.help_window.HelpWindow)
         if made is None:
-            terms = glossary(one.search for one in self._window.searches.values())
-            made = HelpWindow(terms, partial(shortcuts_of, self._window), self._window)
+            terms = views.glossary.glossary(one.search for one in self._window.searches.values())
+            made = help.help_window.HelpWindow(terms, partial(shortcuts_of, self._window), self._window)
         return _shown(made)
 
     def start_tour(self) -> None:
@@ -104,17 +104,15 @@ class Assistance(QObject):
 
     def report_fault(self) -> None:
         """Open the dialog with what a report of a fault needs."""
-        from proteoscope.gui.help.text_dialogs import FaultDialog
 
         devices = [device_text(device, QLocale.c()) for device in self._window.devices.devices]
-        made = self._window.findChild(FaultDialog)
-        _shown(made or FaultDialog(devices, self._window.log.plain_text(), self._window))
+        made = self._window.findChild(help.text_dialogs.FaultDialog)
+        _shown(made or help.text_dialogs.FaultDialog(devices, self._window.log.plain_text(), self._window))
 
     def show_citations(self) -> None:
         """Open the dialog that says how to cite."""
-        from proteoscope.gui.help.text_dialogs import CitingDialog
 
-        _shown(self._window.findChild(CitingDialog) or CitingDialog(self._window))
+        _shown(self._window.findChild(help.text_dialogs.CitingDialog) or help.text_dialogs.CitingDialog(self._window))
 
     def _end_tour(self) -> None:
         self.tour = None

@@ -34,6 +34,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.peptide_quantities import QuantitiesBeside
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace
+from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.facts import files_facts, time_facts
@@ -400,11 +401,10 @@ class EvidenceView(RunView):
     def _show_wanted_structures(self) -> None:
         self._show_structures(self.structures_action.isChecked())
 
-    def _make_structures(self) -> StructurePanel:
+    def _make_structures(self) -> structure.structure_panel.StructurePanel:
         # It imports what draws in three dimensions.
-        from proteoscope.gui.structure.structure_panel import StructurePanel
 
-        panel = StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
+        panel = structure.structure_panel.StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
         panel.message.connect(self.message)
         panel.taskAsked.connect(self.exportAsked)
         panel.filesAsked.connect(self._ask_for_files)

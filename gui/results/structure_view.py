@@ -32,6 +32,7 @@ from proteoscope.engine.views.structure_hits import (
 from proteoscope.engine.views.structure_pair import StructurePair, structure_pair
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
+from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.results.query_hits_view import QueryHitsView
@@ -244,11 +245,10 @@ class StructureView(QueryHitsView):
         self._superpose()
         self.stateChanged.emit()
 
-    def _make_structures(self) -> StructurePanel:
+    def _make_structures(self) -> structure.structure_panel.StructurePanel:
         # It imports what draws in three dimensions.
-        from proteoscope.gui.structure.structure_panel import StructurePanel
 
-        panel = StructurePanel(self._reader.submit)
+        panel = structure.structure_panel.StructurePanel(self._reader.submit)
         panel.message.connect(self.message)
         panel.taskAsked.connect(self.exportAsked)
         panel.filesAsked.connect(self.ask_for_scene)

@@ -1,1 +1,5 @@
 """Superposed structures in three dimensions: what is shown, from where it is seen, and who draws it."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -30,6 +30,8 @@ from proteoscope.engine.structures.meshes import Mesh
 from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.room import pixels_with_letters
 from proteoscope.gui.structure.camera import Camera, Sphere, sphere_around
+from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
+from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
 from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
 from proteoscope.gui.structure.rendering import Body, Look, Renderer, RenderingError
 from proteoscope.gui.structure.scene import Pick, Scene
@@ -69,13 +71,10 @@ def _sample() -> Body:
 def make_renderer() -> tuple[Renderer, str]:
     """What draws here, and why it is not OpenGL, empty where it is."""
     # Only who looks at a structure pays for the import.
-    from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
 
     try:
         return OpenGLRenderer(), ""
     except RenderingError as error:
-        from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
-
         return DrawnRenderer(), str(error)
 
 
@@ -511,7 +510,6 @@ class StructureCanvas(QWidget):
 
     def _fall_back(self, why: str) -> None:
         """Draw without OpenGL from now on."""
-        from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 
         if self._renderer is not None:
             self._renderer.close()

@@ -28,7 +28,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.kernels.counts import OperationCounts, total
+from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.gapsmis_plan import (
     CELLS_OF_LAUNCH,
     EIGHT,
@@ -427,8 +429,6 @@ class _Block:
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
         """Align again what lies before each end."""
-        from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
-        from proteoscope.kernels.cpu.processor import Processor
 
         of = self._of
         some = np.flatnonzero(out.score != NO_ALIGNMENT)
@@ -440,7 +440,7 @@ class _Block:
         places = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
         cut = Sequences(of._texts.codes[places], offsets)
         found = Alignments.none(len(some), self._rules.maximum_gaps)
-        search = OnProcessor(Processor(of.host_threads), cut, of._patterns, self._rules)
+        search = kernels.cpu.gapsmis.ReadSearch(Processor(of.host_threads), cut, of._patterns, self._rules)
         for _ in search.align(np.arange(len(some)), pattern_of, found):
             yield
         for column, values in zip(out, found, strict=True):

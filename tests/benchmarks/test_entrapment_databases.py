@@ -25,7 +25,8 @@ from benchmarks.entrapment_estimators import (
     spread_over_spectra,
 )
 from benchmarks.entrapment_spectra import COPIES, noisy_copies, sample
-from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.spectra.columns import Spectra
 
 MASSES = {
     "G": 57.02146, "A": 71.03711, "S": 87.03203, "P": 97.05276, "V": 99.06841, "T": 101.04768, "C": 160.03065, "L": 113.08406,

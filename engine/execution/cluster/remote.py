@@ -35,6 +35,7 @@ from proteoscope.engine.execution.work import Computation, Work, kind_of
 from proteoscope.engine.project.cache import cache_folder
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.modules import card
 from proteoscope.kernels.device import Device, DeviceError
 
 __all__ = [
@@ -124,8 +125,6 @@ class _Worker:
         if wish == "cpu" or not with_card:
             return Processor(self.threads)
         if self._device is None:
-            from proteoscope.kernels.cuda.modules import card
-
             self._device = card(int(wish.partition(":")[2]))
         return self._device
 

@@ -23,6 +23,7 @@ from proteoscope.engine.execution.work import CardShape
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS
 from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.timing import TimedCard
 from proteoscope.kernels.device import Device, DeviceError, twin
 
 __all__ = ["calibrate_card", "calibrate_processor"]
@@ -52,7 +53,6 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
     DeviceError : the device failed. Cancelled : the user asked to stop.
     """
     began = time.perf_counter()
-    from proteoscope.kernels.cuda.timing import TimedCard
 
     card = TimedCard(number)
     card.wait(card.stream())

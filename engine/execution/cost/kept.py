@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from proteoscope import kernels
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.project.cache import cache_folder, remember
@@ -26,9 +27,8 @@ def device_key(device: Device, threads: int) -> str:
     """What a device is told by; of a choice of several the first of them."""
     if not device.numbers:
         return f"{_FORMAT} {processor().description}, {threads} used"
-    from proteoscope.kernels.cuda.driver import identity
 
-    return f"{_FORMAT} {identity(device.numbers[0])}, {device.description}"
+    return f"{_FORMAT} {kernels.cuda.driver.identity(device.numbers[0])}, {device.description}"
 
 
 def kept_parameters(key: str) -> DeviceParameters | None:

@@ -25,6 +25,7 @@ from proteoscope.engine.formats.spectrum_blocks import (
     MAXIMUM_SECONDS,
     MINIMUM_MZ,
 )
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spectral_library import MAXIMUM_SKIPPED_TOLD, Skipped, SkippedEntry, SpectralLibrary
 from proteoscope.engine.spectra.spooling import GrowingColumn
 
@@ -146,7 +147,6 @@ class LibraryCollector:
         self, kept: NDArray[np.int64], numbers: list[tuple[int, int, float, float, bool, int]], owner: NDArray[np.int64],
         left: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32],
     ) -> None:  # fmt: skip
-        import pyarrow as pa
 
         if len(kept) < len(left):
             is_kept = np.zeros(len(left), np.bool_)
@@ -188,7 +188,6 @@ class LibraryCollector:
 
     def finish(self) -> SpectralLibrary:
         """The library."""
-        import pyarrow as pa
 
         source, number, charge, precursor_mz, retention_time, is_decoy, n_members, n_peaks = (
             np.concatenate(parts) for parts in zip(*self._blocks, strict=True)

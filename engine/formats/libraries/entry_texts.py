@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.peptidoforms import tag
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.arrow import letters_of
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["joined", "msp_modifications", "number_texts", "peak_lines", "peptide_ions", "present"]
 
@@ -23,51 +24,44 @@ _CHARGES, _NUMBERS = 64, 256
 
 def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
     """Numbers as texts with as many digits as it takes to read the same number back, null where they are none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if decimals is not None:
         values = np.round(values, decimals)
     is_none = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
-    return pc.cast(pa.array(values, mask=is_none), pa.string())
+    return pa.compute.cast(pa.array(values, mask=is_none), pa.string())
 
 
 def present(before: str, values: pa.Array, behind: str) -> pa.Array:
     """Texts with something before and behind them; empty where there is none."""
-    import pyarrow.compute as pc
 
-    return pc.fill_null(pc.binary_join_element_wise(before, values, behind, ""), "")
+    return pa.compute.fill_null(pa.compute.binary_join_element_wise(before, values, behind, ""), "")
 
 
 def joined(parts: Sequence[Any]) -> bytes:
     """Columns of texts, or texts that are the same in each row, row by row."""
-    import pyarrow.compute as pc
 
-    return letters_of(pc.binary_join_element_wise(*parts, ""))
+    return letters_of(pa.compute.binary_join_element_wise(*parts, ""))
 
 
 def peptide_ions(entries: LibraryEntries, texts: pa.Array) -> pa.Array:
     """Texts of peptides with their charges, ``PEPTIDE/2``."""
-    import pyarrow.compute as pc
 
-    return pc.binary_join_element_wise(texts, number_texts(entries.charge), "/")
+    return pa.compute.binary_join_element_wise(texts, number_texts(entries.charge), "/")
 
 
 def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
     """The peaks of each entry, a line each: m/z, intensity and ion between tabs, the ion between quotes."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     ions = _ion_names(entries.ions)
-    texts = ions if not quote else pc.binary_join_element_wise(quote, ions, quote, "")
-    lines = pc.binary_join_element_wise(number_texts(entries.mz), number_texts(entries.intensity), texts, "\t")
-    return pc.binary_join_element_wise(pc.binary_join(pa.LargeListArray.from_arrays(pa.array(entries.offsets), lines), "\n"), "\n", "")
+    texts = ions if not quote else pa.compute.binary_join_element_wise(quote, ions, quote, "")
+    lines = pa.compute.binary_join_element_wise(number_texts(entries.mz), number_texts(entries.intensity), texts, "\t")
+    return pa.compute.binary_join_element_wise(
+        pa.compute.binary_join(pa.LargeListArray.from_arrays(pa.array(entries.offsets), lines), "\n"), "\n", ""
+    )
 
 
 def _ion_names(ions: PeakIons) -> pa.Array:
     """``y3/0.0012``, ``b7^2/-0.003``, ``?``, in the notation that mzPAF and NIST have in common."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     code = (ions.series.astype(np.int64) * _CHARGES + ions.charge) * _NUMBERS + ions.number
     kinds, of = np.unique(code, return_inverse=True)
@@ -77,18 +71,18 @@ def _ion_names(ions: PeakIons) -> pa.Array:
         series, charge = divmod(rest, _CHARGES)
         names.append(f"{chr(series)}{number}{f'^{charge}' if charge > 1 else ''}/" if series else "?")
     error = np.where(ions.series > 0, np.round(ions.error.astype(np.float64), _ERROR_DECIMALS) + 0.0, np.nan)
-    return pc.binary_join_element_wise(pa.array(names, pa.string()).take(pa.array(of)), pc.fill_null(number_texts(error), ""), "")
+    return pa.compute.binary_join_element_wise(
+        pa.array(names, pa.string()).take(pa.array(of)), pa.compute.fill_null(number_texts(error), ""), ""
+    )
 
 
 def msp_modifications(sequence: pa.StringArray, of: EntryModifications) -> pa.Array:
     """Modifications as ``Mods=`` of MSP notes them: how many, and each as place (from 0; -1 and -2 the ends), residue and name."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     count = np.diff(of.offsets)
     if not len(of.position):
         return pa.array(["0"]).take(pa.array(np.zeros(len(count), np.int64)))
-    lengths = pc.utf8_length(sequence).to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = pa.compute.utf8_length(sequence).to_numpy(zero_copy_only=False).astype(np.int64)
     owner = np.repeat(np.arange(len(count)), count)
     is_first, is_last = of.position == 0, of.position == lengths[owner] + 1
     place = np.where(is_first, -1, np.where(is_last, -2, of.position - 1))
@@ -97,7 +91,7 @@ def msp_modifications(sequence: pa.StringArray, of: EntryModifications) -> pa.Ar
     letters = pa.array([chr(one) for one in range(128)]).take(pa.array(residues.astype(np.int64)))
     names = [tag(name, mass).replace("/", "|").replace('"', "'") for name, mass in zip(of.names, of.masses, strict=True)]
     parts = [number_texts(place), letters, pa.array(names, pa.string()).take(pa.array(of.kind))]
-    noted = pc.binary_join_element_wise("/", pc.binary_join_element_wise(*parts, ","), "")
-    return pc.binary_join_element_wise(
-        number_texts(count), pc.binary_join(pa.ListArray.from_arrays(pa.array(of.offsets, pa.int32()), noted), ""), ""
+    noted = pa.compute.binary_join_element_wise("/", pa.compute.binary_join_element_wise(*parts, ","), "")
+    return pa.compute.binary_join_element_wise(
+        number_texts(count), pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(of.offsets, pa.int32()), noted), ""), ""
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from proteoscope.engine.formats.libraries.entry_texts import joined, msp_modifications, number_texts, peak_lines, peptide_ions, present
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.library_entries import LibraryEntries
 
 __all__ = ["MspWriter"]
@@ -20,16 +23,14 @@ class MspWriter:
 
     def text(self, entries: LibraryEntries) -> bytes:
         """Some entries."""
-        import numpy as np
-        import pyarrow.compute as pc
 
         modifications = msp_modifications(entries.sequence, entries.modifications)
         mz = entries.precursor_mz
         # NIST's MW is that of the ion.
         mz = entries.precursor_mz
         # NIST's MW is that of the ion.
-        proteins = pc.replace_substring(pc.replace_substring(entries.proteins, '"', "'"), ";", ",")
-        held = pc.cast(pc.add(pc.count_substring(proteins, ","), 1), "string")
+        proteins = pa.compute.replace_substring(pa.compute.replace_substring(entries.proteins, '"', "'"), ";", ",")
+        held = pa.compute.cast(pa.compute.add(pa.compute.count_substring(proteins, ","), 1), "string")
         return joined(
             [
                 *(
@@ -40,7 +41,7 @@ class MspWriter:
                 ),
                 *(f"\nComment: Spec={_ORIGINS[entries.origin]} Mods=", _quoted(modifications)),
                 *(" Parent=", number_texts(mz, _MASS_DECIMALS)),
-                present(' Protein="', pc.binary_join_element_wise(held, proteins, "/"), '"'),
+                present(' Protein="', pa.compute.binary_join_element_wise(held, proteins, "/"), '"'),
                 *(" Nreps=", number_texts(entries.n_members)),
                 present(" RetentionTime=", number_texts(entries.retention_time, 3), ""),
                 present(" Qvalue=", number_texts(entries.q_value, 8), ""),
@@ -55,6 +56,5 @@ class MspWriter:
 
 def _quoted(texts: object) -> object:
     """Texts with quotes around those that hold a blank."""
-    import pyarrow.compute as pc
 
-    return pc.if_else(pc.match_substring(texts, " "), pc.binary_join_element_wise('"', texts, '"', ""), texts)
+    return pa.compute.if_else(pa.compute.match_substring(texts, " "), pa.compute.binary_join_element_wise('"', texts, '"', ""), texts)

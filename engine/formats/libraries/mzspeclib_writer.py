@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from proteoscope.engine.formats.libraries.entry_texts import number_texts, peak_lines, peptide_ions, present
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.library_entries import LibraryEntries
 from proteoscope.engine.version import VERSION
 
@@ -38,7 +39,6 @@ class MzSpecLibWriter:
 
     def text(self, entries: LibraryEntries) -> list[Any]:
         """Some entries, each behind where its number belongs."""
-        import pyarrow.compute as pc
 
         peptide = peptide_ions(entries, entries.peptidoforms())
         origin, aggregation = _ORIGINS[entries.origin]
@@ -58,7 +58,7 @@ class MzSpecLibWriter:
             *("<Interpretation=1>\n", present("MS:1002354|PSM-level q-value=", number_texts(entries.q_value, 8), "\n"), "<Peaks>\n"),
             *(peak_lines(entries, ""), "\n"),
         ]  # fmt: skip
-        whole = pc.binary_join_element_wise(*parts, "")
+        whole = pa.compute.binary_join_element_wise(*parts, "")
         return [len(entries), *whole.to_pylist()]
 
     def written(self, text: list[Any]) -> bytes:
@@ -73,12 +73,10 @@ class MzSpecLibWriter:
 
 def _proteins(accessions: object) -> object:
     """A group of attributes for each protein of an entry, ``[2]MS:1000885|...``."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    listed = pc.split_pattern(accessions, ";")
-    counts = pc.fill_null(pc.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
+    listed = pa.compute.split_pattern(accessions, ";")
+    counts = pa.compute.fill_null(pa.compute.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(counts)))
     number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts) + 2
-    lines = pc.binary_join_element_wise("[", number_texts(number), "]MS:1000885|protein accession=", listed.flatten(), "\n", "")
-    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), lines), "")
+    lines = pa.compute.binary_join_element_wise("[", number_texts(number), "]MS:1000885|protein accession=", listed.flatten(), "\n", "")
+    return pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), lines), "")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.peak_lists import MAXIMUM_LINES
@@ -86,7 +87,6 @@ class TextLibrary(ABC):
         self.header(header)
 
     def _parse(self, block: Block) -> _ParsedBlock:
-        from proteoscope.kernels.cpu.library_text import LINE_WORDS
 
         data, table, mz, intensity, n_lines = self._scanned(block)
         entries: list[Entry] = []
@@ -95,7 +95,7 @@ class TextLibrary(ABC):
         fault = ""
         for start, stop, number, n_before, code in table.tolist():
             content = data[start : min(stop, start + _MAXIMUM_LINE_BYTES)]
-            if code != LINE_WORDS:
+            if code != kernels.cpu.library_text.LINE_WORDS:
                 fault = fault or "a number of a peak cannot be read"
                 continue
             if self.begins_entry(content):
@@ -120,7 +120,6 @@ class TextLibrary(ABC):
 
     def _scanned(self, block: Block) -> tuple[bytes, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int]:
         """Text of a block, its lines without peaks, peaks, and how many lines it has."""
-        from proteoscope.kernels.cpu import library_text as kernels
 
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
         text = np.frombuffer(data, np.uint8)
@@ -130,8 +129,8 @@ class TextLibrary(ABC):
         parts: list[NDArray[np.int64]] = []
         room, n = _LINES_AT_FIRST, 0
         while not parts or state[0] < len(text):
-            table = np.empty((room, kernels.LINE_COLUMNS), np.int64)
-            parts.append(table[: kernels.scan_library_lines(text, state, mz, intensity, table)])
+            table = np.empty((room, kernels.cpu.library_text.LINE_COLUMNS), np.int64)
+            parts.append(table[: kernels.cpu.library_text.scan_library_lines(text, state, mz, intensity, table)])
             room, n = 2 * room, n + len(parts[-1])
             if n > MAXIMUM_LINES:
                 raise InputError(

@@ -9,6 +9,7 @@ from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.separated_cells import read_cells
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 
 __all__ = ["read_transitions"]
 
@@ -30,8 +31,6 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     ------
     InputError : the table is broken, or has not the columns of such a library.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     names = (*_PEPTIDE, *_SEQUENCE, *_CHARGE, *_PRECURSOR_MZ, *_MZ, *_INTENSITY, *_PROTEINS, *_DECOY)
     cells = read_cells(source, progress, columns=names)
@@ -40,7 +39,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     charge = cells.whole(*_CHARGE, missing=0)
     precursor_mz, mz, intensity = (cells.numbers(*some) for some in (_PRECURSOR_MZ, _MZ, _INTENSITY))
     is_decoy = _truths(cells.text(*_DECOY))
-    proteins = pc.replace_substring(cells.text(*_PROTEINS), ",", ";")
+    proteins = pa.compute.replace_substring(cells.text(*_PROTEINS), ",", ";")
     if not len(cells):
         return
     coded = text.dictionary_encode()
@@ -84,8 +83,6 @@ def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:
 
 
 def _truths(texts: object) -> np.ndarray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    is_true = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(["1", "true", "decoy"]))
+    is_true = pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(["1", "true", "decoy"]))
     return np.asarray(is_true.to_numpy(zero_copy_only=False), np.bool_)

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.lazy_pyarrow import pa
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["Identifications", "MatchCollector", "joined"]
 
@@ -136,7 +137,6 @@ class MatchCollector:
 
     def finish(self) -> Identifications:
         """The table."""
-        import pyarrow as pa
 
         scores = {}
         for name, found in self._scores.items():
@@ -156,7 +156,6 @@ class MatchCollector:
 
 def joined(parts: Sequence[Identifications]) -> Identifications:
     """The matches of several files of one format, in their order."""
-    import pyarrow as pa
 
     if len(parts) == 1:
         return parts[0]

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.formats.registry import bare_name
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["AMBIGUOUS", "UNKNOWN", "WAYS", "FoundSpectra", "find_spectra"]
 
@@ -53,7 +54,6 @@ class FoundSpectra(NamedTuple):
 
 def find_spectra(found: Identifications, spectra: Spectra) -> FoundSpectra:
     """Find the spectrum of each match."""
-    import pyarrow as pa
 
     n = len(found)
     file, ignores_files = _files(found.run, spectra)
@@ -113,39 +113,36 @@ def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bo
 
 
 def _first_text(first: pa.StringArray, second: pa.StringArray) -> pa.StringArray:
-    import pyarrow.compute as pc
 
-    return pc.if_else(pc.equal(first, ""), second, first)
+    return pa.compute.if_else(pa.compute.equal(first, ""), second, first)
 
 
 def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if not len(texts):
         return pa.array([], pa.string())
-    return pc.fill_null(pc.extract_regex(texts, pattern).field("n"), "")
+    return pa.compute.fill_null(pa.compute.extract_regex(texts, pattern).field("n"), "")
 
 
 def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
     """The number that each text holds, -1 where it holds none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     found = _extracted(texts, pattern)
     numbers: NDArray[np.int64] = (
-        pc.if_else(pc.equal(found, ""), pa.scalar("-1"), found).cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.int64)
+        pa.compute.if_else(pa.compute.equal(found, ""), pa.scalar("-1"), found)
+        .cast(pa.int64())
+        .to_numpy(zero_copy_only=False)
+        .astype(np.int64)
     )
     return numbers
 
 
 def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
     """The spectrum of each name."""
-    import pyarrow.compute as pc
 
     known = names.dictionary_encode()
-    codes = pc.fill_null(pc.index_in(texts, value_set=known.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    codes[pc.equal(texts, "").to_numpy(zero_copy_only=False)] = -1
+    codes = pa.compute.fill_null(pa.compute.index_in(texts, value_set=known.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes[pa.compute.equal(texts, "").to_numpy(zero_copy_only=False)] = -1
     return _rows_of_numbers(codes, file, known.indices.to_numpy(zero_copy_only=False).astype(np.int64), spectra)
 
 

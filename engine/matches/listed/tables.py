@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import IMPORTED_PSMS, KNOWN_PLACES, PEPTIDES, PROTEINS
 from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.matches.listed.ions import count_ions
@@ -22,7 +23,7 @@ from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.statistics.target_decoy import best_by_group, expected_decoys
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 __all__ = ["JudgedMatches", "ListedTables", "counted_ions", "listed_tables"]
 
@@ -81,7 +82,6 @@ def listed_tables(
     row_of = np.empty(len(order), np.int64)
     row_of[order] = np.arange(len(order))
     psm_table = _psm_table(found, matches, judged, spectra, database, peptides.rates.q_value[peptide_of_row]).take(_arrow(order))
-    import pyarrow as pa
 
     psm_table = psm_table.set_column(psm_table.column_names.index("psm_id"), "psm_id", pa.array(np.arange(len(order))))
     by_first = np.argsort(row_of[peptides.best_row], kind="stable")
@@ -104,14 +104,12 @@ def listed_tables(
 
 
 def _arrow(values: NDArray) -> pa.Array:
-    import pyarrow as pa
 
     return pa.array(values)
 
 
 def _known(values: Floats) -> pa.Array:
     """Numbers, missing where they are none."""
-    import pyarrow as pa
 
     return pa.array(values, mask=~np.isfinite(values))
 
@@ -170,7 +168,6 @@ def _psm_table(
     found: Identifications, matches: ListedMatches, judged: JudgedMatches, spectra: Spectra, database: Proteins | None,
     peptide_q_value: Floats,
 ) -> pa.Table:  # fmt: skip
-    import pyarrow as pa
 
     peptides, of, n = matches.peptides, matches.spectrum, len(matches)
     scan, retention_time = spectra.scan[of], spectra.retention_time[of]
@@ -215,7 +212,6 @@ def _psm_table(
 
 def _flanks(matches: ListedMatches, database: Proteins | None) -> tuple[pa.Array, pa.Array]:
     """The residues before and behind each peptide in each of its proteins, "-" at the ends of a protein, missing where it is not known."""
-    import pyarrow as pa
 
     n = len(matches.protein)
     if database is None:
@@ -233,7 +229,6 @@ def _flanks(matches: ListedMatches, database: Proteins | None) -> tuple[pa.Array
 
 
 def _peptide_table(peptides: _Peptides, psm_table: pa.Table, row_of: Integers) -> pa.Table:
-    import pyarrow as pa
 
     best = psm_table.take(_arrow(row_of[peptides.best_row]))
     return PEPTIDES.arrow({
@@ -248,7 +243,6 @@ def _protein_table(
     matches: ListedMatches, judged: JudgedMatches, peptides: _Peptides, database: Proteins | None
 ) -> tuple[ProteinGroups, ErrorRates, pa.Table]:
     """Groups from the peptides at the false discovery rate (from all, where nobody tells how sure they are), by their best forms."""
-    import pyarrow as pa
 
     settings, places = judged.settings, matches.places
     is_unknown = peptides.rates.q_value_of == "none"

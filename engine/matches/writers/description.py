@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from proteoscope.engine import chemistry
+from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, enzyme
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.matches.search_passes import asked_passes, widest
 from proteoscope.engine.parameters import list_text
 
 if TYPE_CHECKING:
     from proteoscope.engine.chemistry.enzymes import Enzyme
     from proteoscope.engine.chemistry.modifications import SearchModification
-    from proteoscope.engine.chemistry.tolerance import Tolerance
     from proteoscope.engine.matches.search_passes import SearchPass
 
 __all__ = ["SearchDescription", "file_address"]
@@ -50,7 +53,6 @@ class SearchDescription:
     @cached_property
     def passes(self) -> tuple[SearchPass, ...]:
         """The passes; none where neither they nor enough parameters are known."""
-        from proteoscope.engine.matches.search_passes import asked_passes
 
         return tuple(self.done) or asked_passes(self.parameters)
 
@@ -72,7 +74,6 @@ class SearchDescription:
     @cached_property
     def enzyme(self) -> Enzyme | None:
         """The cleavage agent, None where the parameters name none."""
-        from proteoscope.engine.chemistry.enzymes import enzyme
 
         name = self.parameters.get("enzyme")
         return enzyme(name) if name else None
@@ -80,7 +81,6 @@ class SearchDescription:
     @property
     def specificity(self) -> str:
         """How many ends of a peptide the enzyme must have cut, in every pass: ``specific``, ``semi-specific`` or ``non-specific``."""
-        from proteoscope.engine.chemistry.enzymes import SPECIFICITIES
 
         asked = str(self.parameters.get("specificity", "specific"))
         return max((one.specificity for one in self.passes), key=SPECIFICITIES.index, default=asked)
@@ -100,21 +100,17 @@ class SearchDescription:
         """What accessions of decoys begin with, empty where the parameters do not say."""
         return str(self.parameters.get("decoy_prefix", ""))
 
-    def tolerance(self, name: str) -> Tolerance | None:
+    def tolerance(self, name: str) -> chemistry.tolerance.Tolerance | None:
         """The tolerance of that name that holds in every pass, None where there is none."""
-        from proteoscope.engine.chemistry.tolerance import Tolerance
-        from proteoscope.engine.matches.search_passes import widest
 
         if found := widest(getattr(one, name) for one in self.passes):
             return found
         text = self.parameters.get(name)
-        return Tolerance.parse(str(text)) if text else None
+        return chemistry.tolerance.Tolerance.parse(str(text)) if text else None
 
     @cached_property
-    def precursor_range(self) -> tuple[Tolerance, Tolerance] | None:
+    def precursor_range(self) -> tuple[chemistry.tolerance.Tolerance, chemistry.tolerance.Tolerance] | None:
         """What a precursor may be lighter and heavier by than the residues of its peptide: mass shifts, or the widest tolerances."""
-        from proteoscope.engine.chemistry.tolerance import Tolerance
-        from proteoscope.engine.matches.search_passes import widest
 
         tolerance = self.tolerance("precursor_tolerance")
         if tolerance is None:
@@ -125,12 +121,11 @@ class SearchDescription:
             return lighter, heavier
         least = round(tolerance.width(_USUAL_MASS), 6)
         low, high = min(low for low, _ in shifts), max(high for _, high in shifts)
-        return Tolerance(max(-low, least), "Da"), Tolerance(max(high, least), "Da")
+        return chemistry.tolerance.Tolerance(max(-low, least), "Da"), chemistry.tolerance.Tolerance(max(high, least), "Da")
 
     @cached_property
     def modifications(self) -> tuple[tuple[SearchModification, bool], ...]:
         """The modifications looked for in any pass, each with whether it is fixed; each once."""
-        from proteoscope.engine.chemistry.modifications import parse_modification
 
         variable = [name for one in self.passes for name in one.variable_modifications] or self.parameters.get("variable_modifications", ())
         every = [name for one in self.passes for name in one.fixed_modifications] or self.parameters.get("fixed_modifications", ())

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
+
 from proteoscope.engine.errors import InputError, ProteoscopeError, StorageError
 from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.queries import create_view, is_out_of_memory, shut_off
@@ -19,7 +22,6 @@ from proteoscope.engine.results.reader import TableFile, row_count
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 __all__ = [
     "IdentificationTables",
@@ -133,7 +135,6 @@ def database(
 def _in_pieces(table: pa.Table) -> pa.Table:
     """The same table in pieces of the size that DuckDB works on, which it takes side by side where a table of one piece keeps it to one
     thread."""
-    import pyarrow as pa
 
     return pa.Table.from_batches(table.to_batches(_VECTOR), table.schema)
 
@@ -188,11 +189,9 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[An
 
 
 def _values(column: pa.Array) -> list[Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
+        column = pa.compute.if_else(pa.compute.is_nan(column), None, column)
     values: list[Any] = column.to_pylist()
     return values
 
@@ -202,8 +201,6 @@ def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryI
 
     An Arrow column of texts holds them one behind the other: that buffer is what goes into the file.
     """
-    import numpy as np
-    import pyarrow as pa
 
     for batch in _batches(connection, query):
         lines = batch.column(0).cast(pa.string())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS
 from proteoscope.engine.matches.writers.tables import IdentificationTables
 from proteoscope.engine.results.columns import MARK_COLUMNS, Column
@@ -34,7 +35,6 @@ def write_table(
     ------
     InputError : the table lacks a column, or is not sound. StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-    import pyarrow as pa
 
     progress = progress or Progress()
     with tables.opened(name, TABLES[name].saved) as source:

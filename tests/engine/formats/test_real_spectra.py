@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from pyteomics import mgf, mzml, mzxml
 
-from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.spectra.columns import Spectra
 
 # pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
 pytestmark = [

@@ -18,10 +18,11 @@ from pyteomics import mgf, ms2, mzml
 
 from proteoscope import resources
 from proteoscope.engine.errors import ParameterError, StorageError
-from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
 from proteoscope.engine.formats.writing import write_spectrum_file, written_formats
 from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.spectra.columns import Spectra
 
 # pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
 pytestmark = [

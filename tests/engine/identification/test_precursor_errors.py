@@ -14,13 +14,13 @@ from proteoscope.engine.chemistry.masses import PROTON_MASS as PROTON
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.execution.devices import Device
-from proteoscope.engine.formats import Spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import Pass
 from proteoscope.engine.identification.precursor_errors import _some_of_each_file, errors_of_matches
 from proteoscope.engine.matches.scoring import ScoringPass
 from proteoscope.engine.matches.search_passes import passes_of_run
 from proteoscope.engine.project import Project
+from proteoscope.engine.spectra.columns import Spectra
 from tests.engine.identification.test_search import (
     REPOSITORY,
     LimitedCard,

@@ -15,7 +15,7 @@ import pytest
 
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import Spectra, read_proteins
+from proteoscope.engine.formats import read_proteins
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches import scoring
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
@@ -24,6 +24,7 @@ from proteoscope.engine.parameters import preset_names, read_preset
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import build_peptide_index
 from proteoscope.engine.peptides.protein_index import build_protein_index
+from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from proteoscope.kernels.cuda.modules import Card
 from proteoscope.kernels.cuda.scoring import SpectrumSearch

@@ -109,7 +109,7 @@ def test_what_fixed_modifications_leave_unsaid_is_told_and_may_be_given(tmp_path
 def test_ions_are_counted_as_the_annotation_counts_them(series):
     generator = np.random.default_rng(5)
     sequences = ["".join(generator.choice(list("ACDEFGHIKLMNPQRSTVWY"), generator.integers(5, 20))) for _ in range(60)]
-    from proteoscope.engine.formats import Spectra
+    from proteoscope.engine.spectra.columns import Spectra
 
     peaks = [np.sort(generator.uniform(60, 1800, generator.integers(0, 400))) for _ in sequences]
     n, counts = len(peaks), np.array([len(one) for one in peaks])

@@ -13,7 +13,7 @@ from pyteomics import mass as pyteomics_mass
 
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import Spectra, read_proteins, read_spectra
+from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
@@ -22,6 +22,7 @@ from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
+from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from proteoscope.kernels.cuda.modules import Card
 from proteoscope.kernels.layouts import HitArrays

@@ -20,7 +20,7 @@ from pyteomics import mass as pyteomics_mass
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.matches import scoring
@@ -29,6 +29,7 @@ from proteoscope.engine.matches.scoring import Matches, ScoringPass, modificatio
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
+from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
 from proteoscope.kernels.cpu import candidates
 from proteoscope.kernels.layouts import PeptideArrays, ScoringSettings

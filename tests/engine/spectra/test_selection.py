@@ -7,7 +7,8 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats import Spectra, read_spectra
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.selection import SpectrumSelection, number_range
 
 PROTON = 1.00727646688

@@ -1,0 +1,2 @@
+from . import main as main
+from . import search as search

@@ -1,0 +1,2 @@
+from . import compilation as compilation
+from .entry import IDENTIFICATION as IDENTIFICATION

@@ -1,0 +1,13 @@
+from . import cache as cache
+from . import outputs as outputs
+from .database import gone_error as gone_error
+from .project import Project as Project
+from .project import is_project as is_project
+from .records import InputRecord as InputRecord
+from .records import LogEntry as LogEntry
+from .records import ResultRecord as ResultRecord
+from .records import RunInput as RunInput
+from .records import RunRecord as RunRecord
+from .row_marks import RowMark as RowMark
+from .run import Run as Run
+from .run_notes import RunNote as RunNote

@@ -1,0 +1,1 @@
+from . import statistics as statistics

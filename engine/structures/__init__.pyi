@@ -1,0 +1,7 @@
+from . import building as building
+from . import compilation as compilation
+from . import counting as counting
+from . import outputs as outputs
+from . import places as places
+from . import reading as reading
+from . import superposition as superposition

@@ -1,0 +1,1 @@
+from . import workers_dialog as workers_dialog

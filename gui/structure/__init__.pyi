@@ -1,0 +1,1 @@
+from . import structure_panel as structure_panel

@@ -1,0 +1,3 @@
+from . import analyses_layouts as analyses_layouts
+from . import cpu as cpu
+from . import cuda as cuda

@@ -1,0 +1,2 @@
+from . import driver as driver
+from . import management as management
