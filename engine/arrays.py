@@ -122,7 +122,6 @@ class Texts:
 
     def arrow(self) -> pa.StringArray:
         """An Arrow column of them."""
-
         offsets = (self.offsets - self.offsets[0]).astype(np.int32)
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.own)))
 

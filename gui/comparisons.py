@@ -41,7 +41,6 @@ class Comparisons(QObject):
 
     def begin(self, project: Project, runs: Sequence[RunRecord]) -> results.comparison_view.ComparisonView:
         """The view of runs of a project, in place of the one before."""
-
         self.close()
         self.view = view = results.comparison_view.ComparisonView(project, [run.id for run in runs])
         view.failed.connect(self.failed)

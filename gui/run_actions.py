@@ -97,7 +97,6 @@ class RunActions(QObject):
 
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
         """What a run was, and with which others it can be compared; called in a thread."""
-
         pages = self._searches.get(run.kind)
         names = [one.name for one in project.results(run.id)]
         others = []

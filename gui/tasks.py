@@ -187,7 +187,6 @@ class ReportTask(WritingTask):
 
     def run(self, progress: Progress) -> list[Path]:
         """Write it, in the background thread; the files that were written, and of pages the one that leads to the others."""
-
         report, pages = views.run_report.write_report_and_pages(
             Project.open(self.project_folder), self.run_record, self.search, self.folder, progress
         )
@@ -218,7 +217,6 @@ class SuperpositionTask(WritingTask):
 
     def run(self, progress: Progress) -> Path:
         """Write it; the folder."""
-
         progress.stage("Reading structures")
         chains, hit = structure_search.hit_chains.HitChains(self.inputs, self.minimum_confidence), self.hit
         query = chains.query(hit["query"], hit["query_sequence"])
@@ -248,7 +246,6 @@ class ConversionTask(WritingTask):
 
     def run(self, progress: Progress) -> Conversion:
         """Write them."""
-
         progress.stage("Starting")
         imported.compilation.READING.compile(progress)
         return matches.conversion.convert_spectra(self.request, progress)
@@ -274,7 +271,6 @@ class PredictionTask(WritingTask):
 
     def run(self, progress: Progress) -> Prediction:
         """Predict it."""
-
         progress.stage("Starting")
         return library_search_package.predicting.predict_library(self.proteins, self.out, self.parameters, progress)
 
@@ -302,7 +298,6 @@ class CalibrationTask(WritingTask):
 
     def run(self, progress: Progress) -> int:
         """Measure it; how many devices were measured."""
-
         progress.stage("Starting")
         return engine.calibration.calibrate([self.device], progress)
 
@@ -331,7 +326,6 @@ class DatabaseTask(WritingTask):
 
     def run(self, progress: Progress) -> StructureDatabase:
         """Build it."""
-
         progress.stage("Starting")
         structures.compilation.STRUCTURE_KERNELS.compile(progress)
         return structures.building.build_database(self.sources, self.folder, minimum_confidence=self.minimum_confidence, progress=progress)

@@ -2,17 +2,16 @@
 
 import sys
 
+from proteoscope import gui
 from proteoscope.engine.command_line.interruption import end_on_interrupt
 
 __all__ = ["main"]
 
 
 def main() -> int:
-    """The program, with Ctrl-C told in one line while it is still being imported; the exit status."""
+    """Run the program and return its exit status; Ctrl-C while it is still being imported is reported in one line."""
     end_on_interrupt()
-    from proteoscope.gui.launch import main
-
-    return main()
+    return gui.launch.main()
 
 
 if __name__ == "__main__":

@@ -118,7 +118,6 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
 
 
 def _explained_table(reported: Explained, spectra: Spectra, identified: Identified) -> pa.Table:
-
     def names_of(rows: NDArray[np.int64]) -> pa.Array:
         return pa.array([spectra.identifier[row] for row in rows.tolist()], pa.string())
 
@@ -149,7 +148,6 @@ def _explained_table(reported: Explained, spectra: Spectra, identified: Identifi
 
 def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Table:
     """A row for each spectrum: where it is in the run, and whether it is identified or explained."""
-
     status = np.full(len(spectra), _UNEXPLAINED, np.uint8)
     status[identified.spectrum], status[accepted.spectrum] = _IDENTIFIED, _EXPLAINED
     form = np.full(len(spectra), -1, np.int64)

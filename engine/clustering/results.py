@@ -38,7 +38,6 @@ _CLUSTERS_PER_GROUP = 256
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
     """The charge that a file gives each spectrum, negative for negative ions; null where it gives none or several."""
-
     bits = mask >> np.uint32(1)
     is_one = (bits != 0) & (bits & (bits - np.uint32(1)) == 0)
     charge = 1 + np.log2(np.where(is_one, bits, 1)).astype(np.int32)
@@ -52,7 +51,6 @@ def cluster_tables(
 
     `labels`: the names of labels, and of each cluster the most frequent one's number, -1 for none, and its share.
     """
-
     cluster, similarity = clusters.cluster, clusters.similarity
     time = pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time))
     charge, titles = signed_charges(spectra.charge_mask), pa.array(spectra.identifier, pa.string())
@@ -102,7 +100,6 @@ def cluster_tables(
 
 def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spectra: Spectra) -> pa.Table:
     """The table ``consensus``: the spectra that stand for clusters of two and more, in the order of these clusters' numbers."""
-
     groups = np.sort(clusters.groups)
     chosen = clusters.representative[groups]
     offsets = pa.array(consensus.offsets, pa.int64())
@@ -136,7 +133,6 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-
     cluster = members["cluster"].to_numpy()
     order = np.argsort(cluster, kind="stable")
     in_order, is_consensus = cluster[order], members["is_consensus"].to_numpy()

@@ -2,15 +2,14 @@
 
 import sys
 
+from proteoscope.engine import command_line
 from proteoscope.engine.command_line.interruption import end_on_interrupt
-from proteoscope.engine.command_line.main import main
 
 
 def run() -> int:
-    """The command line, with Ctrl-C told in one line while it is still being imported."""
+    """Run the command line; Ctrl-C while it is still being imported is reported in one line."""
     end_on_interrupt()
-
-    return main()
+    return command_line.main.main()
 
 
 sys.exit(run())

@@ -71,7 +71,6 @@ def _compare(options: argparse.Namespace) -> None:
 
 def _runs(options: argparse.Namespace) -> list[FinishedRun]:
     """The runs that are meant, open."""
-
     chosen = []
     for place in options.projects:
         project = project_package.Project.open(place)
@@ -96,7 +95,6 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
 
 
 def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> dict[str, Any]:
-
     runs = {
         letter: {"run": run.run.id, "project": str(run.project.folder)}
         for letter, run in zip(comparison.letters, comparison.runs, strict=True)
@@ -112,7 +110,6 @@ def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> d
 
 
 def _say(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> None:
-
     for note in comparison.notes:
         say(note, sys.stderr)
     for letter, label, run in zip(comparison.letters, comparison.labels, comparison.runs, strict=True):

@@ -57,7 +57,6 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-
     selection = _selection(options)
     is_printed = options.out == STANDARD_OUTPUT
     if is_printed and not options.format:
@@ -80,7 +79,6 @@ def _convert(options: argparse.Namespace) -> None:
 
 
 def _selection(options: argparse.Namespace) -> spectra.selection.SpectrumSelection:
-
     if options.run is not None or options.q_value is not None:
         if options.identified is None and options.unidentified is None:
             raise ParameterError("--run and --q-value go with --identified or --unidentified")

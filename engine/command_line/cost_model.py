@@ -35,7 +35,6 @@ def add_cost_model(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-
     path, threads, notes = Path(options.out), execution.threads.available_threads(), list[str]()
     if not path.parent.is_dir():
         raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")

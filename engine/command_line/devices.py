@@ -32,7 +32,6 @@ def add_devices(commands: Any) -> None:
 
 
 def _devices(options: argparse.Namespace) -> None:
-
     execution.devices.gpus.cache_clear()  # who asks wants to know how it is now
     found = execution.devices.devices()
     if options.calibrate:

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine
-from proteoscope.engine import views
+from proteoscope.engine import searches, views
 from proteoscope.engine.command_line.search import request_of
 from proteoscope.engine.command_line.terminal import say
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.searches import SEARCHES
 
 if TYPE_CHECKING:
     from proteoscope.engine.estimates import Estimate
@@ -53,7 +52,7 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
     if options.growth:
         _growth(options)
         return
-    kinds = {search.kind: search for search in SEARCHES}
+    kinds = {search.kind: search for search in searches.SEARCHES}
     if not options.asked or options.asked[0] not in kinds:
         raise ParameterError(f"estimate: expected a search with its arguments; there are {', '.join(kinds)}")
 
@@ -67,7 +66,6 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
 
 
 def _print(name: str, found: Estimate) -> None:
-
     words = views.estimates.estimate_text(found)
     say(f"{name.capitalize()} on {found.device}: {found.description}")
     say(f"  {words.headline}")
@@ -77,7 +75,6 @@ def _print(name: str, found: Estimate) -> None:
 
 
 def _growth(options: argparse.Namespace) -> None:
-
     rows = engine.growth.projections(options.price)
     if options.json:
         print(json.dumps([row._asdict() for row in rows], indent=2))

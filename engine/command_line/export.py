@@ -54,7 +54,6 @@ def _formats(search: Search) -> str:
 
 
 def _export(options: argparse.Namespace) -> None:
-
     if options.spreadsheet_safe and options.format != "tsv":
         raise ParameterError("--spreadsheet-safe is for --format tsv")
     project = project_package.Project.open(options.project)

@@ -34,7 +34,6 @@ def add_report(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-
     project, kinds = project_package.Project.open(options.project), {search.kind: search for search in engine.searches.SEARCHES}
     for problem in project.problems[:_MAXIMUM_PROBLEMS]:
         print(f"proteoscope: {printable(problem)}", file=sys.stderr)

@@ -26,7 +26,6 @@ goes on with the same files, parameters and version of the program; another devi
 
 def add_resume(commands: Any) -> None:
     """Add ``resume`` to the sub-commands, which are argparse's sub-parsers."""
-
     parser = commands.add_parser("resume", help="go on with a run that was stopped", epilog=_EPILOG)
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument("--run", default="", metavar="ID", help="the run to go on with (default: the last that can be)")
@@ -52,7 +51,6 @@ def add_runs(commands: Any) -> None:
 
 
 def _resume(options: argparse.Namespace) -> None:
-
     project = project_package.Project.open(options.project)
     stopped = engine.resumption.stopped_run(project, options.run)
     search = engine.searches.search_of_kind(stopped.kind)
@@ -74,7 +72,6 @@ def _resume(options: argparse.Namespace) -> None:
 
 
 def _runs(options: argparse.Namespace) -> None:
-
     if not (Path(options.project)).is_dir():
         raise InputError(options.project, "is no folder", remedy="Give the folder of a project")
     project = project_package.Project.open(options.project)

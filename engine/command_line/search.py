@@ -249,7 +249,6 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
     """The preset for the files, by their beginnings; the usual one where they cannot be read, which the search tells."""
-
     found = {one.name: formats_package.letters.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
     wishes = {option.name: getattr(options, option.name) for option in search.options}
     given = search.model.with_current_names(dict.fromkeys([*changes, *(text.partition("=")[0].strip() for text in options.set)]))
@@ -268,7 +267,6 @@ def begin_gpus(wish: str) -> None:
 
 
 def _look_for_gpus(wish: str) -> None:
-
     execution.devices.gpus()
     if wish != "auto":
         with suppress(ParameterError):  # the search says it

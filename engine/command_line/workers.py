@@ -43,7 +43,6 @@ def add_workers(commands: Any) -> None:
 
 
 def _make_certificates(options: argparse.Namespace) -> None:
-
     cluster.certificates.needs_cryptography()
     written = cluster.certificates.write_certificates(
         cluster.certificates.make_certificates(cluster.certificates.USUAL_DAYS if options.days is None else options.days), Path(options.out)
@@ -73,7 +72,6 @@ def _security(options: argparse.Namespace, role: Any) -> Any:
     ------
     ParameterError : they are not given, and the address is beyond this machine.
     """
-
     is_encrypted = cluster.option.checked_address(options.address).startswith("tls:")
     cluster.certificates.needs_cryptography()
     if not is_encrypted:

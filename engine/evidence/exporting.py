@@ -162,7 +162,6 @@ class _Evidence:
     """Residues of proteins and chains, looked up by number: each kind of row is sorted once."""
 
     def __init__(self, residues: Any, mapped: Any) -> None:
-
         mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
         self._residues = _Groups(
             residues["protein"].to_numpy(), residues["position"].to_numpy(), residues["n_psms"].to_numpy().astype(np.int64),

@@ -156,7 +156,6 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     ------
     InputError : a table is not what it should be.
     """
-
     intensities = _precursor_intensities(tables.spectra)
     with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
         shifts = [name for name in _SHIFTS if name in source.columns]
@@ -245,7 +244,6 @@ def _best_probabilities(
 
 def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float) -> IdentifiedPeptides:
     """The same with spectra that resemble identified ones; where a mass differs, nobody knows the place of what carries the difference."""
-
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
     # The new ones behind those that are known.

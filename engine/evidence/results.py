@@ -75,20 +75,17 @@ def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
 
 def _known(values: Any) -> pa.Array:
     """Numbers, missing where they are none."""
-
     values = np.asarray(values, np.float64)
     return pa.array(values, mask=~np.isfinite(values))
 
 
 def _some(values: pa.Array, number: NDArray[np.int64]) -> pa.Array:
     """Those of some numbers; missing where that is negative."""
-
     return values.take(pa.array(number, mask=number < 0))
 
 
 def _texts(values: Sequence[str]) -> pa.Array:
     """Texts, missing where they are empty."""
-
     texts = pa.array(values, pa.string())
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
@@ -101,7 +98,6 @@ class _Columns:
     """What several tables tell: names of proteins and chains, and of each mapped row what its chain's file says of it."""
 
     def __init__(self, found: Evidence) -> None:
-
         self.accession = pa.array([one.accession for one in found.proteins], pa.string())
         self.chain = pa.array([one.chains.names[0] for one in found.mapped], pa.string())
         self.kind = pa.array([one.near.kind for one in found.mapped], pa.string())
@@ -123,7 +119,6 @@ def _of_rows(mapped: Sequence[MappedChain], name: str) -> NDArray:
 
 def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
     """Numbers of authors with their insertion codes."""
-
     codes = pa.array(["", *(chr(one) for one in range(1, 256))], pa.string())
     return pa.compute.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
 
@@ -194,7 +189,6 @@ def _chains(found: Evidence, columns: _Columns) -> pa.Table:
 
 
 def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
-
     sites, placed, rows = found.sites, found.placed, found.rows
     place = found.residues.offsets[sites.protein] + sites.position
     chain = np.append(rows.chain, -1)[placed.row]
@@ -230,7 +224,6 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
 
 
 def _missed(found: Evidence, columns: _Columns) -> pa.Table:
-
     some = found.missed
     is_told = some.n_seen > 0
     names = pa.array(some.enzymes, pa.string()).take(pa.array(some.enzyme[is_told]))
@@ -288,7 +281,6 @@ def _paralogues(found: Evidence, columns: _Columns) -> pa.Table:
 
 
 def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
-
     places, peptides = found.places, found.peptides
     n_places = np.bincount(places.peptide, minlength=len(peptides))
     return described.PEPTIDE_PLACES.arrow(
@@ -308,7 +300,6 @@ def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
 
 
 def _residues(found: Evidence) -> pa.Table:
-
     residues, sites = found.residues, found.sites
     # Sites are in the order of residues.
     n_carried = np.bincount(residues.offsets[sites.protein] + sites.position, minlength=len(residues.letters))
@@ -329,7 +320,6 @@ def _residues(found: Evidence) -> pa.Table:
 
 
 def _mapped_residues(found: Evidence, columns: _Columns) -> pa.Table:
-
     rows, n = found.rows, len(found.rows)
     unseen = np.concatenate([np.zeros(0, np.int64), *(one.unseen for one in found.mapped)])
     of_unseen = np.repeat(np.arange(len(found.mapped)), [len(one.unseen) for one in found.mapped])

@@ -170,7 +170,6 @@ def chosen_device(wish: str, progress: Progress | None = None) -> Device:
 
 def begin_contexts(device: Device) -> None:
     """Let the driver begin with the cards of a device on threads of its own, one for each: they are opened later, when all is imported."""
-
     for number in device.numbers:
         threading.Thread(target=kernels.cuda.driver.begin_context, args=(number,), name=f"proteoscope-driver-{number}", daemon=True).start()
 

@@ -93,7 +93,6 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
     -------
     values : float64, end to end; offsets : (n + 1,) int64; a broken array has none. faults : (n,) int64, `FaultCode`.
     """
-
     n = len(arrays.start)
     faults = np.zeros(n, dtype=np.int64)
     absent = arrays.start < 0
@@ -169,7 +168,6 @@ def _unpack_run(
 
 def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.float64]) -> bool:
     """Undo MS-Numpress; whether the bytes hold exactly the numbers for `out`."""
-
     if compression == PIC:
         counts = np.empty(len(out), dtype=np.int64)
         if kernels.cpu.peaks.unpack_integers(data, 0, len(data), counts) != len(out):

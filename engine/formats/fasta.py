@@ -120,7 +120,6 @@ def parse_fasta(
 
     `count` is told how many records there are before anything is made of them, and may raise.
     """
-
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
     text = np.frombuffer(data, dtype=np.uint8)
     room = data.count(b">")

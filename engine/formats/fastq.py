@@ -136,7 +136,6 @@ def _parts(source: ByteSource, progress: Progress) -> Iterator[_Records]:
 
 def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[_Records, int, int]:
     """The whole records of a text, and how many bytes and lines they take. `n_lines`: of the file before it."""
-
     text = np.frombuffer(data, np.uint8)
     # Most @ stand within qualities; a record takes some bytes, the last one perhaps without an end of its line.
     room = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
@@ -164,7 +163,6 @@ def _decoded(name: NDArray[np.uint8]) -> str:
 
 def _error(path: Path, data: bytes, fault: int, place: int, line: int, begun: bytes, count: int) -> InputError:
     """The error for a record that is not as it must be."""
-
     record = shortened(begun[1:].decode("latin-1").split(None, 1)[0]) if begun[1:].split() else ""
     letter = data[place : place + 1].decode("latin-1")
     shown = repr(letter) if letter.isprintable() else f"byte {data[place]}" if place < len(data) else ""

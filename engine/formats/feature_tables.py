@@ -17,7 +17,6 @@ __all__ = ["FEATURES", "features_table"]
 
 
 def _are_ordered(first: Any, last: Any) -> bool:
-
     return bool(pa.compute.all(pa.compute.less_equal(first, last)).as_py() is not False)
 
 
@@ -38,7 +37,6 @@ FEATURES = Table.of(
 
 def features_table(accessions: list[str], features: Features) -> pa.Table:
     """Features of proteins as a table; `accessions` of the n proteins."""
-
     owner = np.repeat(np.arange(len(accessions)), np.diff(features.offsets))
     kinds = pa.array([kind.name for kind in FEATURE_KINDS], pa.string())
     return FEATURES.arrow(

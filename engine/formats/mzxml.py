@@ -151,7 +151,6 @@ def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The numbers between some tags and those that follow, and which are none."""
-
     following = np.minimum(at + 1, len(tags) - 1)
     stop = np.maximum(tags.begin[following], tags.after[at])
     start = kernels.cpu.text.after_blanks(tags.text, tags.after[at], stop)

@@ -39,7 +39,6 @@ class MgfWriter:
 
     def text(self, rows: NDArray[np.int64]) -> bytes:
         """The entries of some spectra."""
-
         spectra = self._spectra
         height = spectra.precursor_intensity[rows]
         mz = _number_texts(spectra.precursor_mz[rows])
@@ -79,7 +78,6 @@ class Ms2Writer(MgfWriter):
 
     def text(self, rows: NDArray[np.int64]) -> bytes:
         """The records of some spectra."""
-
         spectra = self._spectra
         precursor, time, mask = spectra.precursor_mz[rows], spectra.retention_time[rows] / 60.0, spectra.charge_mask[rows]
         scan = pa.compute.cast(pa.array(self._scan[rows]), pa.string())
@@ -111,7 +109,6 @@ def mgf_text(
     entries : by their keys, (n,) texts on one line each; null where a spectrum has no such entry.
     offsets : (n + 1,) int64, of the peaks. mz : (peaks,) thomson. intensity : (peaks,).
     """
-
     lines = [_closed(pa.compute.binary_join_element_wise(key, values, "=")) for key, values in entries.items()]
     return _joined(["BEGIN IONS\n", *lines, _peak_lines(offsets, mz, intensity), "END IONS\n\n"])
 
@@ -122,7 +119,6 @@ def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
     >>> charge_texts(np.array([0b1100, 0b101, 0], np.uint32)).to_pylist()
     ['2+ and 3+', '2-', None]
     """
-
     masks, of = np.unique(mask, return_inverse=True)
     texts = []
     for bits in masks.tolist():
@@ -133,12 +129,10 @@ def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
 
 def on_one_line(texts: pa.Array) -> pa.Array:
     """Texts whose line ends have become spaces."""
-
     return pa.compute.replace_substring_regex(texts, _LINE_ENDS, " ")
 
 
 def _identifiers(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
-
     return on_one_line(pa.array([spectra.identifier[row] for row in rows.tolist()], pa.string()))
 
 
@@ -148,13 +142,11 @@ def _peaks(spectra: Spectra, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64]
 
 
 def _number_texts(values: NDArray[np.floating]) -> pa.Array:
-
     return pa.compute.cast(pa.array(values), pa.string())
 
 
 def _peak_lines(offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity: NDArray[np.floating]) -> pa.Array:
     """The peaks of each spectrum, a line each; an empty text where there is none."""
-
     peaks = pa.compute.binary_join_element_wise(_number_texts(mz), _number_texts(intensity), " ")
     texts = pa.compute.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), peaks), "\n")
     return pa.compute.if_else(pa.array(np.diff(offsets) > 0), pa.compute.binary_join_element_wise(texts, "\n", ""), "")
@@ -162,11 +154,9 @@ def _peak_lines(offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity:
 
 def _closed(lines: pa.Array) -> pa.Array:
     """Lines with their end; an empty text for each that is null."""
-
     return pa.compute.fill_null(pa.compute.binary_join_element_wise(lines, "\n", ""), "")
 
 
 def _joined(parts: list[pa.Array | str]) -> bytes:
     """Texts one behind the other, spectrum by spectrum."""
-
     return letters_of(pa.compute.binary_join_element_wise(*parts, ""))

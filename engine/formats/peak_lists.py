@@ -83,7 +83,6 @@ class _Lines:
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first places from `at` on that hold no blank, or `stop`."""
-
         return kernels.cpu.text.after_blanks(self.text, at, stop)
 
     def hold(self, lines: NDArray[np.int64], letter: bytes) -> NDArray[np.bool_]:
@@ -203,7 +202,6 @@ def _scan_of_title(title: str) -> int:
 
 
 def _scan(data: bytes, path: Path, *, is_headed: bool) -> _Lines:
-
     text = np.frombuffer(data, dtype=np.uint8)
     n_most = min(len(data) // 4, data.count(b"\n") + data.count(b"\r")) + 1
     mz, intensity = np.empty(n_most), np.empty(n_most)
@@ -276,7 +274,6 @@ def _name(
 
 def _read_mgf(lines: _Lines, *, takes_negative: bool) -> _Read:
     """Spectra of an MGF block."""
-
     firsts, closings = lines.beginning_with(b"BEGIN IONS"), lines.beginning_with(b"END IONS")
     firsts = firsts[lines.stop[firsts] - lines.start[firsts] == len(b"BEGIN IONS")]
     closings = closings[lines.stop[closings] - lines.start[closings] == len(b"END IONS")]

@@ -64,7 +64,6 @@ def centroid_profiles(
     -------
     mz, intensity : the peaks, float64; owner : the spectrum of each, int64, ascending.
     """
-
     height = np.where((intensity > 0) & (intensity < np.inf), intensity, 0.0)
     lengths = np.diff(offsets)
     owner = np.repeat(np.arange(len(lengths)), lengths)

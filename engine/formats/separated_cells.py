@@ -55,7 +55,6 @@ class Cells:
 
     def text(self, *names: str) -> pa.StringArray:
         """The first column that there is of these names; empty texts where there is none."""
-
         for name in names:
             if self.has(name):
                 return self._columns[name.lower()]
@@ -81,7 +80,6 @@ class Cells:
         ------
         InputError : a cell is neither empty nor a number.
         """
-
         if not any(map(self.has, names)):
             return np.full(len(self), np.nan)
         texts = pa.compute.utf8_trim_whitespace(self.text(*names))
@@ -112,7 +110,6 @@ class Cells:
     def lists(self, separator: str, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
         """A column of lists, CSR: offsets, numbers of the items, and the items, each once; empty items are left out. `separator` is a
         regular expression."""
-
         parts = pa.compute.split_pattern_regex(self.text(*names), separator)
         items = pa.compute.utf8_trim_whitespace(parts.flatten())
         owner = np.repeat(np.arange(len(self)), pa.compute.list_value_length(parts).to_numpy(zero_copy_only=False))
@@ -164,7 +161,6 @@ def read_cells(
     ------
     InputError : it is no such table: no names, a row with too few or too many cells, or not UTF-8.
     """
-
     names: list[str] = []
     wanted = None if columns is None else {name.lower() for name in columns}
     kept_columns: list[int] = []
@@ -221,7 +217,6 @@ def read_cells(
 def _tell_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:
     """Warn where the last line has no end, and nothing in the last column, as no other row: many programs write none behind the last row,
     and some leave out empty cells, but then not of one row alone."""
-
     if cells.is_ended or not len(cells):
         return
     is_empty = pa.compute.equal(last, "").to_numpy(zero_copy_only=False)
@@ -257,7 +252,6 @@ def _evened(path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int
     ------
     InputError : a row has more cells than there are columns, or is cut off.
     """
-
     split = [line.split("\t") for line in rows.filter(pa.array(lengths != n)).to_pylist()]
     for line, cells in zip(number[lengths != n].tolist(), split, strict=True):
         if len(cells) > n and any(cells[n:]):

@@ -76,7 +76,6 @@ class TagTable:
         ------
         InputError : there are more than `MAXIMUM_TAGS`.
         """
-
         text = np.frombuffer(data, dtype=np.uint8)
         state = np.zeros(kernels.cpu.text.N_STATES, dtype=np.int64)
         parts: list[NDArray[np.int64]] = []
@@ -142,7 +141,6 @@ class TagTable:
 
     def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Values of an attribute at some tags as numbers (NaN where absent), and which are there but are no number."""
-
         start, stop = (column[at] for column in self.span(attribute))
         ends = np.empty(len(at), dtype=np.int64)
         values = kernels.cpu.text.parse_numbers(self.text, start, stop, ends)

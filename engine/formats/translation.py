@@ -96,7 +96,6 @@ class Translation:
 
     def translated(self, nucleotides: Proteins) -> Proteins:
         """The reading frames of sequences of nucleotides as proteins, named ``sequence:first-last(strand)``, from 1."""
-
         strands = np.array(_STRANDS[self.direction])
         rules = (nucleotides.residues, nucleotides.offsets, _codons(self.genetic_code), self.minimum_length, strands)
         n_frames, n_residues = kernels.cpu.translation.frames(*rules, np.empty((0, 5), np.int64), np.empty(0, np.uint8))

@@ -30,7 +30,6 @@ def read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progre
     InputError : it is packed once more, or no such table, or damaged, or has a nested column where a plain one belongs, or too many rows,
         or unpacks to far more than its size. Cancelled : the user asked to stop.
     """
-
     if source.is_gzip:
         raise InputError(source.path, "is a Parquet table that is packed with gzip", remedy="Unpack it first")
     with TableFile(source.path, table, remedy=remedy) as file:

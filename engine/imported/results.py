@@ -41,7 +41,6 @@ def judge(
 
 def left_out_table(found: Identifications, matches: ListedMatches) -> pa.Table:
     """The matches that stand in no other table, with the reason."""
-
     rows = matches.left_out
     at = pa.array(rows)
     number = pa.compute.if_else(pa.array(found.scan[rows] >= 0), pa.array(found.scan[rows]).cast(pa.string()), "")

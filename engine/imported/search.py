@@ -130,7 +130,6 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
 def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications, matches: ListedMatches, *, ignores_files: bool) -> None:
     """Say whose the q-values are, and what the user may have to mend."""
-
     tell = run.progress.message
     tell(f"{summary.told_rates()}. Matched ions, mass errors, ranks and protein groups are computed here.")
     if found.format == "Percolator or mokapot" and summary.source_of["psms"] == "decoys":

@@ -72,7 +72,6 @@ Values = dict[str, Any]
 
 def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     """Percolator's and mokapot's tables of PSMs, and their input (``.pin``)."""
-
     cells = read_cells(source, progress, joins_last=True)
     is_direction = pa.compute.equal(pa.compute.utf8_lower(cells.text("SpecId", "PSMId")), "defaultdirection").to_numpy(zero_copy_only=False)
     ids = cells.required("PSMId", "SpecId", "PSM ID")
@@ -118,7 +117,6 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_crux(source: ByteSource, progress: Progress) -> Identifications:
     """Crux's table of PSMs from Percolator, ``percolator.target.psms.txt``. Older versions number the files of spectra, and name none."""
-
     cells = read_cells(source, progress)
     charge = cells.whole("charge", missing=0)
     side = pa.compute.utf8_lower(cells.text("target/decoy"))
@@ -137,7 +135,6 @@ def read_crux(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_sage(source: ByteSource, progress: Progress) -> Identifications:
     """``results.sage.tsv``."""
-
     cells = read_cells(source, progress)
     identifier = cells.required("scannr")
     names = (
@@ -159,7 +156,6 @@ def read_sage(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_comet(source: ByteSource, progress: Progress) -> Identifications:
     """Comet's tables of text, whose first line tells the version and the file."""
-
     first = source.peek(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace").split("\t")
     cells = read_cells(source, progress, begins=lambda line: line.startswith("scan\tnum\t"))
     names = ("e-value", "xcorr", "delta_cn", "sp_score", "ions_matched", "ions_total")
@@ -189,7 +185,6 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
     """MSFragger's table of a run, or Philosopher's ``psm.tsv``."""
-
     cells = read_cells(source, progress)
     is_own = cells.has("scannum")
     charge = cells.whole("charge", missing=0)
@@ -233,7 +228,6 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     """MaxQuant's ``msms.txt``."""
-
     cells = read_cells(source, progress)
     scores = _scores(
         cells, {name: score_column_of(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)}
@@ -263,7 +257,6 @@ def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
 
 def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identifications:
     """The same as DIA-NN 2 writes it, ``report.parquet``."""
-
     described = (
         Column("Modified.Sequence", is_nullable=True), Column("Precursor.Charge", type="int64", kind="integer", is_nullable=True),
         Column("Q.Value", kind="number", is_nullable=True),
@@ -292,7 +285,6 @@ def _dia_nn(format: str, cells: Cells) -> Identifications:
 
 def read_peptideshaker(source: ByteSource, progress: Progress) -> Identifications:
     """PeptideShaker's default PSM report."""
-
     cells = read_cells(source, progress)
     charge = cells.text("Identification Charge", "Measured Charge")
     texts = pa.compute.replace_substring_regex(cells.required("Modified Sequence"), r"-(COOH|OH)$", "")
@@ -329,7 +321,6 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
 
 def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     """mzTab 1.0, of which the PSMs are read. A PSM has a row for each of its proteins."""
-
     if re.search(rb"^MTD\s+mzTab-version\s+\S+-M", source.peek(1 << 16), re.MULTILINE):
         raise InputError(source.path, "is mzTab-M, which lists small molecules", remedy="Give mzTab 1.0, which lists PSMs")
     runs, scores_called = _mztab_metadata(source)
@@ -420,7 +411,6 @@ def _identifications(
     kept: NDArray[np.bool_] | None = None,
 ) -> Identifications:  # fmt: skip
     """Columns of a table as identifications; rows without a peptide, and those that are not to be kept, are left out."""
-
     n = len(cells)
     peptide, peptides, unread = cells.peptides(parse, texts)
     if kept is not None:
@@ -464,7 +454,6 @@ def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False)
 
 def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
     """File, scan, charge and rank that the names of PSMs are made of, where they are."""
-
     run = pa.compute.replace_substring_regex(ids, "^.*$", "")
     scan = np.full(len(ids), -1, np.int64)
     charge, rank = scan.copy(), scan.copy()
@@ -479,7 +468,6 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
 
 def _numbers_of(found: pa.StructArray, name: str, missing: float = -1) -> Any:
     """A group of digits of a regular expression as whole numbers, or as numbers where `missing` is none."""
-
     texts = found.field(name)
     texts = pa.compute.if_else(
         pa.compute.fill_null(pa.compute.and_(found.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
@@ -505,7 +493,6 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
 
 def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.float64]:
     """m/z of neutral masses; NaN where the charge is not known."""
-
     return np.where(charge > 0, mz(mass, np.maximum(charge, 1)), np.nan)
 
 

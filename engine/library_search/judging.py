@@ -113,7 +113,6 @@ def _rated(found: Found, references: References, settings: RateSettings, unknown
 
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """A number for each peptide's sequence or compound, of some references: of a decoy that of its target, of further ones others."""
-
     entry = pa.array(references.entry[rows])
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
     # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.

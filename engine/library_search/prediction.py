@@ -119,7 +119,6 @@ class PredictedLibrary:
 
     def _entries(self, forms: _Forms, form: NDArray[np.int64], charge: NDArray[np.int64]) -> LibraryEntries:
         """Entries of `forms[form]` with their charges."""
-
         peptides, parameters = self._peptides, self._parameters
         peptide = forms.peptide[form]
         start = np.asarray(peptides.position)[peptide].astype(np.int64)
@@ -202,7 +201,6 @@ class PredictedLibrary:
 
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
         """Accessions of the proteins that hold each peptide, the first of them."""
-
         index, proteins = self._indexes.peptides, self._indexes.proteins
         distinct, of = np.unique(peptide, return_inverse=True)
         pointer = np.asarray(index.pointer)
@@ -224,7 +222,6 @@ class PredictedLibrary:
 
 def _with_peaks(entries: LibraryEntries, rows: NDArray[np.int64]) -> LibraryEntries:
     """Some entries."""
-
     of, taken = entries.modifications, pa.array(rows)
     position, offsets = take_runs(of.position, of.offsets, rows)
     kind, _ = take_runs(of.kind, of.offsets, rows)

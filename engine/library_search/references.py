@@ -131,7 +131,6 @@ def open_references(
 
 
 def _build(paths: Sequence[Path], folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
-
     library = read_libraries(list(paths), resources.progress)
     for reason, n in library.skipped.counts.items():
         resources.progress.message(f"{n:,} {'entry' if n == 1 else 'entries'} of the library left out: {reason}", "warning")
@@ -248,7 +247,6 @@ class _Lists:
 
 def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
     """Texts as characters, offsets, and which there are."""
-
     is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
     whole = texts.fill_null("").cast(pa.large_string())
     n = len(whole)
@@ -323,7 +321,6 @@ def _with_decoys(
 
 
 def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
-
     letters, offsets, is_there = (
         open_column(folder / f"{name}_{one}.npy", kind)
         for one, kind in (("letters", np.uint8), ("offsets", np.int64), ("is_there", np.uint8))

@@ -101,7 +101,6 @@ def matched_spectra(references: References, entries: NDArray[np.int64], librarie
 
 
 def _texts(references: References, name: str, entry: NDArray[np.int64]) -> pa.StringArray:
-
     return references.entries.texts[name].take(pa.array(entry)).cast(pa.string())
 
 
@@ -110,7 +109,6 @@ def _match_table(
     shifts: NamedShifts,
 ) -> tuple[NDArray[np.int64], pa.Table]:  # fmt: skip
     """Entries that were matched, and the table of matches, the surest first."""
-
     found = judged.found
     is_unrated = np.isnan(judged.q_value)
     order = np.lexsort((found.spectrum, -found.similarity, np.where(is_unrated, 0.0, judged.q_value), is_unrated))
@@ -148,7 +146,6 @@ def _identified(
     spectra: Spectra, database: Proteins | None, settings: JudgingSettings, parameters: LibrarySearchParameters, progress: Progress,
 ) -> Tables:  # fmt: skip
     """PSMs, peptides and protein groups of the matches that are peptides."""
-
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed = _as_list(judged, references, peptides, rows, shifted, shifts, database, progress)
     n = len(rows)
@@ -187,7 +184,6 @@ def _as_list(
 ) -> Identifications:  # fmt: skip
     """Matches as a list of identifications: peptides with what the shift is, and proteins of the library, or of the database where that
     has the peptide."""
-
     found, n = judged.found, len(rows)
     at_shift = np.full(len(found), -1)
     at_shift[shifted] = np.arange(len(shifted))

@@ -207,12 +207,10 @@ def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> 
 
 def _are_placed(positions: Any, sequences: Any) -> bool:
     """Whether modifications sit on residues of their peptides, or at their ends."""
-
     return _fit(positions, pa.compute.utf8_length(sequences))
 
 
 def _is_placed(position: Any, sequences: Any) -> bool:
-
     in_range = pa.compute.and_(
         pa.compute.greater_equal(position, 0), pa.compute.less_equal(position, pa.compute.add(pa.compute.utf8_length(sequences), 1))
     )
@@ -221,7 +219,6 @@ def _is_placed(position: Any, sequences: Any) -> bool:
 
 def _is_among(position: Any, positions: Any) -> bool:
     """Whether each shift sits where some modification does."""
-
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
@@ -231,7 +228,6 @@ def _is_among(position: Any, positions: Any) -> bool:
 
 
 def _fit(positions: Any, lengths: Any) -> bool:
-
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     flat = pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False)
     most = np.repeat(lengths.to_numpy(zero_copy_only=False), counts) + 1
@@ -239,13 +235,11 @@ def _fit(positions: Any, lengths: Any) -> bool:
 
 
 def _have_some(lists: Any) -> bool:
-
     return bool(pa.compute.all(pa.compute.greater(pa.compute.list_value_length(lists), 0)).as_py() is not False)
 
 
 def _are_of_codons(first: Any, last: Any) -> bool:
     """Whether places hold whole codons."""
-
     length = pa.compute.add(pa.compute.subtract(last, first), 1).to_numpy(zero_copy_only=False)
     return bool((length > 0).all() and (length % 3 == 0).all())
 

@@ -72,7 +72,6 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
     ------
     InputError : the table is none of PSMs.
     """
-
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the search again") as source:
         table = source.read(_COLUMNS)
     table = table.filter(pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])))
@@ -90,7 +89,6 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
 
 def _modifications(forms: pa.Table) -> EntryModifications:
     """The modifications of peptidoforms, a row each."""
-
     count = pa.compute.list_value_length(forms["modification_positions"]).to_numpy().astype(np.int64)
     position = pa.compute.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
     mass = pa.compute.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)
@@ -132,7 +130,6 @@ def _entries(
     resources: Resources,
 ) -> LibraryEntries:  # fmt: skip
     """Entries of the members `rows`, CSR, the best of each first."""
-
     own, best = members.identified, rows[offsets[:-1]]
     if origin == "merged":
         peaks = _merged(spectra, own.spectrum[rows], offsets, tolerance, resources)

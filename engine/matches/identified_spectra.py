@@ -76,7 +76,6 @@ def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Ident
     ------
     InputError : the table is none of PSMs.
     """
-
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the identification again") as source:
         table = source.read(_COLUMNS)
         wanted = pa.compute.and_(

@@ -26,7 +26,6 @@ def known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications) 
     """Of each of n matches its modifications that the database knows at that residue, as ``accession:S15 Phospho``, for each place of the
     peptide that knows them; whether a variable modification put them there or they were searched at that residue alone. Residues of a
     variant are numbered as in the whole protein that is changed."""
-
     sites = known.position.astype(np.int64) << 8 | known.modification
     row_of_modification = np.repeat(np.arange(len(psms)), np.diff(psms.modification_offsets))
     within = np.clip(psms.modification_site - 1, 0, psms.length[row_of_modification] - 1)

@@ -90,7 +90,6 @@ class RunTables:
     @property
     def found_accessions(self) -> list[str]:
         """Accessions of all proteins that hold a peptide of a match that is no decoy, in order."""
-
         psms = self._tables.psms
         found: list[str] = pa.compute.unique(
             pa.compute.list_flatten(psms.filter(pa.compute.invert(psms["is_decoy"]))["proteins"])
@@ -98,7 +97,6 @@ class RunTables:
         return sorted(found)
 
     def _found(self, table: pa.Table) -> Any:
-
         is_target = pa.compute.invert(table["is_decoy"])
         return (
             is_target

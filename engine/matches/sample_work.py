@@ -116,7 +116,6 @@ def sample_spectra(size: float, seed: int) -> Sample:
 
 def sample_fragments(size: float, seed: int) -> Sample:
     """Queries with windows of a hundred dalton in an index of fragments."""
-
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
     made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
     mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)

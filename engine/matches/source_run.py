@@ -115,7 +115,6 @@ def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float
     ------
     InputError : the table is none of explained spectra, or tells of others than the identification's `n_spectra`.
     """
-
     with TableFile(path, table_of_kind(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
         table = source.read(tuple(columns))
         table = table.filter(pa.compute.fill_null(pa.compute.less_equal(table["q_value"], maximum_q_value), False))
@@ -132,7 +131,6 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
     ------
     InputError : the table is none of PSMs.
     """
-
     needed = ("spectrum", "rank", "is_decoy", "q_value")
     with TableFile(path, EXPORTED_PSMS, needed, n_rows_of={"spectra": n_spectra}, remedy=_REMEDY) as source:
         table = source.read(needed)
@@ -179,7 +177,6 @@ def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> 
     ------
     InputError : the table is none of protein groups. StorageError : the disk refused.
     """
-
     needed = ("accessions", "description", "sequence", "is_decoy", "q_value")
     with TableFile(path, PROTEINS, needed, remedy=_REMEDY) as source:
         table = source.read(needed)

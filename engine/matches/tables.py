@@ -361,7 +361,6 @@ def _psm_table(
     texts: list[str],
     peptide_q_value: NDArray[np.float64],
 ) -> pa.Table:
-
     psms, measured, of = scored.psms, scored.psms.features, scored.psms.spectrum
     scan, retention_time = spectra.scan[of], spectra.retention_time[of]
     spectrum_ids = pa.array(spectra.identifier).take(pa.array(of))
@@ -425,14 +424,12 @@ def _psm_table(
 
 def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
     """Accessions of proteins by number, as an Arrow array."""
-
     distinct, inverse = np.unique(protein, return_inverse=True)
     return pa.array([proteins.proteins.accession(i) for i in distinct.tolist()], pa.string()).take(pa.array(inverse))
 
 
 def _flanks(proteins: ProteinIndex, position: NDArray[np.int64], protein: NDArray[np.int64]) -> pa.Array:
     """The residue at each position, "-" where that lies outside the protein."""
-
     offsets, residues = np.asarray(proteins.proteins.offsets), np.asarray(proteins.proteins.residues)
     outside = (position < offsets[protein]) | (position >= offsets[protein + 1])
     letter = np.where(outside, ord("-"), residues[position.clip(0, max(0, len(residues) - 1))])
@@ -440,7 +437,6 @@ def _flanks(proteins: ProteinIndex, position: NDArray[np.int64], protein: NDArra
 
 
 def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
-
     best = psm_table.take(pa.array(peptides.best_row))
     known = [name for name in (KNOWN_PLACES.name,) if name in best.column_names]
     return PEPTIDES.arrow(
@@ -465,7 +461,6 @@ def _protein_table(
     scored: Scored, peptides: _Peptides, sequences: list[str], proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
     """Groups from the peptides at the false discovery rate (from all, where there are no decoys), by the sequences' best forms."""
-
     offsets = np.asarray(proteins.proteins.offsets)
     accepted = np.flatnonzero((peptides.q_value <= settings.fdr) | (settings.decoys == "none"))
     accepted = accepted[np.argsort(-peptides.score[accepted], kind="stable")]

@@ -34,7 +34,6 @@ _BINS_OF_DALTON = 100  # shifts without a name that round to the same hundredth 
 
 def shifted_tables(judged: Judged, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters) -> Tables:
     """The tables of PSMs, peptides and protein groups; PSMs have further columns that tell of their shifts."""
-
     tables = write_tables(judged.scored, spectra, proteins, parameters)
     order = judged.scored.order
     shifts, psms = judged.shifts.take(order), judged.scored.psms.take(order)
@@ -80,7 +79,6 @@ def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Ta
     Counted are targets of rank 1 at the false discovery rate; `decoys` are those that passed with them. `sites` counts residues and
     termini; `share_unmodified` is the part of the peptides that were also found without any shift.
     """
-
     first = pa.compute.equal(psms["rank"], 1)
     accepted = pa.compute.and_(first, pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]

@@ -220,7 +220,6 @@ def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameter
 
 def _by_kind(psms: Any, parameters: ModifiedSearchParameters) -> dict[str, int]:
     """Targets at the false discovery rate by what their shift is."""
-
     passes = pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], parameters.fdr), False)
     accepted = psms.filter(pa.compute.and_(pa.compute.and_(pa.compute.equal(psms["rank"], 1), pa.compute.invert(psms["is_decoy"])), passes))
     kinds = accepted["shift_kind"].to_pylist()

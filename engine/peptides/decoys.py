@@ -24,7 +24,6 @@ def decoys_of(
     cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
     with_origin : where each stood takes eight times the room of the residues, and has no elements without this.
     """
-
     decoys, origin = np.empty_like(residues), np.empty(len(residues) if with_origin else 0, np.int64)
     kernels.cpu.peptides.write_decoys(residues, offsets, DECOY_METHODS.index(method), cleaves, DECOY_SEED, decoys, origin)
     return decoys, origin

@@ -100,7 +100,6 @@ class Run:
         ParameterError : the name is not one, or was written before.
         StorageError : the disk refused.
         """
-
         path = self._new_path(name, ".parquet")
         with atomic_path(path) as temporary:
             options = {"compression": "zstd", "compression_level": 1, "use_dictionary": _text_columns(schema)}
@@ -137,7 +136,6 @@ class Run:
 
 def _text_columns(schema: pa.Schema) -> list[str]:
     """Columns of texts and of lists of texts, as Parquet names them: a dictionary of numbers, which seldom recur, costs time and room."""
-
     lists = (pa.list_(pa.string()), pa.large_list(pa.string()))
     texts = [column.name for column in schema if column.type == pa.string()]
     return texts + [f"{column.name}.list.element" for column in schema if column.type in lists]

@@ -203,7 +203,6 @@ def _tested(
 
 def changes_table(changes: list[Changes], proteins: Proteins) -> pa.Table:
     """The comparisons as a table, one behind the other, those that are surest first."""
-
     numbers = ("log2_fold_change", "low", "high", "t", "p_value", "q_value")
     counts = ("n_first", "n_second", "n_too_low", "n_not_seen", "n_imputed")
     orders = [np.lexsort((-np.abs(np.nan_to_num(one.t)), np.where(np.isnan(one.p_value), 2.0, one.p_value))) for one in changes]

@@ -104,7 +104,6 @@ def _is_sound(correction: Mapping[str, float]) -> bool:
 
 def _with(table: pa.Table, name: str, values: object) -> pa.Table:
     """A table with another column in the place of one."""
-
     at = table.schema.get_field_index(name)
     kind = table.schema.field(at).type
     column = values.cast(kind) if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, kind)
@@ -112,7 +111,6 @@ def _with(table: pa.Table, name: str, values: object) -> pa.Table:
 
 
 def _or_null(values: NDArray[np.float64]) -> pa.Array:
-
     return pa.array(values.ravel(), mask=np.isnan(values.ravel()))
 
 

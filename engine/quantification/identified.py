@@ -190,7 +190,6 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     ------
     InputError : a table is not what it should be, or nothing is identified.
     """
-
     numbers = {one.content: number for number, one in enumerate(found.files)}
     tables, proteins = [], _ProteinNames()
     for number, (run, files, explained) in enumerate(zip(found.runs, found.files_of_run, found.explained, strict=True)):
@@ -219,7 +218,6 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
     """Spectra that resemble an identified peptide of the same mass, as rows like `psms`; what differs in mass is another peptidoform, of
     which nobody knows the modification, and is not quantified.
     """
-
     with TableFile(run.spectra, SPECTRA, _OF_SPECTRA, remedy=_REMEDY) as source:
         spectra = source.read(_OF_SPECTRA)
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(spectra))
@@ -293,7 +291,6 @@ class _ProteinNames:
 
 
 def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> Identified:
-
     peptide = in_one(table["peptide"]).dictionary_encode()
     form = peptide.indices.to_numpy().astype(np.int64)
     _, first = np.unique(form, return_index=True)

@@ -219,7 +219,6 @@ def check_reference(design: Design, reference: str) -> None:
 
 def _table(identified: Identified, design: Design, label: Label, found: _Reporters) -> pa.Table:
     """A row for each identified spectrum and each channel that is a sample."""
-
     matches, k = identified.matches, len(label)
     sample = np.full((len(identified.files), k), -1, np.int64)
     for part in design.parts:

@@ -135,7 +135,6 @@ def _table(
     transfers: Transfers | None,
 ) -> pa.Table:  # fmt: skip
     """A row for each ion in each file that identified it, or to which it was transferred."""
-
     is_transferred = np.zeros(reason.shape, np.bool_)
     q_value = np.full(reason.shape, np.nan)
     if transfers is not None:

@@ -57,7 +57,6 @@ def write_msstats(path: Path, tables: Mapping[str, pa.Table], progress: Progress
 
 def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
     """Ion traces; the parts of a sample are its fractions. An ion that a file did not identify has no row there, which MSstats fills in."""
-
     traces = tables[ION_TRACES.name]
     at: dict[str, tuple[int, int]] = {}
     for number, sample in enumerate(samples):
@@ -83,7 +82,6 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
 
 def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
     """Reporter ions; samples with the same files are a mixture. Spectra that were refused have no intensity."""
-
     ions = tables[REPORTER_IONS.name]
     name = in_one(ions["sample"]).dictionary_encode()
     number_of = {one["sample"]: number for number, one in enumerate(samples)}
@@ -109,14 +107,12 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
 
 def _taken(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
     """Condition and name of the sample of each row."""
-
     texts = {"Condition": "condition", "BioReplicate": "sample"}
     return {column: pa.array([one[name] for one in samples], pa.string()).take(pa.array(row)) for column, name in texts.items()}
 
 
 def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
     """The protein that each peptidoform counts for."""
-
     forms = tables[PEPTIDOFORMS.name]
     owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))
     text = in_one(peptide).dictionary_encode()

@@ -149,7 +149,6 @@ def _section(
     head: str, kind: str, texts: Mapping[str, Any], numbers: Mapping[str, NDArray[np.float64]]
 ) -> tuple[pa.Table, tuple[Column, ...]]:
     """A section as a table: `head` begins its line of names, and `kind` each other."""
-
     n = len(next(iter(numbers.values())))
     table = {head: pa.array([kind], pa.string()).take(pa.array(np.zeros(n, np.int64)))}
     for name, value in texts.items():
@@ -163,14 +162,12 @@ def _section(
 
 def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
     """A row for each thing, and its quantities by sample, which are always all there and in one order."""
-
     n = len(variable)
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     return table.take(pa.array(np.arange(0, len(table), n))), value
 
 
 def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
-
     rows, value = _first(table, variable)
     others = pa.compute.binary_join(in_one(rows["other_accessions"]), ",")
     texts = {
@@ -183,12 +180,10 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 def _known(texts: Any) -> Any:
     """Texts, missing where they are empty."""
-
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
 def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
-
     rows, value = _first(table, variable)
     modifications = pa.array([_placed(one) for one in rows["peptide"].to_pylist()], pa.string())
     texts = {

@@ -52,7 +52,6 @@ class Quantities:
 
 def quantity_tables(found: Quantities) -> dict[str, pa.Table]:
     """The tables of proteins, peptides, peptidoforms and samples, by their names."""
-
     identified, design = found.identified, found.design
     n_samples = len(design.samples)
     accession = _taken(identified.proteins.accession, identified.protein)
@@ -103,7 +102,6 @@ def _samples(found: Quantities) -> pa.Table:
 
 def _of_samples(design: Design, amounts: Amounts, n_psms: NDArray[np.int64]) -> dict[str, Any]:
     """The columns that all tables by sample have, a row for each thing and sample."""
-
     n, samples = len(amounts), design.samples
     value = amounts.value.ravel()
     logs = np.full(value.shape, np.nan)
@@ -122,19 +120,16 @@ def _of_samples(design: Design, amounts: Amounts, n_psms: NDArray[np.int64]) -> 
 
 
 def _or_null(values: NDArray[np.float64]) -> pa.Array:
-
     flat = values.ravel()
     return pa.array(flat, mask=np.isnan(flat))
 
 
 def _taken(texts: Sequence[str], rows: NDArray[np.int64]) -> pa.Array:
     """Texts by number, missing where that is -1."""
-
     return pa.array(texts, pa.string()).take(pa.array(rows, mask=rows < 0))
 
 
 def _repeated(values: Any, times: int, kind: Any = None) -> pa.Array:
-
     values = values if isinstance(values, pa.Array) else pa.array(values, kind or pa.string())
     return values.take(pa.array(np.repeat(np.arange(len(values)), times)))
 
@@ -159,7 +154,6 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
 
 def _wide(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
     """A row for each thing instead of one for each of its samples, which are always all there and in one order."""
-
     keys = [name for name in described.saved if name in _KEYS]
     n = len(columns)
     first = pa.array(np.arange(0, len(table), n))

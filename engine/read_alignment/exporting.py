@@ -133,7 +133,6 @@ def _texts(column: pa.ChunkedArray) -> Texts:
 
 def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
     """The tables, whose rows come pattern by pattern, and are as long as the patterns and texts that they belong to."""
-
     before = 0
     for table in tables:
         if len(table):

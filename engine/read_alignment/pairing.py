@@ -70,7 +70,6 @@ class EveryPair:
         ------
         Cancelled : the user asked to stop. TooLongError : a text and a pattern are too long to be traced.
         """
-
         numbers = np.arange(first, last)
         text_of, pattern_of = (numbers, numbers) if self._pairs else (numbers % len(self._texts), numbers // len(self._texts))
         layers = (self._rules.maximum_gaps + 1) * (1 + self._is_of_both)

@@ -58,7 +58,6 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     ------
     Cancelled : the user asked to stop.
     """
-
     k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths
     begins = starts + np.arange(len(texts)) * kernels.cpu.minimisers.SPACING
@@ -148,7 +147,6 @@ class Placing:
         ------
         Cancelled : the user asked to stop. TooLongError : a read is too long to be traced.
         """
-
         reads = Sequences(self._patterns.sequences.codes, self._patterns.sequences.offsets[first : last + 1])
         strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
         candidates = self._candidates(reads)
@@ -178,7 +176,6 @@ class Placing:
 
     def _candidates(self, reads: Sequences) -> CandidatePlaces:
         """Candidate places of reads, by minimisers."""
-
         n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
         found, counts = (
             np.zeros((n, kernels.cpu.minimisers.MAXIMUM_CANDIDATES, kernels.cpu.minimisers.CANDIDATE_FIELDS), np.int64),
@@ -200,7 +197,6 @@ class Placing:
     @contextmanager
     def _aligning(self, candidates: CandidatePlaces, strands: Sequences) -> Iterator[tuple[Session, Sequences]]:
         """A session for the windows of candidates and both strands of reads, and the windows."""
-
         offsets = offsets_of(candidates.end - candidates.begin)
         codes = np.empty(offsets[-1], np.int8)
         kernels.cpu.strands.copy_runs(
@@ -248,7 +244,6 @@ class Placing:
         Most reads need no gap, and comparing letters often shows that none is better. Without cards, the processor then aligns near the
         diagonals, where that shows the same. What is left goes to the devices.
         """
-
         slacks = () if self._resources.has_cards else _SLACKS
         lengths = np.diff(strands.offsets)
         pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)

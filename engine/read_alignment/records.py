@@ -114,7 +114,6 @@ def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress:
 
 def _whole_patterns(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """The same rows in tables none of which ends within the rows of a pattern, or of a pair of mates."""
-
     carried: pa.Table | None = None
     for table in tables:
         rows = table if carried is None else pa.concat_tables([carried, table])
@@ -146,18 +145,15 @@ def _pieces(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _numbers(piece: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
-
     return np.asarray(pa.compute.fill_null(piece[name], missing).to_numpy(), np.int64)
 
 
 def _texts(piece: pa.Table, name: str) -> Texts:
-
     column = pa.compute.fill_null(piece[name], "")
     return Texts.of_arrow(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
 
 
 def _is_reverse(piece: pa.Table) -> NDArray[np.bool_]:
-
     return np.asarray(pa.compute.fill_null(pa.compute.equal(piece["strand"], "-"), False).to_numpy(), np.bool_)
 
 
@@ -235,7 +231,6 @@ class _SamLines:
 
 def _tags(piece: pa.Table, is_none: NDArray[np.bool_]) -> Texts:
     """Of each record: letters that differ or are alone, the score, and the text's letters where they differ; nothing without a place."""
-
     columns = {name: pa.compute.fill_null(piece[name], "").combine_chunks() for name in ("cigar", "md")}
     edits = pa.compute.cast(pa.array(letters_of_cigars(columns["cigar"], "XID")), pa.string())
     scores = pa.compute.cast(pa.compute.fill_null(piece["score"], 0), pa.string()).combine_chunks()
@@ -265,7 +260,6 @@ def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
 
 def _mate_flags(piece: pa.Table, is_none: NDArray[np.bool_], is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Flags that reads of pairs have besides."""
-
     other = np.arange(len(piece)) ^ 1
     is_proper = np.asarray(pa.compute.fill_null(piece["is_proper_pair"], False).to_numpy(), np.bool_)
     first = _numbers(piece, "mate") == 1
@@ -288,7 +282,6 @@ def _fill_mates(
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     """Lines of rows that have a place."""
-
     piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
     text = _numbers(piece, "text_row", -1)
     columns = [

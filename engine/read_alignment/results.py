@@ -59,7 +59,6 @@ def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments
 
 def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: AlignmentRows) -> pa.Table:
     """Rows of the table ``alignments``."""
-
     text_of, pattern_of, found, is_reverse, cigars, mapping_quality, is_proper_pair = rows
     is_none, has_text = found.score == NO_ALIGNMENT, text_of >= 0
     text_length, pattern_length = texts.lengths[text_of], patterns.lengths_of(pattern_of)
@@ -104,7 +103,6 @@ def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
 
 def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
     """Rows of the table ``patterns``."""
-
     codes, offsets = patterns.sequences
     places = offsets[first : last + 1]
     letters = Texts(ALPHABET[codes[places[0] : places[-1]]], places - places[0])

@@ -153,7 +153,6 @@ def _check(
     ParameterError : scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
     InputError : places of proteins are asked for, or of what is too long for it.
     """
-
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):
         raise ParameterError(f"scores of reads of {longest:,} letters could pass 32 bits; scale the scores and the gap costs down")

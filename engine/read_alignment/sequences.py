@@ -301,7 +301,6 @@ def with_other_strands(sequences: Sequences) -> Sequences:
     >>> "".join(LETTERS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)
     'AACGRTTYCG'
     """
-
     complement = np.arange(len(LETTERS), dtype=np.int8)
     for one, other in _COMPLEMENT.items():
         complement[LETTERS.index(one)] = LETTERS.index(other)

@@ -23,7 +23,6 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 def _fit(start: Any, end: Any, length: Any) -> bool:
     """Whether places lie inside a sequence: all of them are missing, or the first is behind the last by one at the most."""
-
     is_known = pa.compute.is_valid(start)
     if not is_known.equals(pa.compute.is_valid(end)) or pa.compute.any(pa.compute.and_(is_known, pa.compute.is_null(length))).as_py():
         return False
@@ -36,7 +35,6 @@ def _fit(start: Any, end: Any, length: Any) -> bool:
 
 def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, pattern_end: Any) -> bool:
     """Whether CIGARs are as long as what they align."""
-
     is_known = pa.compute.is_valid(text_start)
     if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
@@ -50,7 +48,6 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
 
 def _belong_together(score: Any, *others: Any) -> bool:
     """Whether all that an alignment has is there where it has a score, and nowhere else."""
-
     is_known = pa.compute.is_valid(score)
     return all(is_known.equals(pa.compute.is_valid(one)) for one in others)
 

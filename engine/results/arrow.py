@@ -14,7 +14,6 @@ __all__ = ["in_one", "is_list", "is_text", "letters_of", "written_out_bytes"]
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
     """A column as one array, of values and not of numbers of a dictionary."""
-
     if column.num_chunks == 1:
         array = column.chunk(0)
     else:
@@ -24,13 +23,11 @@ def in_one(column: pa.ChunkedArray) -> pa.Array:
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether values are lists, of one length or of several."""
-
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether values are texts."""
-
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -43,7 +40,6 @@ def letters_of(texts: pa.StringArray) -> bytes:
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
     """Bytes that the values of a column take, those of a dictionary once for each row that has them."""
-
     if isinstance(column, pa.ChunkedArray):
         return sum(map(written_out_bytes, column.chunks))
     if is_list(column.type):

@@ -115,7 +115,6 @@ def arrow_type(name: str) -> pa.DataType:
     >>> str(arrow_type("list<int16>")), str(arrow_type("double[9]"))
     ('list<item: int16>', 'fixed_size_list<item: double>[9]')
     """
-
     outer, _, inner = name.removesuffix(">").partition("<")
     if inner:
         return {"list": pa.list_, "large_list": pa.large_list}[outer](arrow_type(inner))
@@ -191,7 +190,6 @@ class Table:
 
     def schema(self, names: Iterable[str] | None = None) -> pa.Schema:
         """Names and types of all columns of the file, or of some, in its order."""
-
         wanted = None if names is None else set(names)
         return pa.schema([(name, arrow_type(one.type_name)) for name, one in self.by_name.items() if wanted is None or name in wanted])
 
@@ -206,7 +204,6 @@ class Table:
         ------
         KeyError : one that is described is not given, or one that is given is not described.
         """
-
         names = [name for name, one in self.by_name.items() if not (name in without and one.is_optional)]
         schema = self.schema(names)
         if columns.keys() != set(names):
@@ -215,7 +212,6 @@ class Table:
 
 
 def _as_type(values: Any, kind: pa.DataType) -> Any:
-
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values if values.type == kind else values.cast(kind)
     if pa.types.is_fixed_size_list(kind):

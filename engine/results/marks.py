@@ -19,7 +19,6 @@ __all__ = ["marks_table", "with_marks"]
 
 def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
     """The places of marked rows, ascending, with the columns of `MARK_COLUMNS`."""
-
     rows = sorted(marks)
     starred, comment = MARK_COLUMNS
     return pa.table(
@@ -33,7 +32,6 @@ def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
 
 def with_marks(pieces: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iterator[pa.Table]:
     """A table piece by piece, with the columns of `MARK_COLUMNS` behind its own, empty texts where nobody wrote anything."""
-
     known, first = marks_table(marks), 0
     rows = known["row"].to_numpy()
     for piece in pieces:

@@ -70,7 +70,6 @@ class TableFile:
         n_rows_of: Mapping[str, int] | None = None,
         remedy: str = _AGAIN,
     ) -> None:
-
         self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
         self._state = _state_of(path)
         with self._read():
@@ -113,7 +112,6 @@ class TableFile:
         ------
         InputError : something in them is not as it should be.
         """
-
         asked = list(self.columns if names is None else names)
         wanted = [name for name in asked if name in self.columns]
         with self._read():
@@ -136,7 +134,6 @@ class TableFile:
 
     def read(self, names: Sequence[str] | None = None) -> pa.Table:
         """All rows of some columns, or of all described ones. Raises as `batches`."""
-
         wanted = list(self.columns if names is None else names)
         parts = list(self.batches(wanted))
         return pa.concat_tables(parts) if parts else self._empty(wanted)
@@ -218,14 +215,12 @@ class TableFile:
 
     def _with_absent(self, found: pa.Table, names: Sequence[str]) -> pa.Table:
         """Columns in the order asked for; of those that runs may lack, and this one does, each value is missing."""
-
         for name in names:
             if name not in self.columns:
                 found = found.append_column(name, pa.nulls(len(found), arrow_type(self.table.by_name[name].type_name)))
         return found.select(list(names))
 
     def _empty(self, names: Sequence[str]) -> pa.Table:
-
         described = {**self.table.by_name, **self.columns}
         return pa.schema([(name, arrow_type(described[name].type_name)) for name in names]).empty_table() if names else pa.table({})
 
@@ -236,7 +231,6 @@ class TableFile:
     @contextmanager
     def _read(self) -> Iterator[None]:
         """Turn what Arrow complains of into an error that names the file."""
-
         try:
             yield
         except ProteoscopeError:
@@ -287,7 +281,6 @@ def checked(
     ------
     InputError : made by `damaged` of a reason and a column's name.
     """
-
     arrays: dict[str, pa.Array] = {}
     for name in found.column_names:
         one, column = columns[name], found[name]
@@ -348,7 +341,6 @@ def _n_rows(project: Project, run: str, name: str) -> int | None:
 
 def row_count(path: Path) -> int | None:
     """How many rows a table says that it has; None where it cannot be read."""
-
     try:
         return int(pa.parquet.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, ValueError):
@@ -357,7 +349,6 @@ def row_count(path: Path) -> int | None:
 
 def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
     """Whether a type may become the described one without another meaning."""
-
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if pa.types.is_null(stored):
@@ -376,7 +367,6 @@ def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
 
 
 def _shown_type(kind: pa.DataType) -> str:
-
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if is_list(kind):
@@ -392,7 +382,6 @@ def _shown_type(kind: pa.DataType) -> str:
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """The same values as another type, which `_means`."""
-
     if column.type == wanted:
         return column
     if pa.types.is_dictionary(column.type):
@@ -408,7 +397,6 @@ def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-
     if column.null_count:
         raise pa.ArrowInvalid("a list is missing")
     items, lengths = column.flatten(), pa.compute.list_value_length(column)
@@ -426,7 +414,6 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
     """The fault of the values of a column, as the end of a sentence; empty where nothing is."""
-
     if is_list(array.type):
         if array.null_count:
             return "holds a list that is missing"
@@ -463,7 +450,6 @@ def _bounds(low: float | None, high: float | None) -> str:
 
 
 def _are_as_long(array: pa.Array, other: pa.Array) -> bool:
-
     return bool(
         pa.compute.list_value_length(array).equals(pa.compute.list_value_length(other).cast(pa.compute.list_value_length(array).type))
     )

@@ -106,7 +106,6 @@ def text_arrays(texts: Texts) -> TextArrays:
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
     """The lines of records, and where each ends. `references` : names, by the numbers of the records."""
-
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     own = np.diff(sequences.offsets)[rows]

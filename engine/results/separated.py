@@ -107,7 +107,6 @@ def write_separated(
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-
     parts = [tables] if isinstance(tables, pa.Table) else tables
     pieces = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
 
@@ -163,7 +162,6 @@ def write_lines(
 
 def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False) -> bytes:
     """The lines of some rows."""
-
     if not len(piece):
         return b""
     cells = [_cells(in_one(piece[column.name]), column, dialect, is_safe=spreadsheet_safe) for column in columns]
@@ -175,7 +173,6 @@ def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect
 
 def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
     """A column of any type as texts, none of them missing."""
-
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         items = pa.compute.fill_null(_plain(column.flatten(), one, dialect), "")
@@ -193,7 +190,6 @@ def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) ->
 
 def _plain(column: pa.Array, one: Column, dialect: Dialect) -> pa.Array:
     """Values as texts, those that are missing as null."""
-
     if pa.types.is_floating(column.type):
         return _numbers(column, one.saved or (dialect.single if pa.types.is_float32(column.type) else dialect.number), dialect)
     if not is_text(column.type):
@@ -203,7 +199,6 @@ def _plain(column: pa.Array, one: Column, dialect: Dialect) -> pa.Array:
 
 
 def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
-
     if not dialect.knows_infinity:
         column = pa.compute.if_else(pa.compute.is_finite(column), column, None)
     if dialect.is_short:
@@ -217,7 +212,6 @@ def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
 
 def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
     """Each value in a format of Python's: Arrow knows none. One format for all takes half the time of one for each."""
-
     lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(values.tolist())).encode(), np.uint8)
     is_end = lines == ord("\n")
     ends = np.flatnonzero(is_end) - np.arange(len(values))  # where they stand when the ends of lines are gone
@@ -228,7 +222,6 @@ def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
 
 def _as_cell(text: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
     """Texts as they stand between tabs."""
-
     if is_safe and not one.is_own_text:
         text = pa.compute.if_else(
             pa.compute.match_substring_regex(text, _FORMULA), pa.compute.binary_join_element_wise("'", text, ""), text

@@ -105,7 +105,6 @@ class _Rows:
 
     def take(self, n: int) -> Hits | None:
         """The next rows; None where there are not so many."""
-
         parts, n_held = [self._held], len(self._held)
         while n_held < n:
             batch = next(self._batches, None)

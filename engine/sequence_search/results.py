@@ -86,7 +86,6 @@ def _project_tables(run: Run, search: SequenceHitSearch) -> Iterator[Callable[[B
     ``queries``: one row a query. ``score_counts``: how many subjects have each score with each query. ``score_expectations``: how many
     chance lets have it. ``features``: what the files say of the queries and of the subjects of hits, where they say anything.
     """
-
     is_hit = np.zeros(len(search.database), np.bool_)
     with (
         run.table_writer("hits", hits_schema(), _HITS_PER_GROUP) as hits,

@@ -142,7 +142,6 @@ def _traced(
     query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, cells_kept: int
 ) -> tuple[int, int, int, NDArray[np.uint8]]:
     """Score of the alignment that `align_pair` finds, the first residues of query and subject, and its steps, the last first."""
-
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(cells_kept // max(n, 1), int(np.sqrt(m)))))
     keeps = rows >= m
@@ -185,13 +184,11 @@ def _traced(
 
 def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> RowArrays:
     """What the kernels by rows take of a subject, see `proteoscope.kernels.cpu.rows.row_arrays`."""
-
     return kernels.cpu.rows.row_arrays(_substitution(scheme), subject, bits)
 
 
 def _substitution(scheme: ScoringScheme) -> kernels.cpu.substitution.Substitution:
     """A scheme as the processor's kernels take it."""
-
     return kernels.cpu.substitution.Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend)
 
 
@@ -318,7 +315,6 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
     """Pairs of one query that are searched for their ends side by side, with so many bits; the largest first."""
-
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
     found = []
@@ -354,7 +350,6 @@ def _ends(
     ----------
     rows, places : where the query and the subjects begin and end.
     """
-
     lanes, number, costs = kernels.cpu.lanes.lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
     residues, offsets = _taken(pairs.subjects, places, step)
     lengths = np.diff(offsets)
@@ -377,7 +372,6 @@ def _ends(
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: int) -> tuple[NDArray, ...]:
     """Alignments of some pairs: `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs`."""
-
     query_lengths, subject_lengths = pairs.lengths
     offsets = offsets_of(query_lengths + subject_lengths)
     steps, found = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
@@ -404,7 +398,6 @@ def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: 
 
 def _sequences(pairs: Pairs) -> kernels.cpu.traceback.PairedSequences:
     """The sequences of pairs as the kernels take them."""
-
     return kernels.cpu.traceback.PairedSequences(
         read_only(pairs.queries), pairs.query_places, read_only(pairs.subjects), pairs.subject_places
     )
@@ -412,7 +405,6 @@ def _sequences(pairs: Pairs) -> kernels.cpu.traceback.PairedSequences:
 
 def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int, traces: Traces) -> None:
     """Align chosen pairs, with numbers of so many bits; fills their traces."""
-
     query_lengths, subject_lengths = (lengths[chosen] for lengths in pairs.lengths)
     longest = int(subject_lengths.argmax())
     longest_subject = pairs.subjects[slice(*pairs.subject_places[chosen[longest]])]

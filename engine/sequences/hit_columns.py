@@ -19,13 +19,11 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 def _are_drawn(length: Any, query: Any, middle: Any, subject: Any) -> bool:
     """Whether the three lines of each alignment are as long as it says."""
-
     lengths = [pa.compute.utf8_length(line) for line in (query, middle, subject)]
     return all(one.equals(length.cast(one.type)) for one in lengths)
 
 
 def _lie_inside(start: Any, end: Any, length: Any) -> bool:
-
     inside = pa.compute.and_(pa.compute.less_equal(start, pa.compute.add(end, 1)), pa.compute.less_equal(end, length))
     return pa.compute.all(inside).as_py() is not False
 

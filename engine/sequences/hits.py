@@ -651,11 +651,9 @@ class _Stacked(_Writer):
         super().__init__(file, progress)
 
     def begin(self) -> None:
-
         self._file.write(file_header(self._format).encode())
 
     def write(self, found: QueryHits) -> None:
-
         for place in np.flatnonzero(np.diff(found.offsets)).tolist():
             self._progress.check()
             self._n_stacks += 1

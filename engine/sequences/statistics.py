@@ -130,7 +130,6 @@ class ScoreStatistics:
 
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
         """``ln(A(y) exp(-lambda y))``. `A` is the expected product of what is left of the two lengths, taken as normally distributed."""
-
         if self.alpha == 0.0:  # nothing is known of the lengths that alignments take
             return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
         taken = self.a * y + self.b

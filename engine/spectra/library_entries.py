@@ -97,7 +97,6 @@ class LibraryEntries:
 
     def peptidoforms(self) -> pa.StringArray:
         """n texts in ProForma 2.0, without charge."""
-
         of = self.modifications
         if not len(of.position):
             return self.sequence

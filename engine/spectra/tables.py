@@ -70,7 +70,6 @@ PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity")))
 
 def spectra_table(spectra: Spectra) -> pa.Table:
     """The spectra with their peaks as read, a row each, so that they can be drawn without the file they came from."""
-
     offsets = pa.array(spectra.offsets, pa.int64())
     return SPECTRA.arrow(
         {
@@ -92,7 +91,6 @@ def spectra_table(spectra: Spectra) -> pa.Table:
 
 def peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
     """Columns of the table of spectra that are counted from the peaks, whose runs `offsets` (n + 1,) tell: by their names, (n,) each."""
-
     count = np.diff(offsets)
     n = len(count)
     total, highest, place = np.zeros(n), np.zeros(n, np.float32), np.full(n, -1, np.int64)
@@ -154,7 +152,6 @@ def read_spectra_table(path: Path) -> Spectra:
 
 def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:
     """Offsets and values of a column of lists."""
-
     column = table[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)

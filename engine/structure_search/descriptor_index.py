@@ -59,7 +59,6 @@ def key_parts(identity: str) -> dict[str, Any]:
 
 def descriptor_key() -> dict[str, Any]:
     """What descriptors depend on besides chains: the alphabets that ship, and how words are made of them."""
-
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
         "alphabets": hashlib.sha256(alphabets).hexdigest(), "words": [*ALPHABETS],

@@ -117,7 +117,6 @@ class StructureHitSearch:
 
     def scores(self, i: int) -> tuple[Scores, Rewards, float, int]:
         """Both phases of query `i`: scores of all chains, its rewards with their unit, and what its elements score with themselves."""
-
         query = self.queries.arrays.chain(i)
         rewards, unit = self.rewards(query)
         elements, gaps = (query.element_type, query.element_length), (rewards.element_gap_first, rewards.element_gap_next)
@@ -186,7 +185,6 @@ class StructureHitSearch:
 
     def _starts(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
         """The alignments by descriptors of queries with their targets, one after the other."""
-
         resources, chains = self._resources, self.database.arrays
         pairs = [
             (query, target, rewards)

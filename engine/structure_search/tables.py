@@ -29,12 +29,10 @@ _STATES = "[A-Za-z-]*"
 
 def _spans(cigar: Any, target_length: Any) -> bool:
     """Whether CIGARs span the whole targets."""
-
     return bool((letters_of_cigars(cigar, "MD") == target_length.to_numpy()).all())
 
 
 def _are_as_long(sequence: Any, states: Any, length: Any) -> bool:
-
     lengths = pa.compute.utf8_length(sequence)
     return bool(lengths.equals(pa.compute.utf8_length(states)) and lengths.equals(length.cast(lengths.type)))
 

@@ -65,7 +65,6 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def _change_database(options: argparse.Namespace, progress: Progress) -> None:
-
     if options.minimum_confidence is not None and options.action != "build":
         raise ParameterError("--minimum-confidence is of build; a database that is changed keeps its own")
     if options.threads is not None and not 1 <= options.threads <= 1024:

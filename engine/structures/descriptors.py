@@ -115,7 +115,6 @@ def describe(
     ------
     Cancelled : the user asked to stop.
     """
-
     using = using or alphabets()
     coding = kernels.cpu.structure_descriptors.Coding(
         using.conformations, using.neighbours, using.separations, using.burials, LENGTH_UNITS, ANGLE_UNITS

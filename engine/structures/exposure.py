@@ -142,7 +142,6 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
     ----------
     n_residues : of each chain.
     """
-
     if not atoms:
         return []
     position = np.concatenate([one.position for one in atoms])

@@ -36,7 +36,6 @@ def ligand_atoms(path: Path, chains: Chains) -> Atoms:
     ------
     InputError : the file is gone or damaged.
     """
-
     structure = gemmi_structure(path)
     structure.setup_entities()
     names: list[str] = []

@@ -173,7 +173,6 @@ def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None
 
 def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
     """Write rows of `ROW_COLUMNS`, separated by tabs, with a header."""
-
     table = pa.table({name: [row[name].encode("utf-8", "replace").decode() for row in rows] for name in ROW_COLUMNS})
     write_separated(path, table, [Column(name) for name in ROW_COLUMNS], Progress(), UNQUOTED)
 
@@ -185,7 +184,6 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
     ------
     InputError : the file has no such chain.
     """
-
     structure = gemmi_structure(path)
     model = structure[0]
     names = printable_names(one.name for one in model)
@@ -206,7 +204,6 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
     ------
     InputError : the file is gone, or holds another chain now.
     """
-
     file = read_structure(path)
     places = {tuple(place) for place in chains.position.tolist()}
     for i, name in enumerate(file.chain_names):

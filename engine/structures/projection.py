@@ -83,7 +83,6 @@ def drawn(
     ------
     ValueError : a picture without pixels, or of more than `MAXIMUM_PIXELS`.
     """
-
     if min(width, height, finer) < 1 or width * height * finer * finer > MAXIMUM_PIXELS:
         raise ValueError(f"a picture of {width} x {height} pixels, {finer} times finer, cannot be drawn")
     image = np.empty((height * finer, width * finer, 3), np.uint8)
@@ -116,12 +115,10 @@ def _shaded(
 
 
 def _last() -> Callable[..., Any]:
-
     return kernels.cpu.rasterisation.draw_triangles
 
 
 def _use() -> None:
-
     drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Projection(np.eye(3), np.zeros(3), 8.0), 16, 16)
 
 

@@ -281,7 +281,6 @@ def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
 
 
 def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
-
     return _read_block(path, read_binary_cif(path, data))
 
 
@@ -350,7 +349,6 @@ class _StructureReader:
 
     def read(self) -> StructureFile:
         """The chains of the first model."""
-
         names: dict[str, int] = {}
         chain_of_part, n_atoms, label_number = [], [], []
         for part in self._structure[0]:
@@ -555,7 +553,6 @@ class _Residues:
 
 def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
     """By hydrogen bonds, of all chains of the file together, where half of a chain's residues have their backbone; else by distances."""
-
     is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
     states = np.zeros(len(is_whole), np.uint8)
     if is_whole.any():

@@ -112,7 +112,6 @@ class _Reader:
 
 def _serve(connection: Connection, minimum_confidence: float) -> None:
     """Work of the process: read the files that it is told of, until nobody tells any."""
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this
     _limit_memory()
     with suppress(EOFError, OSError):

@@ -113,7 +113,6 @@ def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
     """Whether all of these residues are glycine, which has nothing but Cα."""
-
     return bool((chains.residue[owner] == LETTERS.index("G")).all())
 
 

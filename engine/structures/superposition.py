@@ -74,7 +74,6 @@ def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tupl
     >>> bool(rmsd < 1e-9)
     True
     """
-
     move, rmsd = kernels.cpu.least_squares.least_squares(_columns(mobile), _columns(fixed))
     return move[:9].reshape(3, 3), move[9:].copy(), float(rmsd)
 
@@ -88,7 +87,6 @@ def tm_scores(
     ----------
     query_position (m, 3), target_position (n, 3) : Cα of the whole chains, Å. pairs : (k, 2) rows of query and target.
     """
-
     x, y = _columns(target_position[pairs[:, 1]]), _columns(query_position[pairs[:, 0]])
     by_query, _ = kernels.cpu.pair_superposition.tm_score_of_pairs(x, y, len(query_position))
     by_target, _ = kernels.cpu.pair_superposition.tm_score_of_pairs(x, y, len(target_position))
@@ -129,7 +127,6 @@ def superpose_many(
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
     """Pairs of chains superposed by the processor. See `superpose_many`."""
-
     found, done = FoundSuperpositions.room(pairs), 0
     with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, found)) as ends:
         for end in ends:

@@ -92,7 +92,6 @@ def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[Fin
 
 def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
     """Give answers the number of their file, and the name by which its spectra are the same in all runs."""
-
     rows = [(run, name, number) for run, own in enumerate(files.numbers) for name, number in own.items()]
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     types = (pa.int32(), pa.string(), pa.int64())
@@ -209,5 +208,4 @@ def _pivot(
 
 
 def _register(connection: duckdb.DuckDBPyConnection, name: str, columns: dict[str, pa.Array]) -> None:
-
     connection.register(name, pa.table(columns))

@@ -107,7 +107,6 @@ def write_comparison(
     ------
     StorageError : the disk refused. InputError : a table is damaged. Cancelled : the user asked to stop.
     """
-
     write = partial(write_separated, progress=progress, dialect=DIGITS, spreadsheet_safe=spreadsheet_safe)
     drawings = [*_drawings(comparison, threshold), *_mirrors(comparison, threshold, n_mirrors)]
     progress.stage("Writing the comparison", len(LEVELS) + len(drawings) + 4)
@@ -208,7 +207,6 @@ def _pieces(
     comparison: RunComparison, source: TableSource, rows: NDArray[np.int64], columns: Sequence[Column], threshold: float
 ) -> Iterator[pa.Table]:
     """Rows of a level with the letters of the runs that accept each."""
-
     names = [one.name for one in columns if one.name != "runs"]
     for first in range(0, len(rows), _ROWS):
         some = rows[first : first + _ROWS]

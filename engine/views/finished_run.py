@@ -128,7 +128,6 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
     InputError, StorageError : there is no such run, or its tables are missing or damaged.
     ParameterError : the run is of a search that this version of the program has not.
     """
-
     opened = project if isinstance(project, Project) else Project.open(project)
     chosen = run_id or opened.latest()
     record = next((run for run in opened.runs() if run.id == chosen), None)

@@ -90,7 +90,6 @@ class Counts:
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
     """Count what is accepted at a false discovery rate, where so many decoys stood beside each target; without any nothing is said of how
     sure that is. Without q-values, which an import may have none of, all targets are counted."""
-
     is_judged = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
     accepted = "q_value <= $1" if is_judged else "$1 >= 0"
     counted = (
@@ -268,7 +267,6 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
     """What all residues of a kind carry: the run's fixed modifications; where it names none, as one that is imported, what its accepted
     matches tell. `source`: any table of the run."""
-
     named = fixed_of_parameters(run.parameters)
     if named:
         return named

@@ -37,7 +37,6 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
     ------
     ProteoscopeError : the peptide has no masses, or is too long for the model.
     """
-
     upper = annotate_match(row, peaks, settings)
     peptidoform = upper.peptidoform
     shares = matches.fragment_intensities.predicted_shares(peptidoform.sequence, int(row["charge"]))

@@ -274,7 +274,6 @@ def _samples(project: Project, run: str, table: Table, tables: Mapping[str, pa.T
 
 def _wide(long: pa.Table, found: Samples, name: str) -> pa.Table:
     """The table by sample that is shown."""
-
     n, n_samples = found.log2.shape
     first = np.arange(0, len(long), n_samples)
     count = found.has.sum(axis=1)

@@ -226,7 +226,6 @@ def _list_of_spectra(present: Collection[str], of_map: Collection[str], *, has_s
 
 def _counted(file: TableFile, is_wanted: Callable[[], object]) -> Any:
     """Columns that are counted from peaks, with the rows of the spectra, of a table that has none (Arrow)."""
-
     parts, first = [], 0
     for piece in file.batches(("mz", "intensity")):
         is_wanted()
@@ -302,7 +301,6 @@ def plain_spectrum(run: FinishedRun, row: int, name: str) -> MirroredSpectra:
     ------
     ProteoscopeError : the run did not keep its spectra, or they are damaged.
     """
-
     asked = run.ions
     tolerance = asked.tolerance if asked is not None else Tolerance(20, "ppm")
     return MirroredSpectra(name, Half(name, run.peaks(run_id=run.spectra_run).peaks(row)), None, tolerance, note="Not identified.")

@@ -79,7 +79,6 @@ class ResultTables:
 
     def put(self, name: str, of: str, table: pa.Table) -> None:
         """Hold a table that was made of the run's table `of`, for sources that are made from now on; it may stand in the place of one."""
-
         rows = pa.array(np.arange(len(table)))
         with _readable(self.paths[of]), closing(self._connection.cursor()) as cursor:
             cursor.register("made_table", table.append_column(_ROW, rows))
@@ -203,7 +202,6 @@ class TableSource:
 
     def values(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         """Values of some rows, in the order of `rows`."""
-
         if len(rows) == 0:
             return self.query(f"SELECT {', '.join(map(identifier, columns))} FROM {self._table} LIMIT 0")
         # No column of a table has a blank in its name.

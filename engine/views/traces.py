@@ -160,7 +160,6 @@ def _places(position: NDArray[np.floating]) -> NDArray[np.float32]:
 def _least_squares(
     query: NDArray[np.floating], target: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-
     fixed, mobile = _places(query)[pairs[:, 0]], _places(target)[pairs[:, 1]]
     is_place = np.isfinite(fixed).all(axis=1) & np.isfinite(mobile).all(axis=1)
     fixed, mobile = fixed[is_place].astype(np.float64), mobile[is_place].astype(np.float64)

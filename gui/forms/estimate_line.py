@@ -138,7 +138,6 @@ class EstimateLine(QWidget):
 
 def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str]) -> Estimate:
     """The estimate of a request; called in a thread. What was pasted is measured as the file that it will be."""
-
     with tempfile.TemporaryDirectory(prefix="proteoscope-estimate-") as folder:
         inputs = {name: list(paths) for name, paths in request.inputs.items()}
         for name, text in pasted.items():

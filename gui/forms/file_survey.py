@@ -173,7 +173,6 @@ def _folder_kind(folder: Path) -> FileKind:
 
 
 def _structure_kind(path: Path, size: int) -> FileKind:
-
     if not structures_package.reading.is_structure(path):
         return FileKind(path, None, problem=f"{path}: is no structure, whatever its name says. Give {names_of('structures')}.")
     return FileKind(path, "structures", "structure", size)
@@ -181,7 +180,6 @@ def _structure_kind(path: Path, size: int) -> FileKind:
 
 def _list_kind(path: Path, size: int) -> FileKind | None:
     """A list of structures, of which the first is there; None for all else."""
-
     try:
         listed = structure_search.structures.sources_of([path])
         is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).sort == "structures"
@@ -282,12 +280,10 @@ def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[Searched
 
 
 def _spectra_content(path: Path) -> SpectraContent | None:
-
     return formats.spectra_content.spectra_content(path) if identification.compilation.SCORING.are_compiled else None
 
 
 def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:
-
     if found.sort == "structure database":
         return structures_package.counting.count_database(found.path)
     if not structures_package.compilation.STRUCTURE_KERNELS.are_compiled:

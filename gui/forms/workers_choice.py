@@ -89,7 +89,6 @@ class WorkersChoice(QWidget):
 
     def ask(self) -> None:
         """Open the dialog."""
-
         dialog = forms.workers_dialog.WorkersDialog(forms.workers_dialog.Workers(self.wish, self.certificates), self.window())
         self.dialog = dialog
 

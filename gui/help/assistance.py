@@ -82,7 +82,6 @@ class Assistance(QObject):
 
     def help_window(self) -> help.help_window.HelpWindow:
         """The help, opened where it is not."""
-
         made = self._window.findChild(help.help_window.HelpWindow)
         if made is None:
             terms = views.glossary.glossary(one.search for one in self._window.searches.values())
@@ -104,14 +103,12 @@ class Assistance(QObject):
 
     def report_fault(self) -> None:
         """Open the dialog with what a report of a fault needs."""
-
         devices = [device_text(device, QLocale.c()) for device in self._window.devices.devices]
         made = self._window.findChild(help.text_dialogs.FaultDialog)
         _shown(made or help.text_dialogs.FaultDialog(devices, self._window.log.plain_text(), self._window))
 
     def show_citations(self) -> None:
         """Open the dialog that says how to cite."""
-
         _shown(self._window.findChild(help.text_dialogs.CitingDialog) or help.text_dialogs.CitingDialog(self._window))
 
     def _end_tour(self) -> None:

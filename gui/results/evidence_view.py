@@ -403,7 +403,6 @@ class EvidenceView(RunView):
 
     def _make_structures(self) -> structure.structure_panel.StructurePanel:
         # It imports what draws in three dimensions.
-
         panel = structure.structure_panel.StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
         panel.message.connect(self.message)
         panel.taskAsked.connect(self.exportAsked)

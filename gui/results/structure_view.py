@@ -247,7 +247,6 @@ class StructureView(QueryHitsView):
 
     def _make_structures(self) -> structure.structure_panel.StructurePanel:
         # It imports what draws in three dimensions.
-
         panel = structure.structure_panel.StructurePanel(self._reader.submit)
         panel.message.connect(self.message)
         panel.taskAsked.connect(self.exportAsked)

@@ -510,7 +510,6 @@ class StructureCanvas(QWidget):
 
     def _fall_back(self, why: str) -> None:
         """Draw without OpenGL from now on."""
-
         if self._renderer is not None:
             self._renderer.close()
         self._renderer, self.why_drawn, self._made = DrawnRenderer(), why, None

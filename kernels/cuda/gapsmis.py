@@ -429,7 +429,6 @@ class _Block:
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
         """Align again what lies before each end."""
-
         of = self._of
         some = np.flatnonzero(out.score != NO_ALIGNMENT)
         pattern_of = self._pattern_of[some]

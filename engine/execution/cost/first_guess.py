@@ -15,7 +15,6 @@ __all__ = ["predicted_speed"]
 
 def predicted_speed(work: Work, state: Any, device: Device, threads: int) -> float | None:
     """Cost in a second, in the unit of the kind's costs; None where the device was not measured on this machine for this kind of work."""
-
     kind = kind_of(work)
     if not isinstance(kind, PredictableKind):
         return None

@@ -147,7 +147,6 @@ class LibraryCollector:
         self, kept: NDArray[np.int64], numbers: list[tuple[int, int, float, float, bool, int]], owner: NDArray[np.int64],
         left: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32],
     ) -> None:  # fmt: skip
-
         if len(kept) < len(left):
             is_kept = np.zeros(len(left), np.bool_)
             is_kept[kept] = True
@@ -188,7 +187,6 @@ class LibraryCollector:
 
     def finish(self) -> SpectralLibrary:
         """The library."""
-
         source, number, charge, precursor_mz, retention_time, is_decoy, n_members, n_peaks = (
             np.concatenate(parts) for parts in zip(*self._blocks, strict=True)
         )

@@ -24,7 +24,6 @@ _CHARGES, _NUMBERS = 64, 256
 
 def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
     """Numbers as texts with as many digits as it takes to read the same number back, null where they are none."""
-
     if decimals is not None:
         values = np.round(values, decimals)
     is_none = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
@@ -33,25 +32,21 @@ def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
 
 def present(before: str, values: pa.Array, behind: str) -> pa.Array:
     """Texts with something before and behind them; empty where there is none."""
-
     return pa.compute.fill_null(pa.compute.binary_join_element_wise(before, values, behind, ""), "")
 
 
 def joined(parts: Sequence[Any]) -> bytes:
     """Columns of texts, or texts that are the same in each row, row by row."""
-
     return letters_of(pa.compute.binary_join_element_wise(*parts, ""))
 
 
 def peptide_ions(entries: LibraryEntries, texts: pa.Array) -> pa.Array:
     """Texts of peptides with their charges, ``PEPTIDE/2``."""
-
     return pa.compute.binary_join_element_wise(texts, number_texts(entries.charge), "/")
 
 
 def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
     """The peaks of each entry, a line each: m/z, intensity and ion between tabs, the ion between quotes."""
-
     ions = _ion_names(entries.ions)
     texts = ions if not quote else pa.compute.binary_join_element_wise(quote, ions, quote, "")
     lines = pa.compute.binary_join_element_wise(number_texts(entries.mz), number_texts(entries.intensity), texts, "\t")
@@ -62,7 +57,6 @@ def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
 
 def _ion_names(ions: PeakIons) -> pa.Array:
     """``y3/0.0012``, ``b7^2/-0.003``, ``?``, in the notation that mzPAF and NIST have in common."""
-
     code = (ions.series.astype(np.int64) * _CHARGES + ions.charge) * _NUMBERS + ions.number
     kinds, of = np.unique(code, return_inverse=True)
     names = []
@@ -78,7 +72,6 @@ def _ion_names(ions: PeakIons) -> pa.Array:
 
 def msp_modifications(sequence: pa.StringArray, of: EntryModifications) -> pa.Array:
     """Modifications as ``Mods=`` of MSP notes them: how many, and each as place (from 0; -1 and -2 the ends), residue and name."""
-
     count = np.diff(of.offsets)
     if not len(of.position):
         return pa.array(["0"]).take(pa.array(np.zeros(len(count), np.int64)))

@@ -23,7 +23,6 @@ class MspWriter:
 
     def text(self, entries: LibraryEntries) -> bytes:
         """Some entries."""
-
         modifications = msp_modifications(entries.sequence, entries.modifications)
         mz = entries.precursor_mz
         # NIST's MW is that of the ion.
@@ -56,5 +55,4 @@ class MspWriter:
 
 def _quoted(texts: object) -> object:
     """Texts with quotes around those that hold a blank."""
-
     return pa.compute.if_else(pa.compute.match_substring(texts, " "), pa.compute.binary_join_element_wise('"', texts, '"', ""), texts)

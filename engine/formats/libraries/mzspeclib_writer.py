@@ -39,7 +39,6 @@ class MzSpecLibWriter:
 
     def text(self, entries: LibraryEntries) -> list[Any]:
         """Some entries, each behind where its number belongs."""
-
         peptide = peptide_ions(entries, entries.peptidoforms())
         origin, aggregation = _ORIGINS[entries.origin]
         mz = number_texts(entries.precursor_mz, _MASS_DECIMALS)
@@ -73,7 +72,6 @@ class MzSpecLibWriter:
 
 def _proteins(accessions: object) -> object:
     """A group of attributes for each protein of an entry, ``[2]MS:1000885|...``."""
-
     listed = pa.compute.split_pattern(accessions, ";")
     counts = pa.compute.fill_null(pa.compute.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(counts)))

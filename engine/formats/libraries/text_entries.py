@@ -87,7 +87,6 @@ class TextLibrary(ABC):
         self.header(header)
 
     def _parse(self, block: Block) -> _ParsedBlock:
-
         data, table, mz, intensity, n_lines = self._scanned(block)
         entries: list[Entry] = []
         starts: list[int] = []
@@ -120,7 +119,6 @@ class TextLibrary(ABC):
 
     def _scanned(self, block: Block) -> tuple[bytes, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int]:
         """Text of a block, its lines without peaks, peaks, and how many lines it has."""
-
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
         text = np.frombuffer(data, np.uint8)
         n_most = data.count(b"\n") + data.count(b"\r") + data.count(b";") + 1

@@ -31,7 +31,6 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     ------
     InputError : the table is broken, or has not the columns of such a library.
     """
-
     names = (*_PEPTIDE, *_SEQUENCE, *_CHARGE, *_PRECURSOR_MZ, *_MZ, *_INTENSITY, *_PROTEINS, *_DECOY)
     cells = read_cells(source, progress, columns=names)
     text = cells.required(*_PEPTIDE, *_SEQUENCE)
@@ -83,6 +82,5 @@ def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:
 
 
 def _truths(texts: object) -> np.ndarray:
-
     is_true = pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(["1", "true", "decoy"]))
     return np.asarray(is_true.to_numpy(zero_copy_only=False), np.bool_)

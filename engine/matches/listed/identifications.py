@@ -137,7 +137,6 @@ class MatchCollector:
 
     def finish(self) -> Identifications:
         """The table."""
-
         scores = {}
         for name, found in self._scores.items():
             scores[name] = np.full(self.n, np.nan)
@@ -156,7 +155,6 @@ class MatchCollector:
 
 def joined(parts: Sequence[Identifications]) -> Identifications:
     """The matches of several files of one format, in their order."""
-
     if len(parts) == 1:
         return parts[0]
     peptides: dict[NotedPeptide, int] = {}

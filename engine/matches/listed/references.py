@@ -54,7 +54,6 @@ class FoundSpectra(NamedTuple):
 
 def find_spectra(found: Identifications, spectra: Spectra) -> FoundSpectra:
     """Find the spectrum of each match."""
-
     n = len(found)
     file, ignores_files = _files(found.run, spectra)
     spectrum, way = np.full(n, UNKNOWN, np.int64), np.full(n, -1, np.int64)
@@ -113,12 +112,10 @@ def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bo
 
 
 def _first_text(first: pa.StringArray, second: pa.StringArray) -> pa.StringArray:
-
     return pa.compute.if_else(pa.compute.equal(first, ""), second, first)
 
 
 def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
-
     if not len(texts):
         return pa.array([], pa.string())
     return pa.compute.fill_null(pa.compute.extract_regex(texts, pattern).field("n"), "")
@@ -126,7 +123,6 @@ def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
 
 def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
     """The number that each text holds, -1 where it holds none."""
-
     found = _extracted(texts, pattern)
     numbers: NDArray[np.int64] = (
         pa.compute.if_else(pa.compute.equal(found, ""), pa.scalar("-1"), found)
@@ -139,7 +135,6 @@ def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
 
 def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
     """The spectrum of each name."""
-
     known = names.dictionary_encode()
     codes = pa.compute.fill_null(pa.compute.index_in(texts, value_set=known.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
     codes[pa.compute.equal(texts, "").to_numpy(zero_copy_only=False)] = -1

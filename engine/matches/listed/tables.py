@@ -104,13 +104,11 @@ def listed_tables(
 
 
 def _arrow(values: NDArray) -> pa.Array:
-
     return pa.array(values)
 
 
 def _known(values: Floats) -> pa.Array:
     """Numbers, missing where they are none."""
-
     return pa.array(values, mask=~np.isfinite(values))
 
 
@@ -168,7 +166,6 @@ def _psm_table(
     found: Identifications, matches: ListedMatches, judged: JudgedMatches, spectra: Spectra, database: Proteins | None,
     peptide_q_value: Floats,
 ) -> pa.Table:  # fmt: skip
-
     peptides, of, n = matches.peptides, matches.spectrum, len(matches)
     scan, retention_time = spectra.scan[of], spectra.retention_time[of]
     which, at = _arrow(peptides.modification), _arrow(matches.peptide)
@@ -212,7 +209,6 @@ def _psm_table(
 
 def _flanks(matches: ListedMatches, database: Proteins | None) -> tuple[pa.Array, pa.Array]:
     """The residues before and behind each peptide in each of its proteins, "-" at the ends of a protein, missing where it is not known."""
-
     n = len(matches.protein)
     if database is None:
         return pa.nulls(n, pa.string()), pa.nulls(n, pa.string())
@@ -229,7 +225,6 @@ def _flanks(matches: ListedMatches, database: Proteins | None) -> tuple[pa.Array
 
 
 def _peptide_table(peptides: _Peptides, psm_table: pa.Table, row_of: Integers) -> pa.Table:
-
     best = psm_table.take(_arrow(row_of[peptides.best_row]))
     return PEPTIDES.arrow({
         **{name: best[name] for name in ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass")},
@@ -243,7 +238,6 @@ def _protein_table(
     matches: ListedMatches, judged: JudgedMatches, peptides: _Peptides, database: Proteins | None
 ) -> tuple[ProteinGroups, ErrorRates, pa.Table]:
     """Groups from the peptides at the false discovery rate (from all, where nobody tells how sure they are), by their best forms."""
-
     settings, places = judged.settings, matches.places
     is_unknown = peptides.rates.q_value_of == "none"
     accepted = np.flatnonzero((peptides.rates.q_value <= settings.fdr) | is_unknown)

@@ -53,7 +53,6 @@ class SearchDescription:
     @cached_property
     def passes(self) -> tuple[SearchPass, ...]:
         """The passes; none where neither they nor enough parameters are known."""
-
         return tuple(self.done) or asked_passes(self.parameters)
 
     @property
@@ -74,14 +73,12 @@ class SearchDescription:
     @cached_property
     def enzyme(self) -> Enzyme | None:
         """The cleavage agent, None where the parameters name none."""
-
         name = self.parameters.get("enzyme")
         return enzyme(name) if name else None
 
     @property
     def specificity(self) -> str:
         """How many ends of a peptide the enzyme must have cut, in every pass: ``specific``, ``semi-specific`` or ``non-specific``."""
-
         asked = str(self.parameters.get("specificity", "specific"))
         return max((one.specificity for one in self.passes), key=SPECIFICITIES.index, default=asked)
 
@@ -102,7 +99,6 @@ class SearchDescription:
 
     def tolerance(self, name: str) -> chemistry.tolerance.Tolerance | None:
         """The tolerance of that name that holds in every pass, None where there is none."""
-
         if found := widest(getattr(one, name) for one in self.passes):
             return found
         text = self.parameters.get(name)
@@ -111,7 +107,6 @@ class SearchDescription:
     @cached_property
     def precursor_range(self) -> tuple[chemistry.tolerance.Tolerance, chemistry.tolerance.Tolerance] | None:
         """What a precursor may be lighter and heavier by than the residues of its peptide: mass shifts, or the widest tolerances."""
-
         tolerance = self.tolerance("precursor_tolerance")
         if tolerance is None:
             return None
@@ -126,7 +121,6 @@ class SearchDescription:
     @cached_property
     def modifications(self) -> tuple[tuple[SearchModification, bool], ...]:
         """The modifications looked for in any pass, each with whether it is fixed; each once."""
-
         variable = [name for one in self.passes for name in one.variable_modifications] or self.parameters.get("variable_modifications", ())
         every = [name for one in self.passes for name in one.fixed_modifications] or self.parameters.get("fixed_modifications", ())
         fixed = dict.fromkeys(map(parse_modification, every), True)

@@ -135,7 +135,6 @@ def database(
 def _in_pieces(table: pa.Table) -> pa.Table:
     """The same table in pieces of the size that DuckDB works on, which it takes side by side where a table of one piece keeps it to one
     thread."""
-
     return pa.Table.from_batches(table.to_batches(_VECTOR), table.schema)
 
 
@@ -189,7 +188,6 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[An
 
 
 def _values(column: pa.Array) -> list[Any]:
-
     if pa.types.is_floating(column.type):
         column = pa.compute.if_else(pa.compute.is_nan(column), None, column)
     values: list[Any] = column.to_pylist()
@@ -201,7 +199,6 @@ def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryI
 
     An Arrow column of texts holds them one behind the other: that buffer is what goes into the file.
     """
-
     for batch in _batches(connection, query):
         lines = batch.column(0).cast(pa.string())
         _, offset_buffer, text_buffer = lines.buffers()

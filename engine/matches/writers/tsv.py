@@ -35,7 +35,6 @@ def write_table(
     ------
     InputError : the table lacks a column, or is not sound. StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-
     progress = progress or Progress()
     with tables.opened(name, TABLES[name].saved) as source:
         if isinstance(source, TableFile):
