@@ -8,6 +8,7 @@ The vocabulary gives each agent a regular expression. All but two look only at t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -139,7 +140,6 @@ def enzyme(name: str) -> Enzyme:
     found = _BY_ANY_NAME.get(name.strip().lower())
     if found is not None:
         return found
-    from difflib import get_close_matches
 
     near = dict.fromkeys(_BY_ANY_NAME[match].name for match in get_close_matches(name.strip().lower()[:100], _BY_ANY_NAME, n=3, cutoff=0.5))
     hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(ENZYMES)}"

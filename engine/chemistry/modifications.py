@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal
 
@@ -251,8 +252,6 @@ class UnimodCatalogue:
         return [self._entry(i) for *_, i in ranked[:limit]]
 
     def _advice(self, name: str) -> str:
-        from difflib import get_close_matches
-
         near = [self._rows[self._row_of_name[match]][1] for match in get_close_matches(name.lower(), self._row_of_name, n=2, cutoff=0.75)]
         near = list(dict.fromkeys(near + [found.title for found in self.search(name, limit=2)]))[:3]
         if near:

@@ -12,6 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from Bio import SeqIO
+from Bio.Seq import UndefinedSequenceError
+from Bio.SeqIO.PirIO import PirIterator
+
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
 from proteoscope.engine.formats.features import FeatureRow, kind_code
@@ -94,8 +98,6 @@ class _FlatFile:
 
     def _parsed(self, text: bytes) -> Any:
         """The first record of a text, None where there is none; raises `PARSER_FAULTS`."""
-        from Bio import SeqIO
-
         return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
 
     def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
@@ -115,8 +117,6 @@ class _FlatFile:
 
     def _checked_sequence(self, record: Any, text: bytes, line: int) -> bytes:
         """The sequence of a record, as long as it says."""
-        from Bio.Seq import UndefinedSequenceError
-
         try:
             sequence = clean_sequence(bytes(record.seq))
         except UndefinedSequenceError:
@@ -194,8 +194,6 @@ class Pir:
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
         """See `proteoscope.engine.formats.entries.EntryFormat`."""
-        from Bio.SeqIO.PirIO import PirIterator
-
         del with_chromosomes
         text = block.text.removeprefix(b"\xef\xbb\xbf")
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text

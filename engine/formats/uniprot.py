@@ -10,6 +10,10 @@ import io
 import re
 from collections.abc import Iterator
 from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from Bio import SwissProt
+from Bio.SeqIO.UniprotIO import UniprotIterator
 
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
@@ -55,8 +59,6 @@ class SwissProtText:
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
         """See `proteoscope.engine.formats.entries.EntryFormat`."""
-        from Bio import SwissProt
-
         del with_chromosomes
         text = _with_line_ends(block.text)
         lines = _entry_lines(text)
@@ -112,7 +114,6 @@ def _without_broken_features(entry: str) -> tuple[str, int]:
 
     def kept(feature: re.Match[str]) -> str:
         nonlocal n_broken
-        from Bio import SwissProt
 
         try:
             next(SwissProt.parse(io.StringIO(_FEATURE_ALONE.format(feature[0]))))
@@ -176,10 +177,6 @@ class UniprotXml:
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
         """See `proteoscope.engine.formats.entries.EntryFormat`."""
-        from xml.etree.ElementTree import ParseError
-
-        from Bio.SeqIO.UniprotIO import UniprotIterator
-
         del with_chromosomes
         if block.is_first:
             self._encoding = xml_encoding(block.text)
@@ -249,9 +246,6 @@ def _without_broken_elements(entry: bytes, head: bytes) -> tuple[bytes, int]:
 
     def kept(feature: re.Match[bytes]) -> bytes:
         nonlocal n_broken
-        from xml.etree.ElementTree import ParseError
-
-        from Bio.SeqIO.UniprotIO import UniprotIterator
 
         try:
             next(UniprotIterator(io.BytesIO(head + b"<entry><accession>A</accession>" + feature[0] + b"</entry></uniprot>")))

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -257,8 +258,6 @@ def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
 
 
 def _write_numbers(path: Path, values: dict[str, Any]) -> None:
-    import json
-
     path.write_text(json.dumps(values), encoding="utf-8")
 
 

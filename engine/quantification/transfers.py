@@ -8,6 +8,7 @@ files.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -138,7 +139,6 @@ def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: 
         both = ~np.isnan(logs[i]) & ~np.isnan(logs[place])
         scaled.append(logs[i, rows] + (float(np.median((logs[place] - logs[i])[both])) if both.any() else 0.0))
     del scaled[place]
-    import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

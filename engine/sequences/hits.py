@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args, get_type_hin
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import sequences
 from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.files import atomic_file
@@ -43,7 +44,6 @@ from proteoscope.engine.results.separated import PRINTED, header_line, separated
 from proteoscope.engine.sequences.alignment import AlignedPairs
 from proteoscope.engine.sequences.hit_columns import HITS
 from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
-from proteoscope.engine.sequences.stack_formats import file_header, stack_text
 from proteoscope.engine.sequences.statistics import ScoreStatistics
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.text_layouts import SamSequences
@@ -651,7 +651,7 @@ class _Stacked(_Writer):
         super().__init__(file, progress)
 
     def begin(self) -> None:
-        self._file.write(file_header(self._format).encode())
+        self._file.write(sequences.stack_formats.file_header(self._format).encode())
 
     def write(self, found: QueryHits) -> None:
         for place in np.flatnonzero(np.diff(found.offsets)).tolist():
@@ -659,7 +659,7 @@ class _Stacked(_Writer):
             self._n_stacks += 1
             if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
                 raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; choose one (--query)")
-            self._file.write(stack_text(found.stack(place), self._format).encode())
+            self._file.write(sequences.stack_formats.stack_text(found.stack(place), self._format).encode())
 
     def finish(self) -> None:
         if not self._n_stacks:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from io import StringIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from Bio import Align
+from Bio.Align import Alignment
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
 
 from proteoscope.engine.sequences.conservation import conservation
 from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
 from proteoscope.engine.version import VERSION
-
-if TYPE_CHECKING:
-    from Bio.Align import Alignment
 
 __all__ = [
     "PAIR_FORMATS", "STACK_FORMATS", "file_header", "grades", "pair_alignments", "stack_alignment", "stack_text",
@@ -59,10 +60,6 @@ def file_header(format: str) -> str:
 
 def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | None = None) -> Alignment:
     """A stack as Bio.Align has it; `named` makes names of it from others."""
-    from Bio.Align import Alignment
-    from Bio.Seq import Seq
-    from Bio.SeqRecord import SeqRecord
-
     names = (named or unique_names)(stack.names)
     sequences, coordinates = Alignment.parse_printed_alignment([row.tobytes() for row in stack.gapped])
     descriptions = [stack.query_description, *stack.subjects.descriptions]
@@ -83,7 +80,6 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
 @cache
 def _stacked_class() -> type[Alignment]:
     """Bio.Align's class with rows that it need not make: it goes over all rows' coordinates for each, and would take minutes."""
-    from Bio.Align import Alignment
 
     class StackedAlignment(Alignment):
         rows: Sequence[str] = ()
@@ -105,10 +101,6 @@ def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment
 
     What lies beyond the alignment has no letters there, but a length.
     """
-    from Bio.Align import Alignment
-    from Bio.Seq import Seq
-    from Bio.SeqRecord import SeqRecord
-
     subjects = stack.subjects
     query = stack.gapped[0, ~stack.is_opened].tobytes()
     query_name = unique_names([stack.query_name])[0]
@@ -153,8 +145,6 @@ def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:
 
 def _written(alignments: Iterable[Any], format: str) -> str:
     """Alignments as Bio.Align writes them."""
-    from Bio import Align
-
     listed = Align.Alignments(alignments)
     if format == "clustal":
         # Readers look for the name of the format at the head.

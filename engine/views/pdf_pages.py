@@ -13,6 +13,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import reportlab
+from reportlab import rl_config
+from reportlab.lib.colors import HexColor
+from reportlab.pdfbase import pdfmetrics
+from reportlab.pdfbase.pdfmetrics import stringWidth
+from reportlab.pdfbase.ttfonts import TTFont
+from reportlab.pdfgen.canvas import Canvas
+
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Label, Points, Shape, Stroke, colour_of
 from proteoscope.engine.views.html_pages import MAXIMUM_LETTERS, cell_text, printable, rows_told
@@ -34,8 +42,6 @@ _LEAST_SCALE = 0.6
 @lru_cache(maxsize=1 << 14)
 def _measured(text: str, font: str, size: float) -> float:
     """Width in points; accessions, numbers and enzymes come again and again, on the pages of all proteins."""
-    from reportlab.pdfbase.pdfmetrics import stringWidth
-
     return float(stringWidth(text, font, size))
 
 
@@ -48,12 +54,6 @@ class PdfPages:
     """
 
     def __init__(self, title: str, address: str = "") -> None:
-        import reportlab
-        from reportlab import rl_config
-        from reportlab.pdfbase import pdfmetrics
-        from reportlab.pdfbase.ttfonts import TTFont
-        from reportlab.pdfgen.canvas import Canvas
-
         fonts = Path(reportlab.__file__).parent / "fonts"
         for name, file in _FILES.items():
             if name not in pdfmetrics.getRegisteredFontNames():
@@ -248,8 +248,6 @@ class PdfPages:
 
     def _colour(self, name: str) -> Any:
         """ReportLab's colour, which it is slow to make of a name."""
-        from reportlab.lib.colors import HexColor
-
         if name not in self._colours:
             self._colours[name] = HexColor(name)
         return self._colours[name]

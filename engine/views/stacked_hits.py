@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import sequences
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.files import atomic_file
@@ -17,7 +18,6 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.sequences.database import SequenceDatabase, cache_store, open_database
 from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
-from proteoscope.engine.sequences.stack_formats import file_header, stack_text
 from proteoscope.engine.views.conditions import Condition, where_clause
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.hits import hits_of_query
@@ -96,7 +96,7 @@ def write_stack(path: Path, stack: Stack, format: str) -> None:
     ------
     StorageError : the disk refused.
     """
-    text = file_header(format) + stack_text(stack, format)
+    text = sequences.stack_formats.file_header(format) + sequences.stack_formats.stack_text(stack, format)
     with atomic_file(path) as file:
         file.write(text.encode())
 

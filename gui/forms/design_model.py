@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QColor
 
 from proteoscope.engine.views.quantity_design import DESIGN_COLUMNS, DesignFault, DesignTable, filled_down
 from proteoscope.gui.labels import tip_text
@@ -142,8 +143,6 @@ class DesignModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return tip_text(text) or None
         if role == Qt.ItemDataRole.ForegroundRole and index.row() == self._fault:
-            from PySide6.QtGui import QColor
-
             return QColor(colours().wrong)
         return None
 

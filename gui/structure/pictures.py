@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from PIL import Image
 from PySide6.QtCore import QBuffer, QIODevice, QLocale, QSize
 from PySide6.QtGui import QFont, QImage, QPainter
 from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QFormLayout, QVBoxLayout, QWidget
@@ -28,8 +29,6 @@ from proteoscope.gui.structure.scene import Scene
 from proteoscope.gui.tasks import WritingTask
 
 if TYPE_CHECKING:
-    from PIL import Image
-
     from proteoscope.gui.structure.canvas import StructureCanvas
 
 __all__ = ["Photograph", "PictureDialog", "PictureTask", "TurntableTask", "ask_for_picture"]
@@ -151,8 +150,6 @@ class TurntableTask(WritingTask):
 
     def _palette(self, progress: Progress) -> Image.Image:
         """256 colours that do for all sides of the scene: a palette for each frame would flicker."""
-        from PIL import Image
-
         width, height = self.size.width(), self.size.height()
         views = Image.new("RGB", (width, _PALETTE_VIEWS * height))
         for i in range(_PALETTE_VIEWS):
@@ -161,15 +158,11 @@ class TurntableTask(WritingTask):
         return views.quantize(256)
 
     def _frames(self, n_frames: int, palette: Image.Image, progress: Progress) -> Iterator[Image.Image]:
-        from PIL import Image
-
         for i in range(n_frames):
             yield self._frame(360.0 * i / n_frames).quantize(palette=palette, dither=Image.Dither.NONE)
             progress.advance()
 
     def _frame(self, degrees: float) -> Image.Image:
-        from PIL import Image
-
         image = _drawn(self.photograph, self.size, self.photograph.camera.turned(degrees, 0.0), self.path)
         image = image.convertToFormat(QImage.Format.Format_RGB888)
         raw = bytes(image.constBits())

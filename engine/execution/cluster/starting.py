@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import tomllib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -166,8 +167,6 @@ def _client(address: str, security: Any) -> Any:
 @contextmanager
 def _without_warnings() -> Iterator[None]:
     """Of `distributed`, which would be taken for ours: of versions that differ, and of ports."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import log
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -98,8 +99,6 @@ def _corrected(known: Sequence[_Known], predicted: float) -> float:
 
 
 def _ratio(one: float, other: float) -> float:
-    from math import log
-
     return log(max(one, _LEAST) / max(other, _LEAST))
 
 
