@@ -46,9 +46,9 @@ def why_no_window() -> str:
     if needs_display and not (has_x or has_wayland):
         return "there is no display to open a window on (neither DISPLAY nor WAYLAND_DISPLAY is set); log in to a desktop, or use ssh -X"
     try:
-        import PySide6
-        import PySide6.QtSvg
-        import PySide6.QtWidgets
+        import PySide6  # only the window needs it, and it may be missing
+        import PySide6.QtSvg  # only the window needs it, and it may be missing
+        import PySide6.QtWidgets  # only the window needs it, and it may be missing
     except ImportError as error:
         return (
             f"the window's libraries cannot be loaded ({error}); on Debian and Ubuntu, sudo apt install libegl1 libgl1 libxkbcommon0 "
@@ -60,7 +60,7 @@ def why_no_window() -> str:
 
 
 def _why_no_x_window(plugin: Path) -> str:
-    import ctypes
+    import ctypes  # only this system call needs it
 
     if plugin.exists():
         try:

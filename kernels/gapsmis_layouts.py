@@ -125,7 +125,7 @@ def windows(
     The pairs gain no more than the matrix's greatest score for each letter of the pattern; what is above the score can pay for letters of
     the text alone. 0 in mode PREFIX.
     """
-    import numpy as np
+    import numpy as np  # parameters are described without loading NumPy
 
     if rules.mode == PREFIX:
         return np.zeros(len(score), np.int64)

@@ -72,7 +72,7 @@ def _logarithms_of_factorials(counts: Floats) -> Floats:
 
 
 def _logarithm_of_hundredfold(dot: Floats) -> Floats:
-    import numpy as np
+    import numpy as np  # parameters are described without loading NumPy
 
     return np.log(1.0 + 100.0 * dot)
 

@@ -79,6 +79,20 @@ def test_imports_run_one_way():
     assert "0 broken" in done.stdout
 
 
+MAXIMUM_IMPORTS_IN_FUNCTIONS = 99
+
+
+def test_imports_in_functions_are_few_and_give_their_reason(modules):
+    """Mypy, import-linter and readers follow imports at the top of a file; what must be loaded later is loaded through a package's stub."""
+    found = []
+    for path, module in modules.items():
+        functions = (node for node in module.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        lines = {node.lineno for one in functions for node in ast.walk(one) if isinstance(node, ast.Import | ast.ImportFrom)}
+        found += [f"{path}:{line}: {texts()[path].splitlines()[line - 1].strip()}" for line in sorted(lines)]
+    assert [one for one in found if "# " not in one] == []
+    assert len(found) <= MAXIMUM_IMPORTS_IN_FUNCTIONS
+
+
 def test_only_the_command_line_prints(modules):
     found = [
         f"{path}:{call.lineno}"

@@ -159,7 +159,7 @@ def cleavage_sites(sequence: str, agent: Enzyme) -> NDArray[np.int64]:
 
     Letters outside A-Z (``*``) are never cut beside.
     """
-    import numpy as np
+    import numpy as np  # parameters are described without loading NumPy
 
     letters = np.frombuffer(sequence.encode("ascii", "replace"), dtype=np.uint8).astype(np.int64) - ord("A")
     real = (letters >= 0) & (letters < 26)

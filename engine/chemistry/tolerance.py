@@ -55,7 +55,7 @@ class Tolerance:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
         """As a field of parameters it is made from its text, once; what is stored and shown is the text again."""
-        from pydantic_core import core_schema
+        from pydantic_core import core_schema  # slow to import: only models need it
 
         text = core_schema.plain_serializer_function_ser_schema(str)
         return core_schema.no_info_plain_validator_function(cls._of_field, serialization=text)

@@ -259,9 +259,7 @@ def begin_gpus(wish: str) -> None:
     """Look for GPUs, and let the driver begin with those that will compute: ``auto`` may yet take the processor. In a process of its own,
     while this one loads what follows.
     """
-    # Packages import their own modules: of two threads that begin with one at once, one may find it half made.
-
-    import proteoscope.engine.execution.devices  # noqa: F401
+    import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it at once, one could see it incomplete
 
     threading.Thread(target=_look_for_gpus, args=(wish,), daemon=True).start()
 

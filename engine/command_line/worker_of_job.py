@@ -21,7 +21,7 @@ def main() -> None:
         parser.add_argument(f"--tls-{part}", type=Path, required=True)
     options, _ = parser.parse_known_args()  # of names and memory, which Slurm bounds
 
-    from distributed import Security
+    from distributed import Security  # optional: installed with the extra "workers"
 
     files = {"tls_worker_cert": str(options.tls_cert), "tls_worker_key": str(options.tls_key)}
     security = Security(require_encryption=True, tls_ca_file=str(options.tls_ca_file), **files)

@@ -58,7 +58,7 @@ def _peak_memory_mb() -> float:
     except OSError:
         pass
     try:
-        import resource as system
+        import resource as system  # not on Windows
     except ImportError:
         return 0.0
     peak = system.getrusage(system.RUSAGE_SELF).ru_maxrss

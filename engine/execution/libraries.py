@@ -31,7 +31,7 @@ def bound_kept_memory() -> None:
     """
     if not sys.platform.startswith("linux") or "MALLOC_ARENA_MAX" in os.environ:
         return
-    import ctypes
+    import ctypes  # only this system call needs it
 
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

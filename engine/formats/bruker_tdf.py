@@ -46,8 +46,8 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
     ------
     InputError : it is no sound run of DDA-PASEF. Cancelled : the user asked to stop.
     """
-    from opentimspy.opentims import OpenTIMS
-    from opentimspy.opentimspy_cpp import conversion_method
+    from opentimspy.opentims import OpenTIMS  # optional: installed with the extra "vendor"
+    from opentimspy.opentimspy_cpp import conversion_method  # optional: installed with the extra "vendor"
 
     frames, info, precursors = _tables(folder)
     places = np.searchsorted(precursors[:, 0], info[:, 0])

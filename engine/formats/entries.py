@@ -89,7 +89,7 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
     InputError : an entry is broken, cut off, too long or has no name, or a sequence a character that is no residue. Cancelled : the user
         asked to stop.
     """
-    from Bio import BiopythonWarning
+    from Bio import BiopythonWarning  # slow to import: only annotated or translated sequences need it
 
     path, parts, n_lines, n_outside, n_unread = source.path, [], 0, 0, 0
     most = MAXIMUM_CHROMOSOME_BYTES if with_chromosomes or written_as.has_lines else MAXIMUM_ENTRY_BYTES

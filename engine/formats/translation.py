@@ -129,7 +129,7 @@ def _codons(genetic_code: int) -> NDArray[np.uint8]:
 
     A codon that may be a stop and a residue (codes 27, 28 and 31) is read as the residue, as Biopython does.
     """
-    from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id
+    from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id  # slow to import: only annotated or translated sequences need it
 
     if genetic_code not in ambiguous_dna_by_id:
         known = ", ".join(str(number) for number in sorted(ambiguous_dna_by_id))

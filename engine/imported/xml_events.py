@@ -52,7 +52,7 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, ke
     ------
     InputError : the XML is broken or cut off. Cancelled : the user asked to stop.
     """
-    from lxml import etree
+    from lxml import etree  # slow to import: only XML needs it
 
     wanted, whole = set(names), set(kept)
     depth, n = 0, 0

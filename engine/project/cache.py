@@ -27,7 +27,7 @@ def cache_folder() -> Path:
     """Where the program keeps what it can make again; it may not be there yet."""
     if named := os.environ.get(VARIABLE):
         return Path(named).absolute()
-    import platformdirs
+    import platformdirs  # not needed where PROTEOSCOPE_CACHE names the folder
 
     return Path(platformdirs.user_cache_path("proteoscope", appauthor=False))
 

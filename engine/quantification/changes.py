@@ -48,7 +48,7 @@ def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float
     -------
     (n,) float64, NaN where there is no degree of freedom at all; and the prior.
     """
-    from scipy.special import digamma, polygamma
+    from scipy.special import digamma, polygamma  # slow to import: loaded after the files are read
 
     used = (degrees > 0) & np.isfinite(variance)
     if used.sum() < _FEWEST_VARIANCES:
@@ -71,7 +71,7 @@ def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float
 
 def _inverse_trigamma(value: float) -> float:
     """x of which trigamma(x) is the value, above 0, by Newton's method on 1 / trigamma, which is nearly a line (Smyth 2004, appendix)."""
-    from scipy.special import polygamma
+    from scipy.special import polygamma  # slow to import: loaded after the files are read
 
     if value > 1e7:
         return float(1 / np.sqrt(value))
@@ -180,8 +180,8 @@ def _tested(
     degrees: NDArray[np.float64], fdr: float,
 ) -> tuple[NDArray, ...]:  # fmt: skip
     """Interval, t, p-value, q-value and outcome of each protein."""
-    from scipy.stats import false_discovery_control
-    from scipy.stats import t as students
+    from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
+    from scipy.stats import t as students  # slow to import: loaded after the files are read
 
     both = (n_first > 0) & (n_second > 0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -51,8 +51,8 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
     ----------
     times : (ions, runs) float64, s, NaN where an ion was not seen.
     """
-    from scipy.ndimage import median_filter
-    from scipy.optimize import isotonic_regression
+    from scipy.ndimage import median_filter  # slow to import: loaded after the files are read
+    from scipy.optimize import isotonic_regression  # slow to import: loaded after the files are read
 
     reference = int((~np.isnan(times)).sum(axis=0).argmax())
     found: list[Alignment | None] = []

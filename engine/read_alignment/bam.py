@@ -47,7 +47,7 @@ def write_bam(
     ParameterError : pysam is not installed. StorageError : the disk refused. Cancelled : the user asked to stop.
     """
     check_bam()
-    import pysam
+    import pysam  # optional: installed with the extra "bam"
 
     text = temporary_sibling(out)
     try:

@@ -59,7 +59,7 @@ class Matrix:
 
 def encode(residues: NDArray[np.uint8]) -> NDArray[np.int8]:
     """Codes of ASCII letters A-Z and ``*``."""
-    import numpy as np
+    import numpy as np  # parameters are described without loading NumPy
 
     return np.where(residues == ord("*"), np.uint8(_STAR), residues - np.uint8(ord("A"))).astype(np.int8)
 
@@ -177,7 +177,7 @@ def _score(path: Path, number: int, word: str) -> int:
 
 def _complete(letters: str, scores: list[list[int]]) -> NDArray[np.int32]:
     """Scores of all 27 letters: see the module's text for those that a matrix lacks."""
-    import numpy as np
+    import numpy as np  # parameters are described without loading NumPy
 
     full = np.full((len(LETTERS), len(LETTERS)), -1, np.int64)
     known = np.array([LETTERS.index(letter) for letter in letters])

@@ -54,7 +54,7 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
     ------
     InputError : the file is damaged, or encoded in a way that the format does not know.
     """
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     try:
         root = _unpacked(data)
@@ -92,7 +92,7 @@ def _text_of(value: Any, key: str) -> str:
 
 def _unpacked(data: bytes) -> Any:
     """The first value of MessagePack. Lists are made as long as they say before their items are read: so their length is bounded."""
-    import msgpack
+    import msgpack  # only BinaryCIF needs it
 
     unpacker = msgpack.Unpacker(max_buffer_size=len(data), max_array_len=_LONGEST_LIST, max_map_len=_LONGEST_LIST)
     unpacker.feed(data)
@@ -122,7 +122,7 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, maximum_rows
 
 def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], maximum_rows: int) -> list[str]:
     """The values of a column in these rows, as mmCIF writes them."""
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     found = _decoded(column.get("data"), n_rows, maximum_rows)
     if isinstance(found, list):

@@ -29,7 +29,7 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
 
 
 def _superpose(options: argparse.Namespace, progress: Progress) -> None:
-    import numpy as np
+    import numpy as np  # parameters are described without loading NumPy
 
     structures.compilation.STRUCTURE_KERNELS.compile(progress)
     query, target = structures.places.read_chain(options.query), structures.places.read_chain(options.target)

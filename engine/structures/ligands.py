@@ -66,7 +66,7 @@ def ligand_atoms(path: Path, chains: Chains) -> Atoms:
 
 
 def _is_ligand(residue: gemmi.Residue) -> bool:
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     if residue.name in _WATERS or residue.entity_type in (gemmi.EntityType.Polymer, gemmi.EntityType.Water):
         return False

@@ -214,7 +214,7 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
 
 def alpha_carbons(chains: Chains, number: int) -> gemmi.Structure:
     """A chain of Cα alone, from its columns."""
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     structure, model, chain = gemmi.Structure(), gemmi.Model(1), gemmi.Chain("A")
     rows = chains.rows(number)
@@ -314,7 +314,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _move(structure: gemmi.Structure, rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> None:
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     transform = gemmi.Transform()
     transform.mat.fromlist(rotation.tolist())
@@ -324,7 +324,7 @@ def _move(structure: gemmi.Structure, rotation: NDArray[np.float64], translation
 
 def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> list[Path]:
     """As mmCIF, and as PDB where that has room for it."""
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     bare = gemmi.Structure()
     bare.name = name

@@ -170,7 +170,7 @@ def _read(path: Path) -> tuple[gemmi.Structure, _Facts]:
 def columns_of_atoms(structure: gemmi.Structure) -> Any:
     """gemmi's columns of the atoms of a structure of one model. They hold no name of more than seven letters, and no residue or atom of
     interest has one: where there are such, as chains of assemblies have, the structure's names are cut."""
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     try:
         return gemmi.FlatStructure(structure)
@@ -257,7 +257,7 @@ class _Facts:
 
 
 def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     end = text.find(b"\nENDMDL")
     first_model = text[: end + 1] + b"END\n" if end >= 0 else text
@@ -273,7 +273,7 @@ def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
 
 
 def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     if not text.isascii():
         text = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").encode()
@@ -285,7 +285,7 @@ def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
 
 
 def _read_block(path: Path, document: gemmi.cif.Document) -> tuple[gemmi.Structure, _Facts]:
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     block = next((one for one in document if one.find_mmcif_category("_atom_site.")), None)
     if block is None:
@@ -326,7 +326,7 @@ def _tidy(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _residue_kind(name: str) -> tuple[int, bool, bool]:
     """Code of the letter of a residue's parent, and whether it is an amino acid or a nucleotide, by gemmi's table."""
-    import gemmi
+    import gemmi  # slow to import: only structures need it
 
     known = gemmi.find_tabulated_residue(name)
     letter = known.one_letter_code.upper() if known.is_amino_acid() else "X"

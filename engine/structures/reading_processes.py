@@ -128,7 +128,7 @@ def _serve(connection: Connection, minimum_confidence: float) -> None:
 
 def _limit_memory() -> None:
     if sys.platform == "linux":
-        import resource
+        import resource  # not on Windows
 
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         pages = int(Path("/proc/self/statm").read_text().split()[0])

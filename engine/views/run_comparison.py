@@ -280,7 +280,7 @@ def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) 
     ParameterError : there are fewer than two runs or too many, or one has no PSMs, peptides or protein groups.
     InputError : a table is damaged. ProteoscopeError : the memory is not enough. Cancelled : the user asked to stop.
     """
-    import duckdb
+    import duckdb  # slow to import: only sorted and filtered tables need it
 
     connection = None
     try:

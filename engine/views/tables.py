@@ -50,7 +50,7 @@ class ResultTables:
     def __init__(
         self, paths: Mapping[str, Path], described: Mapping[str, Table] | None = None, later: Mapping[str, Path] | None = None
     ) -> None:
-        import duckdb
+        import duckdb  # slow to import: only sorted and filtered tables need it
 
         tables = described or {}
 
@@ -263,7 +263,7 @@ class _readable:  # noqa: N801 - reads as a statement
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        import duckdb
+        import duckdb  # slow to import: only sorted and filtered tables need it
 
         if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.InterruptException):
             reason = str(error).splitlines()[0]

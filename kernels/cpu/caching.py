@@ -77,10 +77,10 @@ def _temporary_folder() -> Path:
 
 def guard_cache() -> None:
     """Let the functions that Numba compiles from now on use a cache that survives damage and full disks."""
-    from numba.core import dispatcher
-    from numba.core.caching import FunctionCache
-    from numba.core.runtime import rtsys
-    from numba.np import linalg
+    from numba.core import dispatcher  # reads its environment when imported: after `settle_cache`
+    from numba.core.caching import FunctionCache  # reads its environment when imported: after `settle_cache`
+    from numba.core.runtime import rtsys  # reads its environment when imported: after `settle_cache`
+    from numba.np import linalg  # reads its environment when imported: after `settle_cache`
 
     class GuardedCache(FunctionCache):
         """The files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with their sizes and checksums."""
@@ -124,8 +124,8 @@ def _refuse_shapes_in_few_words() -> None:
 
     To tell them, Numba compiles its texts, two seconds in each process that compiles the first of such assignments.
     """
-    from numba.extending import overload
-    from numba.np import arrayobj
+    from numba.extending import overload  # reads its environment when imported: after `settle_cache`
+    from numba.np import arrayobj  # reads its environment when imported: after `settle_cache`
 
     def raise_of_shapes(source, target):
         raise ValueError("an array does not fit the slice that it is assigned to")
@@ -138,7 +138,7 @@ def _refuse_shapes_in_few_words() -> None:
 def _alone(folder: str, name: str) -> Iterator[None]:
     """Keep other processes from writing a function's files: two that add a compiled form at a time would give both the same name."""
     try:
-        import fcntl
+        import fcntl  # not on Windows
     except ImportError:  # not on Windows
         yield
         return

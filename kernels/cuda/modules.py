@@ -142,8 +142,8 @@ class _Faults:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is None:
             return
-        import cupy
-        from cupy.cuda import compiler
+        import cupy  # optional, and slow to import: only searches on a GPU need it
+        from cupy.cuda import compiler  # optional, and slow to import: only searches on a GPU need it
 
         if isinstance(error, cupy.cuda.memory.OutOfMemoryError):
             raise DeviceMemoryError(f"{self._name} has not enough free memory: {error}") from error
@@ -161,7 +161,7 @@ class CudaCard:
     is_processor = False
 
     def __init__(self, number: int) -> None:
-        import cupy
+        import cupy  # optional, and slow to import: only searches on a GPU need it
 
         self._cupy, self._modules = cupy, {}  # type: ignore[var-annotated]
         self._functions: dict[tuple[str, tuple[str, ...], str], tuple[Any, int]] = {}

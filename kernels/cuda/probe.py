@@ -113,7 +113,7 @@ def try_devices(found: dict[str, Any], first: int = 0) -> None:
         found["reason"] = f"CuPy is not installed; to install it: pip install {suitable}"
         return
     try:
-        import cupy
+        import cupy  # optional, and slow to import: only searches on a GPU need it
 
         needed = _version(cupy.cuda.runtime.runtimeGetVersion())
         # Since CUDA 11 a driver runs all minor versions of its major version.

@@ -37,7 +37,7 @@ class TimedCard(CudaCard):
         self._noted("transfer", stream, lambda: super(TimedCard, self).download(values, buffer, stream, offset=offset))
 
     def _noted(self, name: str, stream: Any, call: Any) -> None:
-        import cupy
+        import cupy  # optional, and slow to import: only searches on a GPU need it
 
         if not self.is_noting:
             call()
@@ -51,7 +51,7 @@ class TimedCard(CudaCard):
 
     def kernel_seconds(self) -> dict[str, float]:
         """Seconds in each kernel since the events were read last, those of several streams added up."""
-        import cupy
+        import cupy  # optional, and slow to import: only searches on a GPU need it
 
         seconds: dict[str, float] = {}
         for kernel, start, stop in self.events:
@@ -62,7 +62,7 @@ class TimedCard(CudaCard):
 
     def busy_seconds(self) -> tuple[float, float]:
         """Seconds since the events were read last in which a kernel ran, and in which there was a transfer and no kernel."""
-        import cupy
+        import cupy  # optional, and slow to import: only searches on a GPU need it
 
         if not self.events:
             return 0.0, 0.0

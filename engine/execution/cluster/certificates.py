@@ -49,7 +49,7 @@ class Certificates:
 
     def security(self) -> Security:
         """As `distributed` takes them; without encryption it connects nothing."""
-        from distributed import Security
+        from distributed import Security  # optional: installed with the extra "workers"
 
         fields = {}
         for role, (certificate, key) in self.of_role.items():
@@ -85,10 +85,10 @@ def make_certificates(days: int = 1) -> Certificates:
     ------
     ParameterError : so many days cannot be.
     """
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
+    from cryptography import x509  # optional: installed with the extra "workers"
+    from cryptography.hazmat.primitives import hashes, serialization  # optional: installed with the extra "workers"
+    from cryptography.hazmat.primitives.asymmetric import ec  # optional: installed with the extra "workers"
+    from cryptography.x509.oid import NameOID  # optional: installed with the extra "workers"
 
     if not 1 <= days <= _MAXIMUM_DAYS:
         raise ParameterError(f"days = {days}: expected 1 to {_MAXIMUM_DAYS}")
@@ -183,7 +183,7 @@ def _read(path: Path) -> str:
 
 def _check(folder: Path, *texts: str) -> None:
     needs_cryptography()
-    from cryptography import x509
+    from cryptography import x509  # optional: installed with the extra "workers"
 
     for text in texts:
         try:
@@ -203,8 +203,8 @@ def needs_cryptography() -> None:
     WorkersError : they are not.
     """
     try:
-        import cryptography
-        import distributed  # noqa: F401
+        import cryptography  # optional: installed with the extra "workers"
+        import distributed  # noqa: F401 - optional: installed with the extra "workers"
 
         del cryptography
     except ImportError as error:

@@ -55,7 +55,7 @@ its loop is late."""
 
 def configured() -> None:
     """Prepare `distributed` in this process: quiet, and as `CONFIGURATION` says."""
-    import dask
+    import dask  # optional: installed with the extra "workers"
     import distributed  # noqa: F401 - it sets what is changed here
 
     dask.config.set(CONFIGURATION)

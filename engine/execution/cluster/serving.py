@@ -66,7 +66,7 @@ def serve_workers(
     each = max(1, (threads or available_threads()) // len(devices))
 
     async def serve() -> None:
-        from distributed import Nanny
+        from distributed import Nanny  # optional: installed with the extra "workers"
 
         stopped = _stop_event(ends_with_input=ends_with_input)
         with tempfile.TemporaryDirectory(prefix="proteoscope-workers-", ignore_cleanup_errors=True) as folder:
@@ -105,7 +105,7 @@ def serve_scheduler(address: str, security: Any, ready: Any) -> None:
     """
 
     async def serve() -> None:
-        from distributed import Scheduler
+        from distributed import Scheduler  # optional: installed with the extra "workers"
 
         stopped = _stop_event(ends_with_input=False)
         protocol, _, rest = checked_address(address).partition("://")

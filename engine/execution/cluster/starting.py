@@ -144,8 +144,8 @@ def _start(wished: WorkersWish, stack: ExitStack, device: str, threads: int | No
 
 def _scheduler(stack: ExitStack, own: Certificates, host: str) -> str:
     """A scheduler in this process; its address."""
-    from distributed import Scheduler
-    from distributed.deploy.spec import SpecCluster
+    from distributed import Scheduler  # optional: installed with the extra "workers"
+    from distributed.deploy.spec import SpecCluster  # optional: installed with the extra "workers"
 
     options = {"host": host, "protocol": "tls", "security": own.security(), "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     with _without_warnings():
@@ -155,7 +155,7 @@ def _scheduler(stack: ExitStack, own: Certificates, host: str) -> str:
 
 
 def _client(address: str, security: Any) -> Any:
-    from distributed import Client
+    from distributed import Client  # optional: installed with the extra "workers"
 
     try:
         with _without_warnings():
@@ -316,7 +316,7 @@ def _own_address(host: str) -> str:
 
 def _slurm(found: dict[str, Any], own: Certificates, stack: ExitStack) -> _Started:
     """Jobs that Slurm is asked for; the first that runs is enough to begin."""
-    from dask_jobqueue import SLURMCluster
+    from dask_jobqueue import SLURMCluster  # optional: installed with the extra "workers"
 
     options = {**found}
     jobs, workers, device = options.pop("jobs"), options.pop("workers_of_job"), options.pop("device", "auto")
@@ -344,7 +344,7 @@ def _program_folder() -> Path:
 
 def _written(own: Certificates, folder: Path, stack: ExitStack) -> Any:
     """The certificates as files that the nodes see too; the script of a job names them, and holds none."""
-    from distributed import Security
+    from distributed import Security  # optional: installed with the extra "workers"
 
     try:
         made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="proteoscope-certificates-", dir=folder)))

@@ -100,7 +100,7 @@ def database(
     InputError : a table is no Parquet, or lacks a column.
     StorageError : the disk refused.
     """
-    import duckdb
+    import duckdb  # slow to import: only sorted and filtered tables need it
 
     with tempfile.TemporaryDirectory(prefix="proteoscope-export-") as spill:
         connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spill})
