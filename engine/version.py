@@ -2,7 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["VERSION"]
+__all__ = ["VERSION", "__version__"]
 
 
 def _installed() -> str:
@@ -12,4 +12,4 @@ def _installed() -> str:
         return "0.1.0+source"
 
 
-VERSION = _installed()
+VERSION = __version__ = _installed()

@@ -7,9 +7,12 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+import proteoscope
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PARTS = ("docs", "engine", "gui", "kernels", "resources")
@@ -89,6 +92,10 @@ def test_wheel_from_sdist_equals_wheel_from_tree(wheel: Path, sdist: Path, tmp_p
     assert files_of(build("wheel", sdist, tmp_path)) == files_of(wheel)
 
 
+def test_package_has_a_version() -> None:
+    assert proteoscope.__version__ == version("proteoscope")
+
+
 def test_sdist_holds_each_part_once(sdist: Path) -> None:
     assert not [part for part in PARTS if (sdist / "proteoscope" / part).exists()]
     assert not [part for part in PARTS if not (sdist / part).is_dir()]
@@ -115,7 +122,7 @@ def source_path(source: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
         return REPOSITORY / "installer" / "editable"
     checkout = tmp_path / "checkout"  # as Git makes it where there are no symbolic links
     (checkout / "proteoscope").mkdir(parents=True)
-    for name in ("__init__.py", "__main__.py"):
+    for name in ("__init__.py", "__init__.pyi", "__main__.py"):
         (checkout / "proteoscope" / name).write_bytes((REPOSITORY / "proteoscope" / name).read_bytes())
     for part in PARTS:
         (checkout / part).symlink_to(REPOSITORY / part)
