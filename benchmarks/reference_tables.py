@@ -215,7 +215,7 @@ def of_columns(path: Path, place: Path) -> dict[str, str]:
 def run(options: argparse.Namespace, environment: dict[str, str], arguments: list[str]) -> None:
     """Run a command of the version."""
     subprocess.run(
-        [sys.executable, "-m", "proteoscope.engine.command_line", *arguments],
+        [sys.executable, "-m", "proteoscope", *arguments],
         cwd=options.checkout,
         env=environment,
         check=True,
