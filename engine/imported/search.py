@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,7 +75,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
     with search_run(spec, read, READING, progress) as run:
         assert run.run is not None
         found, spectra, database = run.read()
-        run.load("duckdb")
+        run.load(partial(import_module, "duckdb"))
 
         owner = run.run
         with run.step("index"):

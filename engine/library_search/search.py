@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from typing import NamedTuple
 
 from proteoscope.engine import library_search, matches
@@ -54,7 +56,7 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
 
     with search_run(spec, read, LIBRARY, progress) as run:
         assert run.run is not None and run.project is not None
-        run.load("duckdb")
+        run.load(partial(import_module, "duckdb"))
 
         owner, libraries = run.run, run.paths("library")
         spectra, database = run.read()

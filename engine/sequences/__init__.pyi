@@ -1,1 +1,5 @@
+from . import alignment as alignment
+from . import database as database
+from . import matrices as matrices
+from . import scheme as scheme
 from . import statistics as statistics

@@ -13,8 +13,8 @@ from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, lea
 from proteoscope.engine.execution.cost.pace import host_pace, times_slower
 from proteoscope.engine.execution.cost.parameters import KindCosts
 from proteoscope.engine.execution.devices import processor
-from proteoscope.engine.execution.kinds import KINDS
-from proteoscope.engine.execution.work import CardShape, PredictableKind, Work, kind_of, sample_of
+from proteoscope.engine.execution.kinds import KINDS, kind_of
+from proteoscope.engine.execution.work import CardShape, PredictableKind, Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.kernels.analyses_layouts import OPERATIONS
@@ -33,7 +33,7 @@ def test_every_kind_of_work_is_counted_and_grows(name):
     assert isinstance(kind, PredictableKind)
     sizes = []
     for scale in (2.0**-8, 2.0**-5):
-        sample = sample_of(kind, scale, 1)
+        sample = kind.samples(scale, 1)
         for shape in (None, SHAPE):
             sizes.append(size_of(sample.work, sample.states, shape))
             assert min(sizes[-1].operations, sizes[-1].items, sizes[-1].bytes_in, sizes[-1].bytes_out) > 0
@@ -72,7 +72,7 @@ def test_samples_are_run_in_as_many_turns_as_there_is_time_for(seconds, turns, m
 
 
 def test_kinds_that_nobody_samples_are_not_predicted():
-    KINDS.setdefault("toy points", "tests.engine.execution.toy_kinds:NearestCentroid")
+    KINDS.setdefault("toy points", lambda: toy_kinds.NearestCentroid)
     with pytest.raises(ValueError, match="not predicted"):
         KindSamples("toy points", Processor(1), None)
 
