@@ -71,8 +71,8 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, run_sample, runs_in_turn, size_of
     from proteoscope.engine.execution.cost.prediction import predicted_work
+    from proteoscope.engine.execution.kinds import kind_of
     from proteoscope.engine.execution.work import PredictableKind, Work
-from proteoscope.engine.execution.kinds import kind_of
     from proteoscope.kernels.cuda.modules import card
     from proteoscope.kernels.cuda.timing import TimedCard
     from proteoscope.kernels.cuda.usual_forms import compile_usual_forms

@@ -6,10 +6,9 @@ import argparse
 import json
 from typing import Any
 
-from proteoscope.engine import project
+from proteoscope.engine import project, searches
 from proteoscope.engine.command_line.terminal import say
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.searches import SEARCHES
 
 __all__ = ["add_cache"]
 
@@ -22,7 +21,7 @@ needs. PROTEOSCOPE_CACHE names another folder for them.
 def kept_kinds() -> dict[str, str]:
     """Names of the kinds of indexes that searches keep, and for each what it is, and of which searches, in words."""
     titles, keepers = dict[str, str](), dict[str, list[str]]()
-    for search in SEARCHES:
+    for search in searches.SEARCHES:
         for kind in search.keeps:
             titles[kind.name] = kind.title
             keepers.setdefault(kind.name, []).append(search.kind)

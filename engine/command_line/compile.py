@@ -6,11 +6,10 @@ import argparse
 import sys
 from typing import Any
 
-from proteoscope.engine import execution
+from proteoscope.engine import execution, searches
 from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.searches import SEARCHES
 
 __all__ = ["add_compile"]
 
@@ -32,7 +31,7 @@ def _compile(options: argparse.Namespace) -> None:
 
     if options.processes is not None and options.processes < 1:
         raise ParameterError(f"--processes {options.processes}: there must be at least 1")
-    kernels = list(dict.fromkeys(load() for search in SEARCHES for load in search.kernels))
+    kernels = list(dict.fromkeys(load() for search in searches.SEARCHES for load in search.kernels))
     with TerminalProgress(None if options.quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine
-from proteoscope.engine import views
+from proteoscope.engine import searches, views
 from proteoscope.engine.command_line.search import request_of
 from proteoscope.engine.command_line.terminal import say
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.searches import SEARCHES
 
 if TYPE_CHECKING:
     from proteoscope.engine.estimates import Estimate
@@ -53,7 +52,7 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
     if options.growth:
         _growth(options)
         return
-    kinds = {search.kind: search for search in SEARCHES}
+    kinds = {search.kind: search for search in searches.SEARCHES}
     if not options.asked or options.asked[0] not in kinds:
         raise ParameterError(f"estimate: expected a search with its arguments; there are {', '.join(kinds)}")
 

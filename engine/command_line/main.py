@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from proteoscope import engine
-from proteoscope.engine import execution
+from proteoscope.engine import execution, searches
 from proteoscope.engine.command_line.cache import add_cache
 from proteoscope.engine.command_line.compare import add_compare
 from proteoscope.engine.command_line.compile import add_compile
@@ -38,7 +38,7 @@ from proteoscope.engine.command_line.workers import add_workers
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.execution.libraries import lighten_libraries
 from proteoscope.engine.jobs.progress import Cancelled
-from proteoscope.engine.searches import SEARCHES, search_of_kind
+from proteoscope.engine.searches import search_of_kind
 
 __all__ = ["command_parsers", "main", "parser_of"]
 
@@ -188,7 +188,7 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
     """By the name of each sub-command, in the order of the help, what adds it and those that belong to it to argparse's sub-parsers."""
 
     found: dict[str, Callable[[Any], None]] = {}
-    for search in SEARCHES:
+    for search in searches.SEARCHES:
         # The words of parameters are loaded with what describes them: for the command that is asked for alone.
         add = partial(add_search, search=search, explains=search.kind in arguments[:1])
         found.update(dict.fromkeys([search.kind, *(command.name for command in search.commands)], add))
@@ -208,13 +208,13 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
         "compile": add_compile,
         "samples": add_samples,
         "workers": add_workers,
-        "demo": partial(add_demo, searches=[search for search in SEARCHES if search.demo is not None]),
+        "demo": partial(add_demo, searches=[search for search in searches.SEARCHES if search.demo is not None]),
     }
 
 
 def _add_presets(commands: Any) -> None:
 
-    kinds = [search.kind for search in SEARCHES]
+    kinds = [search.kind for search in searches.SEARCHES]
     parser = commands.add_parser("presets", help="list the presets of a search")
     parser.add_argument("search", nargs="?", choices=kinds, default=kinds[0], help="default: %(default)s")
     parser.set_defaults(command=_presets)
@@ -223,8 +223,8 @@ def _add_presets(commands: Any) -> None:
 def _add_parameters(commands: Any) -> None:
 
     parser = commands.add_parser("parameters", help="list the parameters of a search, with bounds and defaults")
-    others = [command.name for search in SEARCHES for command in search.commands if command.parameters]
-    parser.add_argument("search", choices=[*(search.kind for search in SEARCHES), *others])
+    others = [command.name for search in searches.SEARCHES for command in search.commands if command.parameters]
+    parser.add_argument("search", choices=[*(search.kind for search in searches.SEARCHES), *others])
     parser.add_argument("--preset", metavar="NAME|FILE.toml", help="show the values of this preset")
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_parameters)
@@ -238,7 +238,7 @@ def _presets(options: argparse.Namespace) -> None:
 
 def _parameters(options: argparse.Namespace) -> None:
 
-    command = next((one for search in SEARCHES for one in search.commands if one.name == options.search and one.parameters), None)
+    command = next((one for search in searches.SEARCHES for one in search.commands if one.name == options.search and one.parameters), None)
     if command is not None and options.preset:
         raise ParameterError(f"{command.name} has no presets; leave --preset out")
     model = search_of_kind(options.search).model if command is None else command.model

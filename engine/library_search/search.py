@@ -106,8 +106,8 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         if judged.unknown:
             run.progress.message(f"No error rate is known: {judged.unknown}. Matches are listed by their similarity", "warning")
         run.record(
-            counts, f"{counted(n_matches, 'spectrum', 'spectra')} matched", exports=[*matches.run_tables.EXPORTED, _NAME], certainty=certainty,
-            has_decoys=not judged.unknown, score="similarity", decoys_made=references.decoys, shifted=made.n_shifted,
+            counts, f"{counted(n_matches, 'spectrum', 'spectra')} matched", exports=[*matches.run_tables.EXPORTED, _NAME],
+            certainty=certainty, has_decoys=not judged.unknown, score="similarity", decoys_made=references.decoys, shifted=made.n_shifted,
             left_out_entries=references.n_left_out, unrated=n_unrated,
         )  # fmt: skip
         return replace(summary, **run.summary_fields)

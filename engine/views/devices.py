@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from proteoscope import kernels
+from proteoscope.engine import searches
 from proteoscope.engine.execution.cost.kept import known_parameters, measured_when
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.speeds import Speeds
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.searches import SEARCHES
 
 __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "devices_of_choice"]
 
@@ -86,6 +86,6 @@ def _figures(measured: DeviceParameters) -> tuple[tuple[str, str], ...]:
 
 def _speeds(device: Device, threads: int) -> tuple[RememberedSpeed, ...]:
     return tuple(
-        RememberedSpeed(kind, tuple(search.name for search in SEARCHES if kind in dict(search.work)), speed)
+        RememberedSpeed(kind, tuple(search.name for search in searches.SEARCHES if kind in dict(search.work)), speed)
         for kind, speed in sorted(Speeds.all_of(device.name, threads).items())
     )

@@ -26,8 +26,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Makes a module whose `Kernels` do what a line of Python says, and puts it where this process and its children find it."""
 
     def make(**programs: tuple[str, str]) -> list[Kernels]:
-        lines = ["import os, time", "from proteoscope.engine.execution.addresses import object_at
-from proteoscope.engine.execution.compilation import Kernels", f"FOLDER = {str(tmp_path)!r}"]
+        lines = ["import os, time", "from proteoscope.engine.execution.compilation import Kernels", f"FOLDER = {str(tmp_path)!r}"]
         lines += ["class Marked(Kernels):", "    @property", "    def are_compiled(self): return os.path.exists(self.last())"]
         lines += ["    def use_and_mark(self): self.use(); open(self.last(), 'w').close()"]
         for name, (family, program) in programs.items():

@@ -44,7 +44,7 @@ def test_every_kind_of_work_is_counted_and_grows(name):
 def test_a_processor_is_measured_and_kept_and_guessed_by(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
     key = device_key(processor(), 1)
-    sample = sample_of(kind_of(Work("structures", {}, {})), 2.0**-9, 5)
+    sample = kind_of(Work("structures", {}, {})).samples(2.0**-9, 5)
     assert predicted_speed(sample.work, sample.states[0], Processor(1), 1) is None
     found = calibrate_processor(1, key, ["structures"], Progress())
     assert set(found.rates) == set(OPERATIONS)
@@ -72,7 +72,7 @@ def test_samples_are_run_in_as_many_turns_as_there_is_time_for(seconds, turns, m
 
 
 def test_kinds_that_nobody_samples_are_not_predicted():
-    KINDS.setdefault("toy points", lambda: toy_kinds.NearestCentroid)
+    KINDS.setdefault("toy points", lambda: NearestCentroid)
     with pytest.raises(ValueError, match="not predicted"):
         KindSamples("toy points", Processor(1), None)
 
@@ -104,7 +104,7 @@ def test_a_host_at_half_the_pace_takes_longer_but_not_without_bounds():
 
 
 def test_a_run_tells_the_pace_of_the_host():
-    sample = sample_of(kind_of(Work("structures", {}, {})), 2.0**-9, 5)
+    sample = kind_of(Work("structures", {}, {})).samples(2.0**-9, 5)
     (run,) = runs_in_turn(sample, Processor(1))
     assert run.is_noted
     assert run.kernel == run.seconds > 0
