@@ -155,7 +155,6 @@ class SearchPages(QObject):
 
     def _make_form(self) -> Iterator[None]:
         """Make the form in pieces of some milliseconds, each after a step of the iterator."""
-
         for description in self.search.model.describe():
             if description.name not in self._fields:
                 self._fields[description.name] = forms.field.Field(description)

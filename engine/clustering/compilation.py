@@ -25,12 +25,10 @@ _METHODS = {"linkage": "complete"}, {"method": "dbscan"}, {"method": "k-means", 
 
 
 def _last() -> Callable[..., Any]:
-
     return kernels.cpu.consensus.mean_peaks
 
 
 def _spectra() -> Spectra:
-
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "spectra.mgf"
         path.write_text("".join(_SPECTRUM.format(i) for i in range(1, 7)), encoding="ascii")
@@ -39,7 +37,6 @@ def _spectra() -> Spectra:
 
 def _use() -> None:
     """Group next to nothing, in each way."""
-
     resources, spectra = execution.resources.Resources(1, progress=Progress()), _spectra()
     for values in ({}, *_METHODS):
         parameters = clustering.parameters.ClusteringParameters().changed(consensus_spectrum="mean", **values)
@@ -51,13 +48,11 @@ CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use, "up to
 
 
 def _last_of_explaining() -> Callable[..., Any]:
-
     return kernels.cpu.nearest_vectors.nearest_shifted
 
 
 def _use_for_explaining() -> None:
     """Explain next to nothing."""
-
     resources, parameters = (
         execution.resources.Resources(1, progress=Progress()),
         clustering.parameters.ExplanationParameters().changed(mass_difference=100.0),

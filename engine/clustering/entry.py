@@ -35,22 +35,18 @@ shuffled peptide instead, for equal and for different masses apart. Results go i
 
 
 def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSummary:
-
     return clustering.search.cluster(request, progress)
 
 
 def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
-
     return clustering.explanation_search.explain(request, progress)
 
 
 def _export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return clustering.exporting.export_clusters(project, request, progress)
 
 
 def _export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return clustering.exporting.export_explained(project, request, progress)
 
 

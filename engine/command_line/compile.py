@@ -28,7 +28,6 @@ def add_compile(commands: Any) -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-
     if options.processes is not None and options.processes < 1:
         raise ParameterError(f"--processes {options.processes}: there must be at least 1")
     kernels = list(dict.fromkeys(load() for search in searches.SEARCHES for load in search.kernels))

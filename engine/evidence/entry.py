@@ -29,7 +29,6 @@ Exposure is that of the chain alone, by all of its atoms (Shrake & Rupley); file
 
 
 def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
-
     folder = request.folder("report")
     summary = evidence.search.find_evidence(request, progress)
     if folder is not None and summary.folder is not None and summary.run_id is not None:
@@ -38,7 +37,6 @@ def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return evidence.exporting.export_evidence(project, request, progress)
 
 

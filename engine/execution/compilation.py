@@ -58,12 +58,10 @@ class Kernels:
     @property
     def are_compiled(self) -> bool:
         """Whether `compile` has nothing to do."""
-
         return kernels_package.cpu.compilation.is_compiled(self.last())
 
     def use_and_mark(self) -> None:
         """Call all of them, which compiles them, and mark them as compiled."""
-
         self.use()
         with suppress(OSError):  # a cache that others keep is not ours to mark
             kernels_package.cpu.compilation.mark_compiled(self.last())

@@ -15,13 +15,11 @@ __all__ = ["TRANSLATION"]
 
 
 def _last() -> Callable[..., Any]:
-
     return kernels.cpu.translation.frames
 
 
 def _use() -> None:
     """Translate next to nothing."""
-
     name = np.frombuffer(b"n", np.uint8)
     one, none = np.array([0, 1], np.int64), np.array([0, 0], np.int64)
     residues = np.frombuffer(b"ATGGCC", np.uint8).copy()  # as readers make them: kernels are compiled for one kind of array

@@ -27,28 +27,23 @@ SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
 
 
 def _last_of_scoring() -> Callable[..., Any]:
-
     return kernels.cpu.fragment_intensities.compare_intensities
 
 
 def _last_of_index() -> Callable[..., Any]:
-
     return kernels.cpu.candidates.score_candidates
 
 
 def _use(*, with_index: bool) -> None:
-
     matches.compilation.use_scoring(identification.parameters.IdentificationParameters(), with_index=with_index)
 
 
 def _last_of_forms() -> Callable[..., Any]:
-
     return kernels.cpu.known_forms.list_known_forms
 
 
 def _use_forms() -> None:
     """Index a protein with its known modifications."""
-
     parameters = identification.parameters.IdentificationParameters().changed(known_modifications=True)
     forms = peptides.known_forms.SearchedForms((), parameters.maximum_modifications, parameters.maximum_forms)
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:

@@ -19,12 +19,10 @@ __all__ = ["IDENTIFICATION"]
 
 
 def _run(request: SearchRequest, progress: Progress) -> IdentificationSummary:
-
     return identification.search.identify(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return matches.run_exporting.export_run(project, request, progress)
 
 

@@ -18,13 +18,11 @@ _PROTEIN = ">P1 one\nMKPEPTIDEK\n"
 
 
 def _last() -> Callable[..., Any]:
-
     return kernels.cpu.text.scan_fasta
 
 
 def _use() -> None:
     """Read next to nothing."""
-
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         spectra, proteins = Path(folder) / "spectra.mgf", Path(folder) / "proteins.fasta"
         spectra.write_text(_SPECTRUM, encoding="ascii")

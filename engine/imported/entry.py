@@ -28,12 +28,10 @@ Several files of one format are one run.
 
 
 def _run(request: SearchRequest, progress: Progress) -> ImportSummary:
-
     return imported.search.import_results(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return matches.run_exporting.export_run(project, request, progress)
 
 

@@ -33,7 +33,6 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _predict(options: argparse.Namespace, progress: Progress) -> None:
-
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
     parameters = library_search.prediction_parameters.PredictionParameters().changed(options.settings)

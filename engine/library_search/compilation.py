@@ -20,13 +20,11 @@ _ENTRY = "Name: GASPVK/2\nPrecursorMZ: 272.66\nNum peaks: 4\n147.11 1\n246.18 1\
 
 
 def _last() -> Callable[..., Any]:
-
     return kernels.cpu.library_search._search
 
 
 def _use() -> None:
     """Search next to nothing."""
-
     resources = execution.resources.Resources(1, progress=Progress())
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "spectra.mgf"
@@ -49,13 +47,11 @@ def _use() -> None:
 
 
 def _last_of_prediction() -> Callable[..., Any]:
-
     return kernels.cpu.library_entries.predicted_peaks
 
 
 def _use_prediction() -> None:
     """Predict next to nothing."""
-
     parameters, resources = (
         library_search.prediction_parameters.PredictionParameters().changed(variable_modifications="Oxidation (M)"),
         execution.resources.Resources(1),

@@ -28,12 +28,10 @@ library of small molecules without decoys has no error rates, and the summary sa
 
 
 def _run(request: SearchRequest, progress: Progress) -> LibrarySummary:
-
     return library_search.search.search_library(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return library_search.exporting.export_library_matches(project, request, progress)
 
 

@@ -23,7 +23,6 @@ _PEPTIDE = "DLGEEHFK"
 
 def spectrum_of(shift: float = 0.0) -> str:
     """The fragments of a peptide of `PROTEIN` as MGF, so that there is a match to measure; its precursor is heavier by `shift` dalton."""
-
     peaks = "".join(f"{one:.5f} 1.5\n" for one in sorted(chemistry.fragments.fragment_ions(_PEPTIDE, maximum_charge=1).mz.tolist()))
     precursor_mz = chemistry.masses.mz(chemistry.masses.sequence_mass(_PEPTIDE) + shift, 2)
     return f"BEGIN IONS\nTITLE=one\nPEPMASS={precursor_mz:.5f}\nCHARGE=2+\n{peaks}END IONS\n"

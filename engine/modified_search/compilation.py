@@ -23,13 +23,11 @@ _SHIFT = 15.994915
 
 
 def _last() -> Callable[..., Any]:
-
     return kernels.cpu.shift_placement.score_places
 
 
 def _use() -> None:
     """Search next to nothing, through the same functions and so with the same types as a real search."""
-
     parameters, alone = modified_search.parameters.ModifiedSearchParameters(), execution.resources.Resources(threads=1)
     matches.compilation.use_scoring(SimpleNamespace(**{**dict(parameters), **_IDENTIFICATION}))
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:

@@ -29,12 +29,10 @@ judged apart.
 
 
 def _run(request: SearchRequest, progress: Progress) -> ModifiedSearchSummary:
-
     return modified_search.search.find_modified(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return modified_search.exporting.export_modified(project, request, progress)
 
 

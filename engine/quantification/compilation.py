@@ -15,7 +15,6 @@ __all__ = ["TRACES"]
 
 def _use() -> None:
     """Follow an ion through four survey spectra."""
-
     surveys = formats.surveys.Surveys(np.arange(4.0), np.arange(4), np.arange(5), np.full(4, 500.0), np.array([1, 3, 2, 1], np.float32))
     query = quantification.ion_traces.TraceQuery(
         np.full(1, 500.0), np.full(1, 2), np.array([[0.6, 0.3]]), np.array([0, 1]), np.full(1, 1.0), np.zeros(1), 10.0
@@ -26,7 +25,6 @@ def _use() -> None:
 
 
 def _last() -> Any:
-
     return kernels.cpu.elution.measure_elution
 
 

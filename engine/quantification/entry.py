@@ -31,7 +31,6 @@ brings the identification that it goes on from, and adds the spectra that resemb
 
 
 def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
-
     folder = request.folder("report")
     summary = quantification.search.quantify(request, progress)
     if folder is not None and summary.folder is not None and summary.run_id is not None:
@@ -44,7 +43,6 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return quantification.exporting.export_quantities(project, request, progress)
 
 

@@ -44,12 +44,10 @@ Positions count from 1; those of the read are on the read as it was given, also 
 
 
 def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
-
     return read_alignment.search.align_reads(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return read_alignment.exporting.export_alignments(project, request, progress)
 
 

@@ -22,13 +22,11 @@ _GREAT_COST = 100_000  # of a gap, which only 32 bits hold
 
 
 def _last() -> Callable[..., Any]:
-
     return kernels.cpu.traceback.draw_pairs
 
 
 def _use() -> None:
     """Search with next to nothing: in lanes and by rows, with all widths of numbers, and with an alignment."""
-
     quiet = Progress()
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
         path = Path(name, "sequences.fasta")
@@ -52,7 +50,6 @@ def _use() -> None:
 
 def load_report_kernels(progress: Progress) -> None:
     """Load what the report needs from where it is kept, while a card scores."""
-
     residues = np.zeros(_SHORT, np.int8)
     residues.flags.writeable = False  # as those of a mapped file
     places = np.tile(np.array([[0, _SHORT]]), (_N_TOGETHER, 1))

@@ -40,7 +40,6 @@ Pairs in places of the whole sequences: maf, psl.
 
 
 def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
-
     return sequence_search.search.align(request, progress)
 
 

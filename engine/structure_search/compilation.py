@@ -18,13 +18,11 @@ _RESIDUES, _CHAINS = 40, 3
 
 
 def _last() -> Callable[..., Any]:
-
     return kernels.cpu.structure_alignment.score_group
 
 
 def _use() -> None:
     """Search with next to nothing, in both modes."""
-
     structures.compilation.STRUCTURE_KERNELS.use()
     n = _RESIDUES * _CHAINS
     turn = np.arange(n) * 1.7

@@ -45,12 +45,10 @@ row, translation) moves the target onto the query. The CIGAR spans both chains.
 
 
 def _run(request: SearchRequest, progress: Progress) -> StructureSearchSummary:
-
     return structure_search.search.find_structures(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-
     return structure_search.exporting.export_hits(project, request, progress)
 
 

@@ -15,7 +15,6 @@ __all__ = ["STRUCTURE_KERNELS"]
 
 def _use() -> None:
     """Call them with the types of real structures: six residues of an ideal helix."""
-
     turn = np.radians(100.0) * np.arange(6)
     position = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(6)], axis=1)
     kernels.cpu.backbone.gather_backbone(
@@ -34,7 +33,6 @@ def _use() -> None:
 
 
 def _last() -> Any:
-
     return kernels.cpu.pair_superposition.tm_score_of_pairs
 
 

@@ -21,6 +21,7 @@ from proteoscope.kernels.analyses_layouts import OPERATIONS
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.alignment import AlignmentSearch
 from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
+from tests.engine.execution.toy_kinds import NearestCentroid
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 SHAPE = CardShape(132, 227 << 10, 90)
