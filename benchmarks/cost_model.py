@@ -71,7 +71,8 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, run_sample, runs_in_turn, size_of
     from proteoscope.engine.execution.cost.prediction import predicted_work
-    from proteoscope.engine.execution.work import PredictableKind, Work, kind_of, sample_of
+    from proteoscope.engine.execution.kinds import kind_of
+    from proteoscope.engine.execution.work import PredictableKind, Work
     from proteoscope.kernels.cuda.modules import card
     from proteoscope.kernels.cuda.timing import TimedCard
     from proteoscope.kernels.cuda.usual_forms import compile_usual_forms
@@ -98,7 +99,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     for name in parameters.kinds:
         kind = kind_of(Work(name, {}, {}))
         assert isinstance(kind, PredictableKind)
-        samples[name] = [sample_of(kind, size, _SEED) for size in SIZES]
+        samples[name] = [kind.samples(size, _SEED) for size in SIZES]
     # Turn about, and the least: what is predicted is a machine that does nothing else, and what disturbs one lasts for some runs.
     turns: dict[str, list[list[Any]]] = {name: [] for name in samples}
     for every in samples.values():

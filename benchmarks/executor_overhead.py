@@ -30,10 +30,10 @@ from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.cluster.starting import open_cluster
 from proteoscope.engine.execution.devices import chosen_device, processor
 from proteoscope.engine.execution.executor import Executor, Session
-from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.kinds import KINDS, kind_of
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.execution.work import PredictableKind, Rows, Work, kind_of, sample_of
+from proteoscope.engine.execution.work import PredictableKind, Rows, Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches import spectrum_scoring
 from proteoscope.engine.searches import SEARCHES  # with which the kinds of work are known
@@ -99,7 +99,7 @@ def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
     def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
         kind = kind_of(Work(name, {}, {}))
         assert isinstance(kind, PredictableKind)
-        sample = sample_of(kind, size * _SIZES.get(name, _USUAL_SIZE), 5)
+        sample = kind.samples(size * _SIZES.get(name, _USUAL_SIZE), 5)
         session = stack.enter_context(Executor(resources).session(sample.work))
         sessions.append(session)
 
@@ -118,7 +118,7 @@ def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
     def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
         kind = kind_of(Work(name, {}, {}))
         assert isinstance(kind, PredictableKind)
-        sample = sample_of(kind, size, 5)
+        sample = kind.samples(size, 5)
         device = resources.cards[0] if resources.cards else Processor(resources.threads)
         opened = stack.enter_context(kind.open(sample.work, device, is_shared=False))
         session = stack.enter_context(Executor(resources).session(sample.work))

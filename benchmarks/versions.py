@@ -31,9 +31,7 @@ def seconds(checkout: Path, arguments: list[str], cache: Path) -> tuple[float, f
     paths = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": paths, "PROTEOSCOPE_CACHE": str(cache)}
     before, began = os.times(), time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-m", "proteoscope", *arguments, "--quiet"], env=environment, cwd=checkout, check=True
-    )
+    subprocess.run([sys.executable, "-m", "proteoscope", *arguments, "--quiet"], env=environment, cwd=checkout, check=True)
     wall, after = time.perf_counter() - began, os.times()
     return wall, after.children_user + after.children_system - before.children_user - before.children_system
 

@@ -1,4 +1,5 @@
 from . import calibration as calibration
+from . import command_line as command_line
 from . import estimates as estimates
 from . import files as files
 from . import growth as growth
@@ -6,3 +7,4 @@ from . import parameters as parameters
 from . import resumption as resumption
 from . import searches as searches
 from . import version as version
+from . import views as views

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proteoscope.engine.execution.compilation import compile_ahead
+from proteoscope.engine import searches
+from proteoscope.engine.execution.compilation import Kernels, compile_ahead
 from proteoscope.engine.execution.cost.calibration import calibrate_card, calibrate_processor
 from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.searches import SEARCHES
 from proteoscope.kernels.device import DeviceError
 
 __all__ = ["calibrate"]
@@ -42,6 +42,8 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     return n
 
 
-def _kernels() -> list[str]:
+def _kernels() -> list[Kernels]:
     """Of the processor, of all searches with work of a kind that is measured."""
-    return list(dict.fromkeys(place for search in SEARCHES if any(name in KINDS for name, _ in search.work) for place in search.kernels))
+    return list(
+        dict.fromkeys(load() for search in searches.SEARCHES if any(name in KINDS for name, _ in search.work) for load in search.kernels)
+    )

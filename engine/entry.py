@@ -8,15 +8,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from proteoscope import engine
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.execution.kinds import register_kinds
+from proteoscope.engine.execution.kinds import WorkKind, register_kinds
 from proteoscope.engine.formats.registry import names_of
 
 if TYPE_CHECKING:
+    from proteoscope.engine.execution.compilation import Kernels
     from proteoscope.engine.formats.letters import InputContent
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.jobs.progress import Progress
@@ -45,9 +47,11 @@ __all__ = [
 
 Model = TypeVar("Model", bound="SearchParameters")
 
-_SEARCHES = "proteoscope.engine.searches:SEARCHES"
-EXPECTING: dict[str, str] = {}
-"""The module that tells what a request of each kind of search takes; entries add theirs."""
+Expecting: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
+"""A callable that imports and returns the function from a request to its `proteoscope.engine.estimates.Expectation`."""
+
+EXPECTING: dict[str, Expecting] = {}
+"""The function that tells what a request of each kind of search takes; entries add theirs."""
 
 FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
 """A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, spectral
@@ -177,21 +181,21 @@ LIBRARY_EXPORTS = (
 
 
 class Command(NamedTuple):
-    """A sub-command of the search's own, besides the one that runs it. `add` declares its arguments, `run` does it; `parameters` is the
-    ``module:class`` of its `SearchParameters`, where it has any.
+    """A sub-command of the search's own, besides the one that runs it. `add` declares its arguments, `run` does it; `parameters` returns
+    its `SearchParameters`, where it has any.
     """
 
     name: str
     help: str
     add: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Progress], None]
-    parameters: str = ""
+    parameters: Callable[[], type[SearchParameters]] | None = None
 
     @property
     def model(self) -> type[SearchParameters]:
-        """The model of its parameters."""
-        model: type[SearchParameters] = _loaded(self.parameters)
-        return model
+        """The model of its parameters, which it has."""
+        assert self.parameters is not None
+        return self.parameters()
 
 
 class KeptKind(NamedTuple):
@@ -299,9 +303,22 @@ class ExportRequest:
     consensus: Literal["merged", "best"] = "merged"
 
 
+class Fitting(Protocol):
+    """A module, or another object, that knows which preset suits the sequences that a search is given."""
+
+    def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str]) -> str:
+        """Return the name of the preset that suits the inputs, or ''."""
+
+    def misfit(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
+        """Return why what is given does not go together, or ''."""
+
+
 @dataclass(frozen=True)
 class Search:
     """A kind of search.
+
+    Much of it is a callable without arguments, as ``lambda: identification.tables.TABLES``, which imports a module when it is first needed
+    and returns what stands there: packages load their modules lazily, so that an entry stays light.
 
     Attributes
     ----------
@@ -309,29 +326,28 @@ class Search:
     question : of a scientist, that it answers. purpose : what it is for, in a sentence. description, epilog : of the sub-command.
     job : what is done with which inputs, as ``Search {queries} in {database}``.
     icon : the name of one that ships.
-    parameters : ``module:class`` of its `SearchParameters`. preset : the one to begin with, empty where there is none.
+    parameters : returns its `SearchParameters`. preset : the one to begin with, empty where there is none.
     run : does it. export : writes results of a finished run; the paths of what was written.
     writes : ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or
         ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
     shortcuts : parameters with an option of their own on the command line. former_shortcuts : their names in earlier versions, whose
         options still work, each with today's.
-    modules : what `run` imports, which a window loads while nobody waits for it.
-    kernels : ``module:NAME`` of each `proteoscope.engine.execution.compilation.Kernels` that it may use on the processor, in the order of
-        their use.
-    tables : ``module:name`` of its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
+    modules : return the modules that `run` imports, which a window loads while nobody waits for it.
+    kernels : return the `proteoscope.engine.execution.compilation.Kernels` that it may use on the processor, in the order of their use.
+    tables : returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
     stored : the same of the tables that its runs have besides.
-    fitting : the module that says which preset suits what is given (``suited_preset``), and what does not fit (``misfit``); of a search
-        whose inputs are sequences. Empty where the usual preset suits all.
-    advising : ``module:function`` that says which preset suits files of spectra better than what is chosen
+    fitting : returns the module that says which preset suits what is given, and what does not fit; of a search whose inputs are sequences.
+        None where the usual preset suits all.
+    advising : returns the function that says which preset suits files of spectra better than what is chosen
         (`proteoscope.engine.parameters.PresetAdvice`), of the kind, what files are of (`proteoscope.engine.formats.spectra_content`), and
-        the parameters. Empty where none is told.
-    methods : ``module:function`` that tells how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); empty where what all
+        the parameters. None where none is told.
+    methods : returns the function that tells how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); None where what all
         searches have in common does.
-    pages : ``module:function`` that writes pages about the results of a finished run into a folder (project, the run's id, folder,
-        progress; the paths); empty where there are none but those of every search.
-    work : the kinds of work that it computes on devices, each by its name and ``module:class`` of its
-        `proteoscope.engine.execution.work.Kind`; they are known as soon as the entry is.
-    expecting : the module whose `expected` tells the work of a request before it is done, for `proteoscope.engine.estimates`.
+    pages : returns the function that writes pages about the results of a finished run into a folder (project, the run's id, folder,
+        progress; the paths); None where there are none but those of every search.
+    work : the kinds of work that it computes on devices, each by its name and a callable that returns its
+        `proteoscope.engine.execution.work.Kind`; they are known as soon as the entry is. Searches that share a kind share the pair.
+    expecting : returns the function that tells the work of a request before it is done, for `proteoscope.engine.estimates`.
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
         identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
@@ -346,29 +362,29 @@ class Search:
     description: str
     job: str
     icon: str
-    parameters: str
+    parameters: Callable[[], type[SearchParameters]]
     preset: str
     inputs: tuple[Input, ...]
     writes: Literal["project", "file", "given project"]
     run: Callable[[SearchRequest, Progress], Summary]
-    tables: str
+    tables: Callable[[], tuple[Table, ...]]
     exports: tuple[Export, ...]
     export: Callable[[Project, ExportRequest, Progress], list[Path]]
-    stored: str = ""
+    stored: Callable[[], tuple[Table, ...]] = tuple
     options: tuple[Option, ...] = ()
     shortcuts: tuple[str, ...] = ()
     former_shortcuts: Mapping[str, str] = field(default_factory=dict)
     epilog: str = ""
-    modules: tuple[str, ...] = ()
-    kernels: tuple[str, ...] = ()
+    modules: tuple[Callable[[], ModuleType], ...] = ()
+    kernels: tuple[Callable[[], Kernels], ...] = ()
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
-    fitting: str = ""
-    advising: str = ""
-    methods: str = ""
-    pages: str = ""
-    work: tuple[tuple[str, str], ...] = ()
-    expecting: str = ""
+    fitting: Callable[[], Fitting] | None = None
+    advising: Callable[[], Callable[[str, Sequence[SpectraContent], Any], PresetAdvice | None]] | None = None
+    methods: Callable[[], Callable[[RunFacts], Methods]] | None = None
+    pages: Callable[[], Callable[[Project, str, Path, Progress], list[Path]]] | None = None
+    work: tuple[WorkKind, ...] = ()
+    expecting: Expecting | None = None
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
     goes_on_from: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -377,7 +393,7 @@ class Search:
 
     def __post_init__(self) -> None:
         register_kinds(self.work)
-        if self.expecting:
+        if self.expecting is not None:
             EXPECTING[self.kind] = self.expecting
 
     @property
@@ -398,8 +414,7 @@ class Search:
     @property
     def model(self) -> type[SearchParameters]:
         """Its parameters; loaded when first asked for."""
-        model: type[SearchParameters] = _loaded(self.parameters)
-        return model
+        return self.parameters()
 
     def parameters_of(self, preset: str = "") -> SearchParameters:
         """The parameters of a preset, by its name or its file; the defaults where it is empty.
@@ -408,47 +423,43 @@ class Search:
         ------
         InputError, ParameterError : there is no such preset, or it holds what the search does not take.
         """
-        from proteoscope.engine.parameters import read_preset
-
         if not preset:
             return self.model()
         try:
-            return self.model.checked(read_preset(self.kind, preset))
+            return self.model.checked(engine.parameters.read_preset(self.kind, preset))
         except ParameterError as error:
             raise ParameterError(f"preset {preset}: {error}") from None
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
         """The preset that suits what is given, by the names of inputs and options; `given`: parameters that were chosen by hand."""
-        return (_loaded(f"{self.fitting}:suited_preset")(contents, options, given) if self.fitting else "") or self.preset
+        suited = self.fitting().suited_preset(contents, options, given) if self.fitting is not None else ""
+        return suited or self.preset
 
     def misfit(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
         """Why what is given does not go together, for a form; empty where it does."""
-        return str(_loaded(f"{self.fitting}:misfit")(contents, options, parameters)) if self.fitting else ""
+        return self.fitting().misfit(contents, options, parameters) if self.fitting is not None else ""
 
     def advice(self, contents: Sequence[SpectraContent], parameters: SearchParameters) -> PresetAdvice | None:
         """The preset that suits files of spectra better than the parameters; None where these suit, or nobody can tell."""
-        return _loaded(self.advising)(self.kind, contents, parameters) if self.advising and contents else None
+        return self.advising()(self.kind, contents, parameters) if self.advising is not None and contents else None
 
     def methods_of(self, facts: RunFacts) -> Methods | None:
         """How a run of it was done; None where it tells nothing of its own."""
-        return _loaded(self.methods)(facts) if self.methods else None
+        return self.methods()(facts) if self.methods is not None else None
 
     def write_pages(self, project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
         """Write pages of its own about the results of a finished run; their paths, none where it has no such pages."""
-        written: list[Path] = _loaded(self.pages)(project, run_id, folder, progress) if self.pages else []
-        return written
+        return self.pages()(project, run_id, folder, progress) if self.pages is not None else []
 
     @property
     def result_tables(self) -> tuple[Table, ...]:
         """Its tables; loaded when first asked for."""
-        tables: tuple[Table, ...] = _loaded(self.tables)
-        return tables
+        return self.tables()
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
         """Its tables and those that its runs have besides; loaded when first asked for."""
-        more: tuple[Table, ...] = _loaded(self.stored) if self.stored else ()
-        return (*self.result_tables, *more)
+        return (*self.result_tables, *self.stored())
 
     @property
     def sorts(self) -> set[FileSort]:
@@ -468,18 +479,13 @@ class Search:
 def identifying_kinds() -> frozenset[str]:
     """The kinds of the searches from whose runs others go on as from identifications.
 
-    They are asked of the list of searches when a run is looked at, as entries name all that they do not import: a script that does one
-    search has imported the entry of that alone.
+    They are asked of the list of searches when a run is looked at: a script that does one search has imported the entry of that alone.
     """
-    return frozenset(one.kind for one in _loaded(_SEARCHES) if one.identifies)
+    # The list is above this module and imports it, so it is imported here when it is first needed.
+    return frozenset(one.kind for one in engine.searches.SEARCHES if one.identifies)
 
 
 def table_of_kind(kind: str, name: str) -> Table:
     """A result table of another search, by its kind and name: what goes on from the runs of a search need not import it."""
-    search = next(one for one in _loaded(_SEARCHES) if one.kind == kind)
+    search = next(one for one in engine.searches.SEARCHES if one.kind == kind)
     return next(one for one in search.result_tables if one.name == name)
-
-
-def _loaded(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)

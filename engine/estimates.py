@@ -8,12 +8,11 @@ machine, until runs of this one correct them (`StepMemory`). Nothing is run, and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from importlib import import_module
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from proteoscope.engine.entry import EXPECTING, Input, Search, SearchRequest
+from proteoscope.engine.entry import EXPECTING, Expecting, Input, Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.execution.cluster.option import parse_workers
 from proteoscope.engine.execution.cost.kept import known_parameters
@@ -140,11 +139,13 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
         if one.sort != "structures":
             for path in given:
                 _check(path, one)
+    if search.expecting is None:
+        raise ParameterError(f"what {search.kind} takes cannot be told before")
     return _expected(search.expecting, request)
 
 
-def _expected(module: str, request: SearchRequest) -> Expectation:
-    found: Expectation = import_module(module).expected(request)
+def _expected(load: Expecting, request: SearchRequest) -> Expectation:
+    found: Expectation = load()(request)
     return found
 
 
@@ -310,6 +311,4 @@ def _speed_up(step: str, threads: int) -> float:
 
 
 def _with(found: Estimate, **changes: Any) -> Estimate:
-    from dataclasses import replace
-
     return replace(found, **changes)

@@ -1,7 +1,7 @@
 """PyArrow, loaded when it is first used: many commands never write a table, and importing it takes longer than some of them.
 
-`lazy_loader.attach_stub` attaches a package's own submodules only, and `lazy_loader.load` is not safe in several threads before Python 3.12.3
-(https://github.com/python/cpython/issues/114763).
+`lazy_loader.attach_stub` attaches a package's own submodules only, and `lazy_loader.load` is not safe in several threads before Python
+3.12.3 (https://github.com/python/cpython/issues/114763).
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -29,6 +28,7 @@ from proteoscope.engine.files import is_there, nearest_folder
 from proteoscope.engine.formats.vendor import vendor_format
 from proteoscope.engine.jobs.background import Background
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project, RunInput
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.kept_file import KeptFile
@@ -144,14 +144,19 @@ class SearchRun(Generic[Read]):
     seconds: float = 0.0
     device: str = ""
 
-    def load(self, *modules: str) -> None:
+    def load(self, *modules: Callable[[], object]) -> None:
         """Import what only a later step needs, while kernels compute, which do without the interpreter; with one thread only, it is left
-        to that step."""
-        self.begin(lambda _: [import_module(name) for name in modules])
+        to that step.
+
+        Parameters
+        ----------
+        modules : callables that import a module, as ``lambda: matches.run_tables``.
+        """
+        self.begin(lambda _: [load() for load in modules])
 
     def load_writers(self) -> None:
         """Import what tables are written with; see `load`."""
-        self.load("pyarrow.compute", *(["pyarrow.parquet"] if self.run else []))
+        self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []))
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """One of the five steps, measured: ``read``, ``index``, ``plan``, ``score`` or ``report``."""

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from proteoscope import engine
+from proteoscope.engine import project as project_package
 from proteoscope.engine.clustering.entry import CLUSTERING, EXPLANATION
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
@@ -86,9 +88,6 @@ def resume_run(
     ------
     ProteoscopeError : it cannot go on, and why; or something is wrong with the files or the disk.
     """
-    from proteoscope.engine.project import Project
-    from proteoscope.engine.resumption import stopped_run
-
-    stopped = stopped_run(Project.open(project), run)
+    stopped = engine.resumption.stopped_run(project_package.Project.open(project), run)
     search = search_of_kind(stopped.kind)
     return search.run(stopped.request(search, device, threads), progress or Progress())

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from importlib import import_module
+from types import ModuleType
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from proteoscope.engine import views
+from proteoscope.gui import results
 from proteoscope.gui.searches import SearchPages
 
 __all__ = ["Preparation"]
 
 _INTERVAL_MS = 40
-_FIRST = ("proteoscope.engine.views.run_account", "proteoscope.engine.views.run_comparison")
+_FIRST: tuple[Callable[[], ModuleType], ...] = (lambda: views.run_account, lambda: views.run_comparison)
 """Modules that the first project needs that is opened."""
-_ALSO = ("proteoscope.gui.results.run_page", "proteoscope.gui.results.comparison_view")
+_ALSO: tuple[Callable[[], ModuleType], ...] = (lambda: results.run_page, lambda: results.comparison_view)
 """Those of pages that are made when they are asked for."""
 
 
@@ -66,14 +68,14 @@ class Preparation(QObject):
 
     def _import(self) -> None:
         self._load(_FIRST)
-        self._load(name for pages in self._searches for name in pages.modules())
+        self._load(module for pages in self._searches for module in pages.modules())
         self._load(_ALSO)
         if self._is_wanted:
             self._is_imported.set()
-        self._load(name for pages in self._searches for name in pages.search.modules)
+        self._load(module for pages in self._searches for module in pages.search.modules)
 
-    def _load(self, names: Iterable[str]) -> None:
-        for name in names:
+    def _load(self, modules: Iterable[Callable[[], object]]) -> None:
+        for load in modules:
             if not self._is_wanted:
                 return
-            import_module(name)
+            load()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -14,6 +14,8 @@ from proteoscope.engine import searches as registry
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.parameters import read_preset
+from proteoscope.gui import forms, spectrum, structure
+from proteoscope.gui import results as results_package
 from proteoscope.gui.devices import DeviceSurvey
 from proteoscope.gui.forms.file_survey import FileSurvey
 
@@ -25,31 +27,40 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchPages", "search_pages"]
 
-_OWN_VIEWS = {
-    "identify": "proteoscope.gui.results.identification_view.IdentificationView",
-    "align": "proteoscope.gui.results.hits_view.HitsView",
-    "structures": "proteoscope.gui.results.structure_view.StructureView",
-    "cluster": "proteoscope.gui.results.cluster_view.ClusterView",
-    "explain": "proteoscope.gui.results.explanation_view.ExplanationView",
-    "reads": "proteoscope.gui.results.reads_view.ReadsView",
-    "modified": "proteoscope.gui.results.modified_view.ModifiedView",
-    "import": "proteoscope.gui.results.identification_view.IdentificationView",
-    "evidence": "proteoscope.gui.results.evidence_view.EvidenceView",
-    "library": "proteoscope.gui.results.library_view.LibraryView",
-    "quantify": "proteoscope.gui.results.quantity_view.QuantityView",
+_OWN_VIEWS: Mapping[str, Callable[[], Callable[..., RunView]]] = {
+    "identify": lambda: results_package.identification_view.IdentificationView,
+    "align": lambda: results_package.hits_view.HitsView,
+    "structures": lambda: results_package.structure_view.StructureView,
+    "cluster": lambda: results_package.cluster_view.ClusterView,
+    "explain": lambda: results_package.explanation_view.ExplanationView,
+    "reads": lambda: results_package.reads_view.ReadsView,
+    "modified": lambda: results_package.modified_view.ModifiedView,
+    "import": lambda: results_package.identification_view.IdentificationView,
+    "evidence": lambda: results_package.evidence_view.EvidenceView,
+    "library": lambda: results_package.library_view.LibraryView,
+    "quantify": lambda: results_package.quantity_view.QuantityView,
 }
 """Views of results, by kind, where the standard one does not do; imported when they are first asked for, since plots take longer to import
 than the window to come up. Here alone the window asks which search it is."""
-_STANDARD_VIEW = "proteoscope.gui.results.standard_view.StandardView"
 
-_DRAWING = (
-    "proteoscope.gui.structure.structure_panel",
-    "proteoscope.gui.structure.opengl_renderer",
-    "proteoscope.gui.structure.drawn_renderer",
+
+def _view_of(kind: str) -> Callable[..., RunView]:
+    """Import and return the class of the view of a kind of search."""
+    load = _OWN_VIEWS.get(kind)
+    return results_package.standard_view.StandardView if load is None else load()
+
+
+_DRAWING: tuple[Callable[[], ModuleType], ...] = (
+    lambda: structure.structure_panel,
+    lambda: structure.opengl_renderer,
+    lambda: structure.drawn_renderer,
 )
-_PARTS = {"structures": _DRAWING, "evidence": _DRAWING}
+_PARTS: Mapping[str, tuple[Callable[[], ModuleType], ...]] = {"structures": _DRAWING, "evidence": _DRAWING}
 """Modules of the parts that a view makes later, when they are asked for."""
-_SPECTRA = {"spectrum": "proteoscope.gui.spectrum.spectrum_view.SpectrumView", "mirror": "proteoscope.gui.spectrum.mirror_view.MirrorView"}
+_SPECTRA: Mapping[str, Callable[[], Callable[[], QWidget]]] = {
+    "spectrum": lambda: spectrum.spectrum_view.SpectrumView,
+    "mirror": lambda: spectrum.mirror_view.MirrorView,
+}
 _MADE_BEFORE = {"identify": _SPECTRA, "import": _SPECTRA, "modified": _SPECTRA}
 """Parts that take as long to make as all others of their view together, by the names of its arguments that take them."""
 
@@ -136,26 +147,22 @@ class SearchPages(QObject):
         self._failed.discard(page)
         self._making[page] = making
 
-    def modules(self) -> Iterator[str]:
-        """The modules that the pages are made of, which may be imported before in any thread."""
-        yield "proteoscope.gui.forms.search_form"
-        yield _OWN_VIEWS.get(self.kind, _STANDARD_VIEW).rpartition(".")[0]
+    def modules(self) -> Iterator[Callable[[], object]]:
+        """Callables that import the modules that the pages are made of; they may be called before in any thread."""
+        yield lambda: forms.search_form
+        yield lambda: _view_of(self.kind)
         yield from _PARTS.get(self.kind, ())
 
     def _make_form(self) -> Iterator[None]:
         """Make the form in pieces of some milliseconds, each after a step of the iterator."""
-        from proteoscope.gui.forms.field import Field
-        from proteoscope.gui.forms.parameter_form import ParameterForm
-        from proteoscope.gui.forms.search_form import SearchForm
-
         for description in self.search.model.describe():
             if description.name not in self._fields:
-                self._fields[description.name] = Field(description)
+                self._fields[description.name] = forms.field.Field(description)
                 yield
         if self._parameters is None:
-            self._parameters = ParameterForm(self.search.model, self._fields.values())
+            self._parameters = forms.parameter_form.ParameterForm(self.search.model, self._fields.values())
             yield
-        form = SearchForm(self.search, self._survey, self._devices, self._parameters)
+        form = forms.search_form.SearchForm(self.search, self._survey, self._devices, self._parameters)
         yield
         self._fields, self._parameters = {}, None
         self.made_form = form
@@ -163,11 +170,11 @@ class SearchPages(QObject):
 
     def _make_results(self) -> Iterator[None]:
         """Make the view in pieces, each after a step of the iterator."""
-        for name, path in _MADE_BEFORE.get(self.kind, {}).items():
+        for name, load in _MADE_BEFORE.get(self.kind, {}).items():
             if name not in self._parts:
-                self._parts[name] = _class_at(path)()
+                self._parts[name] = load()()
                 yield
-        results: RunView = _class_at(_OWN_VIEWS.get(self.kind, _STANDARD_VIEW))(self.search, **self._parts)
+        results = _view_of(self.kind)(self.search, **self._parts)
         self._parts = {}
         for of, then, text in _FOLLOW_UPS:
             if of == self.kind:
@@ -185,12 +192,6 @@ class SearchPages(QObject):
     def has_page(self, page: QWidget) -> bool:
         """Whether a page of the window is the form or the view of this search."""
         return page is self.made_form or page is self.made_results
-
-
-def _class_at(path: str) -> Any:
-    """A class by its module and name; imported now, where it was not."""
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)
 
 
 def search_pages(survey: FileSurvey, devices: DeviceSurvey, window: QObject) -> dict[str, SearchPages]:

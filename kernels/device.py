@@ -7,12 +7,13 @@ cancel and measure a speed. Closing the generator ends the work.
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from proteoscope import kernels
 
 __all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "UnsupportedSearchError", "stop_flag", "twin"]
 
@@ -37,8 +38,8 @@ class Device(Protocol):
 
     Attributes
     ----------
-    name : "cpu", "cuda:0": as messages call it. kernels : the package of its kernels, "proteoscope.kernels.cpu" or
-        "proteoscope.kernels.cuda".
+    name : "cpu", "cuda:0": as messages call it. kernels : which package of `proteoscope.kernels` has its kernels, "cpu" or "cuda"; empty
+        for a device of another machine.
     is_processor : its memory is the caller's, its threads are taken from what feeds the cards.
     """
 
@@ -49,7 +50,8 @@ class Device(Protocol):
 
 def twin(device: Device, module: str) -> ModuleType:
     """The module of this name among the kernels of a device; imported when first asked for."""
-    return import_module(f"{device.kernels}.{module}")
+    found: ModuleType = getattr(kernels.cuda if device.kernels == "cuda" else kernels.cpu, module)
+    return found
 
 
 def stop_flag() -> StopFlag:

@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import importlib
 import re
 import shlex
 import subprocess
@@ -126,6 +127,45 @@ def test_what_pictures_of_spectra_and_alignments_show_lies_in_the_engine(modules
     assert models == []
 
 
+_DOTTED = re.compile(r"proteoscope\.\w+(\.\w+)+(:\w+)?")
+"""A path to a module of the program, or to a name in it."""
+
+
+def test_no_text_names_a_module(modules):
+    installer = {path: Module(tree := ast.parse(text), list(ast.walk(tree))) for path, text in texts().items()
+                 if path.startswith("installer/") and path.endswith(".py")}  # fmt: skip
+    found = []
+    for path, module in {**modules, **installer}.items():
+        docstrings = {id(node.value) for node in module.nodes if isinstance(node, ast.Expr)}
+        found += [
+            f"{path}:{node.lineno}"
+            for node in module.nodes
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+            and _DOTTED.fullmatch(node.value)
+        ]
+    assert not found, "name the object itself, in a callable where it is to be imported later"
+
+
+STUBS = sorted(path for folder in PACKAGES for path in (REPOSITORY / folder).rglob("__init__.pyi"))
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.parent.relative_to(REPOSITORY).as_posix())
+def test_lists_of_lazy_modules_name_what_is_there(stub):
+    name = ".".join(("proteoscope", *stub.parent.relative_to(REPOSITORY).parts))
+    assert "lazy_loader.attach_stub(__name__, __file__)" in stub.with_name("__init__.py").read_text(encoding="utf-8")
+    package = importlib.import_module(name)
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        assert isinstance(node, ast.ImportFrom) and node.level == 1 and all(one.name == one.asname for one in node.names)
+        for one in node.names:
+            assert one.name in dir(package), one.name
+            path = stub.parent / (node.module or one.name)
+            assert path.with_suffix(".py").is_file() or (path / "__init__.py").is_file(), one.name
+            if node.module:  # not a module, but something in one
+                assert hasattr(importlib.import_module(f"{name}.{node.module}"), one.name), one.name
+
+
 def test_nothing_is_left_to_do_and_nothing_tells_of_the_workshop():
     # Written in parts, so that this file does not hold them.
     assert places(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b") == []
@@ -184,7 +224,7 @@ def test_what_a_module_offers_is_there(modules):
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-                if "__all__" in names:
+                if "__all__" in names and not isinstance(node.value, ast.Call):  # a call is of `lazy_loader`, which makes the list
                     assert node.value is not None
                     offered = ast.literal_eval(node.value)
                 defined |= names

@@ -22,7 +22,7 @@ class ToyParser(MgfParser):
 
 
 TOY = FileFormat(
-    "Toy", "spectra", (".toy", ".toyspectra"), "tests.toy_format:ToyParser", is_like=lambda beginning: beginning.text.startswith(HEAD),
+    "Toy", "spectra", (".toy", ".toyspectra"), lambda: ToyParser, is_like=lambda beginning: beginning.text.startswith(HEAD),
     term=("MS:1000001", "toy format"), spectra_called_by="scan",
 )  # fmt: skip
 

@@ -15,8 +15,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import clustering
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Columns, Piece, Rows, Work
+from proteoscope.engine.execution.work import CardShape, Columns, Piece, Rows, Sample, Work
 from proteoscope.kernels.device import Device, twin
 from proteoscope.kernels.k_means_layouts import (
     IN_PIECES,
@@ -215,7 +216,10 @@ class PointsToCentroids(_Kind):
 
     is_sparse = False
     of_item = POINTS_OF_RUN
-    samples = "proteoscope.engine.clustering.sample_work:sample_points"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return clustering.sample_work.sample_points(size, seed)
 
     def _operations(self, work: Work) -> NDArray[np.float64]:
         return np.full(-(-self._length(work) // POINTS_OF_RUN), float(POINTS_OF_RUN))
@@ -235,7 +239,10 @@ class VectorsToCentroids(_Kind):
 
     is_sparse = True
     of_item = 1
-    samples = "proteoscope.engine.clustering.sample_work:sample_vectors"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return clustering.sample_work.sample_vectors(size, seed)
 
     def _length(self, work: Work) -> int:
         return len(work.sources["vectors"]["offsets"]) - 1

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from proteoscope import kernels
+from proteoscope.engine import clustering, execution, formats, matches
+from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
     from proteoscope.engine.spectra.columns import Spectra
@@ -19,64 +25,48 @@ _METHODS = {"linkage": "complete"}, {"method": "dbscan"}, {"method": "k-means", 
 
 
 def _last() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.consensus import mean_peaks
-
-    return mean_peaks
+    return kernels.cpu.consensus.mean_peaks
 
 
 def _spectra() -> Spectra:
-    from proteoscope.engine.formats import read_spectra
-
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "spectra.mgf"
         path.write_text("".join(_SPECTRUM.format(i) for i in range(1, 7)), encoding="ascii")
-        return read_spectra([path], threads=1, takes_negative=True)
+        return formats.read_spectra([path], threads=1, takes_negative=True)
 
 
 def _use() -> None:
     """Group next to nothing, in each way."""
-    import numpy as np
-
-    from proteoscope.engine.clustering.consensus import consensus_spectra
-    from proteoscope.engine.clustering.methods import clusters_of
-    from proteoscope.engine.clustering.parameters import ClusteringParameters
-    from proteoscope.engine.execution.resources import Resources
-    from proteoscope.engine.jobs.progress import Progress
-
-    resources, spectra = Resources(1, progress=Progress()), _spectra()
+    resources, spectra = execution.resources.Resources(1, progress=Progress()), _spectra()
     for values in ({}, *_METHODS):
-        parameters = ClusteringParameters().changed(consensus_spectrum="mean", **values)
-        clusters = clusters_of(spectra, parameters, resources)
-        consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
+        parameters = clustering.parameters.ClusteringParameters().changed(consensus_spectrum="mean", **values)
+        clusters = clustering.methods.clusters_of(spectra, parameters, resources)
+        clustering.consensus.consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
 
 
 CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use, "up to a minute")
 
 
 def _last_of_explaining() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.nearest_vectors import nearest_shifted
-
-    return nearest_shifted
+    return kernels.cpu.nearest_vectors.nearest_shifted
 
 
 def _use_for_explaining() -> None:
     """Explain next to nothing."""
-    import numpy as np
-
-    from proteoscope.engine.chemistry.tolerance import Tolerance
-    from proteoscope.engine.clustering.explained_spectra import Queries, explained, library_of
-    from proteoscope.engine.clustering.parameters import ExplanationParameters
-    from proteoscope.engine.execution.resources import Resources
-    from proteoscope.engine.jobs.progress import Progress
-    from proteoscope.engine.matches.identified_spectra import Identified
-
-    resources, parameters = Resources(1, progress=Progress()), ExplanationParameters().changed(mass_difference=100.0)
+    resources, parameters = (
+        execution.resources.Resources(1, progress=Progress()),
+        clustering.parameters.ExplanationParameters().changed(mass_difference=100.0),
+    )
     spectra = _spectra()
     residues = np.array([57.02146, 71.03711, 87.03203, 97.05276, 99.06841, 128.09496])
     some, none = np.zeros(1, np.int64), np.zeros(1)
-    identified = Identified(some, some + 2, none + 998.5, some, ("GASPVK",), some, ("GASPVK",), np.array([0, 6]), residues, none, none)
-    library = library_of(spectra, identified, Tolerance(20.0, "ppm"), parameters, resources)
-    explained(Queries.of(spectra, np.arange(1, len(spectra)), library, parameters, resources), parameters, resources)
+    identified = matches.identified_spectra.Identified(
+        some, some + 2, none + 998.5, some, ("GASPVK",), some, ("GASPVK",), np.array([0, 6]), residues, none, none
+    )
+    library = clustering.explained_spectra.library_of(spectra, identified, Tolerance(20.0, "ppm"), parameters, resources)
+    clustering.explained_spectra.explained(
+        clustering.explained_spectra.Queries.of(spectra, np.arange(1, len(spectra)), library, parameters, resources), parameters, resources
+    )
 
 
 EXPLANATION = Kernels("kernels that explain spectra", _last_of_explaining, _use_for_explaining)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine import clustering
 from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
@@ -34,27 +35,19 @@ shuffled peptide instead, for equal and for different masses apart. Results go i
 
 
 def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSummary:
-    from proteoscope.engine.clustering.search import cluster
-
-    return cluster(request, progress)
+    return clustering.search.cluster(request, progress)
 
 
 def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
-    from proteoscope.engine.clustering.explanation_search import explain
-
-    return explain(request, progress)
+    return clustering.explanation_search.explain(request, progress)
 
 
 def _export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.clustering.exporting import export_clusters
-
-    return export_clusters(project, request, progress)
+    return clustering.exporting.export_clusters(project, request, progress)
 
 
 def _export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.clustering.exporting import export_explained
-
-    return export_explained(project, request, progress)
+    return clustering.exporting.export_explained(project, request, progress)
 
 
 CLUSTERING = Search(
@@ -67,7 +60,7 @@ CLUSTERING = Search(
     epilog=_CLUSTER_EPILOG,
     job="Cluster {spectra}",
     icon="cluster",
-    parameters="proteoscope.engine.clustering.parameters:ClusteringParameters",
+    parameters=lambda: clustering.parameters.ClusteringParameters,
     preset="high-resolution",
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
@@ -83,19 +76,19 @@ CLUSTERING = Search(
     former_shortcuts={"max_distance": "maximum_distance"},
     writes="project",
     run=_run_clustering,
-    kernels=("proteoscope.engine.clustering.compilation:CLUSTERING",),
-    modules=("proteoscope.engine.clustering.search",),
-    expecting="proteoscope.engine.clustering.expecting",
-    tables="proteoscope.engine.clustering.tables:CLUSTER_TABLES",
-    stored="proteoscope.engine.clustering.tables:CLUSTER_STORED",
-    methods="proteoscope.engine.clustering.methods_paragraph:clustering_methods",
+    kernels=(lambda: clustering.compilation.CLUSTERING,),
+    modules=(lambda: clustering.search,),
+    expecting=lambda: clustering.expecting.expected,
+    tables=lambda: clustering.tables.CLUSTER_TABLES,
+    stored=lambda: clustering.tables.CLUSTER_STORED,
+    methods=lambda: clustering.methods_paragraph.clustering_methods,
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
     export=_export_clusters,
     demo=Demo({"spectra": "BSA1.mzML.gz"}, "low-resolution"),
     work=(
-        ("vector-groups", "proteoscope.engine.clustering.grouping:VectorGroups"),
-        ("points", "proteoscope.engine.clustering.assignment:PointsToCentroids"),
-        ("vectors", "proteoscope.engine.clustering.assignment:VectorsToCentroids"),
+        ("vector-groups", lambda: clustering.grouping.VectorGroups),
+        ("points", lambda: clustering.assignment.PointsToCentroids),
+        ("vectors", lambda: clustering.assignment.VectorsToCentroids),
     ),
 )  # fmt: skip
 
@@ -109,7 +102,7 @@ EXPLANATION = Search(
     epilog=_EXPLAIN_EPILOG,
     job="Explain spectra of {project}",
     icon="explain",
-    parameters="proteoscope.engine.clustering.parameters:ExplanationParameters",
+    parameters=lambda: clustering.parameters.ExplanationParameters,
     preset="standard",
     inputs=(
         Input(
@@ -121,13 +114,13 @@ EXPLANATION = Search(
     former_shortcuts={"min_similarity": "minimum_similarity"},
     writes="given project",
     run=_run_explanation,
-    kernels=("proteoscope.engine.clustering.compilation:EXPLANATION",),
-    modules=("proteoscope.engine.clustering.explanation_search",),
+    kernels=(lambda: clustering.compilation.EXPLANATION,),
+    modules=(lambda: clustering.explanation_search,),
     demo=Demo({}, "low-resolution", after="identify"),
-    expecting="proteoscope.engine.clustering.expecting_explanation",
-    tables="proteoscope.engine.clustering.tables:EXPLANATION_TABLES",
-    stored="proteoscope.engine.clustering.tables:EXPLANATION_STORED",
-    methods="proteoscope.engine.clustering.methods_paragraph:explanation_methods",
+    expecting=lambda: clustering.expecting_explanation.expected,
+    tables=lambda: clustering.tables.EXPLANATION_TABLES,
+    stored=lambda: clustering.tables.EXPLANATION_STORED,
+    methods=lambda: clustering.methods_paragraph.explanation_methods,
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), *LIBRARY_EXPORTS),
     export=_export_explained,
 )  # fmt: skip

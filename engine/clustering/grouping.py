@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import clustering as clustering_package
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work
 from proteoscope.kernels.clustering_layouts import Linkage, islands, window_pairs
 from proteoscope.kernels.device import Device, twin
 from proteoscope.kernels.vector_layouts import VectorArrays
@@ -44,7 +45,10 @@ class VectorGroups:
     """Items are islands, runs of vectors that no window reaches out of; the state of a round is the linkage."""
 
     parts_of_worker = 0
-    samples = "proteoscope.engine.clustering.sample_work:sample_groups"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return clustering_package.sample_work.sample_groups(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Products of elements."""

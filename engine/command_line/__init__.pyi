@@ -1,2 +1,3 @@
 from . import main as main
 from . import search as search
+from . import worker_of_job as worker_of_job

@@ -30,11 +30,11 @@ def add_compile(commands: Any) -> None:
 def _compile(options: argparse.Namespace) -> None:
     if options.processes is not None and options.processes < 1:
         raise ParameterError(f"--processes {options.processes}: there must be at least 1")
-    places = list(dict.fromkeys(place for search in searches.SEARCHES for place in search.kernels))
+    kernels = list(dict.fromkeys(load() for search in searches.SEARCHES for load in search.kernels))
     with TerminalProgress(None if options.quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):
-            failures = execution.compilation.compile_ahead(places, progress, options.processes)
+            failures = execution.compilation.compile_ahead(kernels, progress, options.processes)
             failures += execution.compilation.compile_for_cards(progress, options.processes)
     for failure in failures:
         say(failure)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope import engine
+from proteoscope.engine import evidence, sequence_search, structure_search, structures
+from proteoscope.engine import project as project_package
 from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
@@ -26,20 +29,15 @@ Exposure is that of the chain alone, by all of its atoms (Shrake & Rupley); file
 
 
 def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
-    from proteoscope.engine.evidence.search import find_evidence
-    from proteoscope.engine.project import Project
-
     folder = request.folder("report")
-    summary = find_evidence(request, progress)
+    summary = evidence.search.find_evidence(request, progress)
     if folder is not None and summary.folder is not None and summary.run_id is not None:
-        EVIDENCE.write_pages(Project.open(summary.folder), summary.run_id, folder, progress)
+        EVIDENCE.write_pages(project_package.Project.open(summary.folder), summary.run_id, folder, progress)
     return summary
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.evidence.exporting import export_evidence
-
-    return export_evidence(project, request, progress)
+    return evidence.exporting.export_evidence(project, request, progress)
 
 
 EVIDENCE = Search(
@@ -52,7 +50,7 @@ EVIDENCE = Search(
     epilog=_EPILOG,
     job="Show {project} on {structures}",
     icon="evidence",
-    parameters="proteoscope.engine.evidence.parameters:EvidenceParameters",
+    parameters=lambda: evidence.parameters.EvidenceParameters,
     preset="standard",
     inputs=(
         Input(
@@ -73,20 +71,21 @@ EVIDENCE = Search(
     options=(
         Option("report", "Pages of proteins", "write a page for each protein into this folder, made where it is missing", metavar="DIR"),
     ),
-    methods="proteoscope.engine.evidence.methods_paragraph:methods",
-    pages="proteoscope.engine.views.evidence_pages:write_pages",
+    methods=lambda: evidence.methods_paragraph.methods,
+    # The views are above this package, and are imported when pages are written.
+    pages=lambda: engine.views.evidence_pages.write_pages,
     shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value", "remote_chains"),
     goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
     writes="given project",
     run=_run,
     kernels=(
-        "proteoscope.engine.structures.compilation:STRUCTURE_KERNELS", "proteoscope.engine.sequence_search.compilation:ALIGNMENT",
-        "proteoscope.engine.structure_search.compilation:STRUCTURES",
+        lambda: structures.compilation.STRUCTURE_KERNELS, lambda: sequence_search.compilation.ALIGNMENT,
+        lambda: structure_search.compilation.STRUCTURES,
     ),
-    modules=("proteoscope.engine.evidence.search",),
-    expecting="proteoscope.engine.evidence.expecting",
-    tables="proteoscope.engine.evidence.tables:TABLES",
-    stored="proteoscope.engine.evidence.tables:STORED",
+    modules=(lambda: evidence.search,),
+    expecting=lambda: evidence.expecting.expected,
+    tables=lambda: evidence.tables.TABLES,
+    stored=lambda: evidence.tables.STORED,
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("gff3", "Peptides and modified residues along proteins (GFF3)", (".gff3", ".gff")),
@@ -95,9 +94,5 @@ EVIDENCE = Search(
     export=_export,
     # An identification of so few spectra has no modified residue; the search of what it left has.
     demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="modified"),
-    work=(
-        ("sequences", "proteoscope.engine.sequence_search.scoring:SequencesAgainstSequences"),
-        ("structures", "proteoscope.engine.structure_search.scoring:StructureAgainstStructures"),
-        ("superpositions", "proteoscope.engine.structure_search.superposing:ChainsOnChains"),
-    ),
+    work=(*sequence_search.SEQUENCE_SEARCH.work, *structure_search.STRUCTURE_SEARCH.work),
 )  # fmt: skip

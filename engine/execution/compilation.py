@@ -14,16 +14,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from queue import SimpleQueue
 from typing import IO, Any
 
+from proteoscope import kernels as kernels_package
+from proteoscope.engine.execution.addresses import object_at
 from proteoscope.engine.execution.devices import gpus
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import PASSING, Progress
 from proteoscope.kernels.device import DeviceError
 
-__all__ = ["Kernels", "compile_ahead", "compile_and_tell", "compile_for_cards", "is_compiling", "kernels_at"]
+__all__ = ["Kernels", "compile_ahead", "compile_and_tell", "compile_for_cards", "is_compiling"]
 
 _THREAD = "proteoscope-compiler"
 _READER = "proteoscope-compilers"
@@ -49,19 +50,21 @@ class Kernels:
     family: str = "spectra"
 
     @property
+    def address(self) -> str:
+        """Where another process finds them, as ``module:NAME``: in the module of `last`, at its top."""
+        names = vars(sys.modules[self.last.__module__]).items()
+        return f"{self.last.__module__}:{next(name for name, value in names if value is self)}"
+
+    @property
     def are_compiled(self) -> bool:
         """Whether `compile` has nothing to do."""
-        from proteoscope.kernels.cpu.compilation import is_compiled
-
-        return is_compiled(self.last())
+        return kernels_package.cpu.compilation.is_compiled(self.last())
 
     def use_and_mark(self) -> None:
         """Call all of them, which compiles them, and mark them as compiled."""
-        from proteoscope.kernels.cpu.compilation import mark_compiled
-
         self.use()
         with suppress(OSError):  # a cache that others keep is not ours to mark
-            mark_compiled(self.last())
+            kernels_package.cpu.compilation.mark_compiled(self.last())
 
     def compile(self, progress: Progress) -> None:
         """Compile them, unless this machine did it before: some seconds, kept on disk.
@@ -70,8 +73,6 @@ class Kernels:
         ------
         Cancelled : the user asked to stop; the compiler ends with the program, for it cannot be interrupted.
         """
-        from proteoscope.kernels.cpu.caching import why_not_kept
-
         if self.are_compiled:
             return
         progress.stage("Compiling for this processor")
@@ -91,24 +92,16 @@ class Kernels:
             progress.check()
         if failures:
             raise failures[0]
-        if reason := why_not_kept():
+        if reason := kernels_package.cpu.caching.why_not_kept():
             progress.message(f"What was compiled may have to be compiled again: {reason}", "warning")
 
 
-def kernels_at(place: str) -> Kernels:
-    """The kernels that stand at ``module:NAME``."""
-    module, _, name = place.partition(":")
-    kernels: Kernels = getattr(import_module(module), name)
-    return kernels
-
-
-def compile_ahead(places: Sequence[str], progress: Progress, processes: int | None = None) -> list[str]:
+def compile_ahead(kernels: Sequence[Kernels], progress: Progress, processes: int | None = None) -> list[str]:
     """Compile kernels that are not compiled yet: those of a family one after the other in a process of their own, several such at a time.
 
     Parameters
     ----------
-    places : of `Kernels`, as ``module:NAME``, in the order in which those of a family are compiled. processes : at a time; as many as there
-        are cores when None.
+    kernels : in the order in which those of a family are compiled. processes : at a time; as many as there are cores when None.
 
     Returns
     -------
@@ -118,10 +111,10 @@ def compile_ahead(places: Sequence[str], progress: Progress, processes: int | No
     ------
     Cancelled : the user asked to stop.
     """
-    families: dict[str, list[str]] = {}
-    for place in places:
-        if not kernels_at(place).are_compiled:
-            families.setdefault(kernels_at(place).family, []).append(place)
+    families, at = dict[str, list[str]](), {one.address: one for one in kernels}
+    for place, one in at.items():
+        if not one.are_compiled:
+            families.setdefault(one.family, []).append(place)
     waiting, failures, done = list(families.values()), list[str](), 0
     n, running = sum(map(len, waiting)), list[_Compiler]()
     most = processes or available_threads()
@@ -134,22 +127,22 @@ def compile_ahead(places: Sequence[str], progress: Progress, processes: int | No
                 running.append(stack.enter_context(_Compiler(waiting.pop(0))))
                 continue
             time.sleep(_BETWEEN_LOOKS)
-            for one in running.copy():
-                has_ended = one.has_ended  # asked before its lines are read, so that none comes after them
-                for place, reason in one.told():
+            for process in running.copy():
+                has_ended = process.has_ended  # asked before its lines are read, so that none comes after them
+                for place, reason in process.told():
                     done += 1
                     progress.advance(1)
                     if reason:
-                        failures.append(f"The {kernels_at(place).what} could not be compiled ahead: {reason}")
+                        failures.append(f"The {at[place].what} could not be compiled ahead: {reason}")
                     else:
-                        progress.message(f"Compiled ({done} of {n}): {kernels_at(place).what}")
+                        progress.message(f"Compiled ({done} of {n}): {at[place].what}")
                 if has_ended:
-                    running.remove(one)
-                    if one.left:  # what it was at has ended it, as where memory is short; the others may do
-                        failures.append(f"The {kernels_at(one.left[0]).what} could not be compiled ahead: {one.complaint()}")
+                    running.remove(process)
+                    if process.left:  # what it was at has ended it, as where memory is short; the others may do
+                        failures.append(f"The {at[process.left[0]].what} could not be compiled ahead: {process.complaint()}")
                         done += 1
                         progress.advance(1)
-                        waiting += [one.left[1:]] if one.left[1:] else []
+                        waiting += [process.left[1:]] if process.left[1:] else []
     return failures
 
 
@@ -160,7 +153,8 @@ def compile_and_tell(places: Sequence[str]) -> None:
     """
     for place in places:
         try:
-            kernels_at(place).use_and_mark()
+            kernels: Kernels = object_at(place)
+            kernels.use_and_mark()
             reason = ""
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -186,8 +180,6 @@ def compile_for_cards(progress: Progress, threads: int | None = None) -> list[st
     sorts = {gpu.compute_capability: gpu for gpu in gpus(progress) if gpu.usable}
     if not sorts:
         return []
-    from proteoscope.kernels.cuda.modules import card
-    from proteoscope.kernels.cuda.usual_forms import compile_usual_forms, usual_forms
 
     failures = []
 
@@ -196,9 +188,11 @@ def compile_for_cards(progress: Progress, threads: int | None = None) -> list[st
         progress.advance(n)
 
     for gpu in sorts.values():
-        progress.stage(f"Compiling for {gpu.name}", len(usual_forms()))
+        progress.stage(f"Compiling for {gpu.name}", len(kernels_package.cuda.usual_forms.usual_forms()))
         try:
-            failures += compile_usual_forms(card(gpu.numbers[0]), threads or available_threads(), advance)
+            failures += kernels_package.cuda.usual_forms.compile_usual_forms(
+                kernels_package.cuda.modules.card(gpu.numbers[0]), threads or available_threads(), advance
+            )
         except DeviceError as error:
             failures.append(f"Nothing could be compiled for {gpu.name}: {error}")
     return failures

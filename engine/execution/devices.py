@@ -209,7 +209,7 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
     try:
         # Files and no pipes: one can wait for a process beside them, and one that cannot be killed holds up nobody who reads them.
         with (
-            as_file(files("proteoscope.kernels.cuda") / "probe.py") as program,
+            as_file(files(kernels.cuda) / "probe.py") as program,
             tempfile.TemporaryFile() as output,
             tempfile.TemporaryFile() as complaint,
         ):

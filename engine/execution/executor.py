@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from proteoscope.engine.execution.cost.first_guess import predicted_speed
 from proteoscope.engine.execution.elsewhere import Foreseeing
 from proteoscope.engine.execution.kept import Checkpoint
+from proteoscope.engine.execution.kinds import kind_of
 from proteoscope.engine.execution.remembered_gpus import forget_gpus
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Account, Costs, Scheduler, Worker, one_line, unfinished
 from proteoscope.engine.execution.speeds import Speeds
-from proteoscope.engine.execution.work import Computation, Kind, Piece, Rows, Work, kind_of
+from proteoscope.engine.execution.work import Computation, Kind, Piece, Rows, Work
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import Device, DeviceError
 from proteoscope.kernels.partitions import Partition

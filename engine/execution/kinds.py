@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
-__all__ = ["KINDS", "register_kinds"]
+if TYPE_CHECKING:
+    from proteoscope.engine.execution.work import Kind, Work
 
-KINDS: dict[str, str] = {}
-"""The name of each kind, and where its `proteoscope.engine.execution.work.Kind` is, as ``module:class``."""
+__all__ = ["KINDS", "WorkKind", "kind_of", "register_kinds"]
+
+WorkKind: TypeAlias = "tuple[str, Callable[[], type[Kind]]]"
+"""The name of a kind of work, and a callable that imports its `proteoscope.engine.execution.work.Kind` and returns it."""
+
+KINDS: dict[str, Callable[[], type[Kind]]] = {}
+"""The callable of each kind, by its name."""
 
 
-def register_kinds(kinds: Iterable[tuple[str, str]]) -> None:
-    """Make kinds of work known, by their names and where they are; the same may be made known again.
+def register_kinds(kinds: Iterable[WorkKind]) -> None:
+    """Register kinds of work; the same kind may be registered again.
+
+    Searches that share a kind register the same callable: none is called here, since that would import what computes.
+
+    Parameters
+    ----------
+    kinds : iterable of WorkKind
+        Name and callable of each kind.
 
     Raises
     ------
-    ValueError : a name stands for another kind already.
+    ValueError
+        If a name is registered for another callable.
     """
-    for name, place in kinds:
-        if KINDS.setdefault(name, place) != place:
-            raise ValueError(f"the kind of work '{name}' is {KINDS[name]}, and cannot be {place} too")
+    for name, load in kinds:
+        if KINDS.setdefault(name, load) is not load:
+            raise ValueError(f"the kind of work '{name}' is registered already, by {KINDS[name].__module__}")
+
+
+def kind_of(work: Work) -> Kind:
+    """What does a work.
+
+    Raises
+    ------
+    ValueError : there is no such kind.
+    """
+    load = KINDS.get(work.kind)
+    if load is None:
+        raise ValueError(f"there is no kind of work '{work.kind:.60}'")
+    return load()()

@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
-from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.kernels.device import Device
 
 __all__ = [
@@ -35,8 +33,6 @@ __all__ = [
     "Sample",
     "Work",
     "by_item",
-    "kind_of",
-    "sample_of",
 ]
 
 Columns: TypeAlias = Mapping[str, Any]
@@ -135,38 +131,13 @@ class Sample(NamedTuple):
 
 @runtime_checkable
 class PredictableKind(Kind, Protocol):
-    """A kind whose seconds can be predicted, once they were measured on samples of it.
+    """A kind whose seconds can be predicted, once they were measured on samples of it."""
 
-    `samples`: ``module:function`` of a size and a seed that gives a `Sample`, of about `size` times what keeps a fast card busy for some
-    hundredths of a second.
-    """
-
-    samples: str
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about `size` times what keeps a fast card busy for some hundredths of a second."""
 
     def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
         """Operations of a round, in a unit of the kind's own, as the launcher's analysis counts them: of a card, or of the processor."""
-
-
-def kind_of(work: Work) -> Kind:
-    """What does a work.
-
-    Raises
-    ------
-    ValueError : there is no such kind.
-    """
-    place = KINDS.get(work.kind)
-    if place is None:
-        raise ValueError(f"there is no kind of work '{work.kind:.60}'")
-    module, _, name = place.partition(":")
-    kind: Kind = getattr(import_module(module), name)()
-    return kind
-
-
-def sample_of(kind: PredictableKind, size: float, seed: int) -> Sample:
-    """A made-up work of a kind."""
-    module, _, name = kind.samples.partition(":")
-    found: Sample = getattr(import_module(module), name)(size, seed)
-    return found
 
 
 def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:

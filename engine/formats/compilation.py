@@ -7,26 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope import kernels
+from proteoscope.engine import formats
 from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["TRANSLATION"]
 
 
 def _last() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.translation import frames
-
-    return frames
+    return kernels.cpu.translation.frames
 
 
 def _use() -> None:
     """Translate next to nothing."""
-    from proteoscope.engine.formats import Proteins
-    from proteoscope.engine.formats.translation import Translation
-
     name = np.frombuffer(b"n", np.uint8)
     one, none = np.array([0, 1], np.int64), np.array([0, 0], np.int64)
     residues = np.frombuffer(b"ATGGCC", np.uint8).copy()  # as readers make them: kernels are compiled for one kind of array
-    Translation("six-frame", 1, 1).translated(Proteins(residues, np.array([0, 6], np.int64), name, one, name[:0], none))
+    formats.translation.Translation("six-frame", 1, 1).translated(
+        formats.Proteins(residues, np.array([0, 6], np.int64), name, one, name[:0], none)
+    )
 
 
 TRANSLATION = Kernels("translation of nucleotides", _last, _use, "some seconds", family="sequences")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,11 +84,9 @@ def read_proteins(
 def _read_file(path: Path, progress: Progress, *, every_record: bool, with_chromosomes: bool) -> list[ProteinRecords]:
     with ByteSource(path) as source:
         written_as = _check_kind(source, every_record)
-        if written_as.reader:
+        if written_as.reader is not None:
             # Loaded here, and not on top: Biopython is for those who read such files.
-
-            module, _, name = written_as.reader.partition(":")
-            entry_format: EntryFormat = getattr(import_module(module), name)()
+            entry_format: EntryFormat = written_as.reader()()
             parts = read_entries(source, entry_format, progress, with_chromosomes=with_chromosomes)
         else:
             parts = read_fasta(source, progress, every_record=every_record, with_chromosomes=with_chromosomes)

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -158,9 +157,9 @@ def parser_of(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
     InputError : it holds no spectra.
     """
     found = recognise_as(source, "spectra")
+    assert found.reader is not None
     # Loaded here, and not on top: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
-    module, _, name = found.reader.partition(":")
-    parser: SpectrumParser = getattr(import_module(module), name)(source.path, takes_negative=takes_negative)
+    parser: SpectrumParser = found.reader()(source.path, takes_negative=takes_negative)
     return parser
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from proteoscope.engine import formats
 
 __all__ = [
     "FORMATS",
@@ -50,14 +52,16 @@ class FileFormat:
     ----------
     name : as its users write it. sort : what such files hold. suffixes : of their names, lower case, the usual one first; a gzipped file
         has ``.gz`` behind.
-    reader : ``module:class`` of the `proteoscope.engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the
-        path and ``takes_negative``, or of the `proteoscope.engine.formats.entries.EntryFormat` of a format of proteins; ``module:function``
-        that reads results of search engines, called with a `proteoscope.engine.formats.sources.ByteSource` and a progress, or libraries,
-        called with the `proteoscope.engine.formats.libraries.entries.LibraryCollector` between them; FASTA is without, and what reads other
-        sorts knows its formats itself. library_reader : the latter of a format of spectra whose files may name what their spectra are of.
-    writer : ``module:class`` of the `proteoscope.engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written
-        in it; of libraries of the `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or ``module:function`` that writes a
-        file that is no text.
+    reader : imports and returns what reads the format, as ``lambda: formats.mzml.MzmlParser``: the
+        `proteoscope.engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the path and ``takes_negative``; the
+        `proteoscope.engine.formats.entries.EntryFormat` of a format of proteins; the function that reads libraries, called with a
+        `proteoscope.engine.formats.sources.ByteSource`, the `proteoscope.engine.formats.libraries.entries.LibraryCollector` and a progress.
+        FASTA has none, and what reads other sorts knows its formats itself (`proteoscope.engine.imported.reading`, of results of search
+        engines).
+    library_reader : the same function of a format of spectra whose files may name what their spectra are of.
+    writer : imports and returns the `proteoscope.engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written
+        in it; of libraries the `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or the function that writes a file that is
+        no text.
     roots : the elements that XML of this format begins with, or text in angle brackets. is_like : whether text that is no XML is of this
         format; asked in the order of `FORMATS`. magic : what binary files of this format begin with; mark : what then stands in their
         beginning too. Without any of them, a format is told by whoever reads its sort.
@@ -69,13 +73,13 @@ class FileFormat:
     name: str
     sort: Sort
     suffixes: tuple[str, ...]
-    reader: str = ""
-    writer: str = ""
+    reader: Callable[[], Callable[..., Any]] | None = None
+    writer: Callable[[], Callable[..., Any]] | None = None
     roots: tuple[str, ...] = ()
     is_like: Callable[[Beginning], bool] | None = None
     magic: bytes = b""
     mark: bytes = b""
-    library_reader: str = ""
+    library_reader: Callable[[], Callable[..., Any]] | None = None
     term: tuple[str, str] | None = None
     spectra_called_by: Literal["native", "scan", "index"] = "index"
     has_titles: bool = False
@@ -142,10 +146,6 @@ def _is_pkl(beginning: Beginning) -> bool:
     return _n_numbers(beginning) >= 3
 
 
-_TABLES = "proteoscope.engine.imported.table_formats"
-_LIBRARIES = "proteoscope.engine.formats.libraries"
-
-
 def _is_msp(beginning: Beginning) -> bool:
     first = next((line for line in beginning.lines if line[:1] != b"#"), b"")
     return first[:5].lower() == b"name:"
@@ -180,105 +180,107 @@ def _has_columns(*some: tuple[str, ...]) -> Callable[[Beginning], bool]:
 FORMATS: tuple[FileFormat, ...] = (
     FileFormat("FASTA", "proteins", (".fasta", ".fa", ".faa", ".fna", ".fas"), is_like=_is_fasta, term=("MS:1001348", "FASTA format")),
     FileFormat(
-        "Swiss-Prot text", "proteins", (".dat", ".swiss", ".sprot"), "proteoscope.engine.formats.uniprot:SwissProtText", is_like=_is_swiss_prot,
+        "Swiss-Prot text", "proteins", (".dat", ".swiss", ".sprot"), lambda: formats.uniprot.SwissProtText, is_like=_is_swiss_prot,
         term=("MS:1002659", "UniProtKB text sequence format"),
     ),
     FileFormat(
-        "UniProt XML", "proteins", (".xml",), "proteoscope.engine.formats.uniprot:UniprotXml", roots=("uniprot",),
+        "UniProt XML", "proteins", (".xml",), lambda: formats.uniprot.UniprotXml, roots=("uniprot",),
         term=("MS:1002660", "UniProtKB XML sequence format"),
     ),
     FileFormat(
-        "GenBank", "proteins", (".gb", ".gbk", ".gbff", ".gp", ".gpff", ".genbank"), "proteoscope.engine.formats.flat_files:GenBank",
+        "GenBank", "proteins", (".gb", ".gbk", ".gbff", ".gp", ".gpff", ".genbank"), lambda: formats.flat_files.GenBank,
         is_like=_is_genbank,
     ),
-    FileFormat("EMBL", "proteins", (".embl",), "proteoscope.engine.formats.flat_files:Embl", is_like=_is_embl, term=("MS:1001352", "embl em")),
-    FileFormat("PIR", "proteins", (".pir", ".nbrf"), "proteoscope.engine.formats.flat_files:Pir", is_like=_is_pir, term=("MS:1001353", "NBRF PIR")),
+    FileFormat("EMBL", "proteins", (".embl",), lambda: formats.flat_files.Embl, is_like=_is_embl, term=("MS:1001352", "embl em")),
+    FileFormat("PIR", "proteins", (".pir", ".nbrf"), lambda: formats.flat_files.Pir, is_like=_is_pir, term=("MS:1001353", "NBRF PIR")),
     FileFormat("FASTQ", "reads", (".fastq", ".fq")),
     FileFormat(
-        "mzML", "spectra", (".mzml",), "proteoscope.engine.formats.mzml:MzmlParser", "proteoscope.engine.formats.mzml_writer:MzmlWriter",
+        "mzML", "spectra", (".mzml",), lambda: formats.mzml.MzmlParser, lambda: formats.mzml_writer.MzmlWriter,
         roots=("mzML", "indexedmzML"), term=("MS:1000584", "mzML format"), spectra_called_by="native",
     ),
     FileFormat(
-        "mzXML", "spectra", (".mzxml",), "proteoscope.engine.formats.mzxml:MzxmlParser", roots=("mzXML", "msRun"),
+        "mzXML", "spectra", (".mzxml",), lambda: formats.mzxml.MzxmlParser, roots=("mzXML", "msRun"),
         term=("MS:1000566", "ISB mzXML format"), spectra_called_by="scan",
     ),
     FileFormat(
-        "MGF", "spectra", (".mgf",), "proteoscope.engine.formats.peak_lists:MgfParser", "proteoscope.engine.formats.peak_list_writers:MgfWriter",
-        is_like=_is_mgf, term=("MS:1001062", "Mascot MGF format"), has_titles=True, library_reader=f"{_LIBRARIES}.mgf:read_mgf",
+        "MGF", "spectra", (".mgf",), lambda: formats.peak_lists.MgfParser, lambda: formats.peak_list_writers.MgfWriter,
+        is_like=_is_mgf, term=("MS:1001062", "Mascot MGF format"), has_titles=True, library_reader=lambda: formats.libraries.mgf.read_mgf,
     ),
     FileFormat(
-        "MS2", "spectra", (".ms2",), "proteoscope.engine.formats.peak_lists:Ms2Parser", "proteoscope.engine.formats.peak_list_writers:Ms2Writer",
+        "MS2", "spectra", (".ms2",), lambda: formats.peak_lists.Ms2Parser, lambda: formats.peak_list_writers.Ms2Writer,
         is_like=_is_ms2, term=("MS:1001466", "MS2 format"), spectra_called_by="scan",
     ),
-    FileFormat("DTA", "spectra", (".dta",), "proteoscope.engine.formats.peak_lists:DtaParser", is_like=_is_dta, term=("MS:1000613", "DTA format")),
+    FileFormat("DTA", "spectra", (".dta",), lambda: formats.peak_lists.DtaParser, is_like=_is_dta, term=("MS:1000613", "DTA format")),
     FileFormat(
-        "PKL", "spectra", (".pkl",), "proteoscope.engine.formats.peak_lists:PklParser", is_like=_is_pkl, term=("MS:1000565", "Micromass PKL format")
+        "PKL", "spectra", (".pkl",), lambda: formats.peak_lists.PklParser, is_like=_is_pkl, term=("MS:1000565", "Micromass PKL format")
     ),
     FileFormat(
-        "mzIdentML", "identifications", (".mzid", ".mzidentml"), "proteoscope.engine.imported.mzidentml:read_mzidentml", roots=("MzIdentML",),
+        "mzIdentML", "identifications", (".mzid", ".mzidentml"), roots=("MzIdentML",),
         term=("MS:1002073", "mzIdentML format"),
     ),
     FileFormat(
-        "pepXML", "identifications", (".pep.xml", ".pepxml"), "proteoscope.engine.imported.pepxml:read_pepxml", roots=("msms_pipeline_analysis",),
+        "pepXML", "identifications", (".pep.xml", ".pepxml"), roots=("msms_pipeline_analysis",),
         term=("MS:1001421", "pepXML format"),
     ),
-    FileFormat("X!Tandem XML", "identifications", (".t.xml", ".tandem"), "proteoscope.engine.imported.xtandem:read_xtandem", roots=("bioml",),
+    FileFormat("X!Tandem XML", "identifications", (".t.xml", ".tandem"), roots=("bioml",),
                term=("MS:1001401", "X!Tandem xml format")),
-    FileFormat("idXML", "identifications", (".idxml",), "proteoscope.engine.imported.idxml:read_idxml", roots=("IdXML",)),
-    FileFormat("mzTab", "identifications", (".mztab",), f"{_TABLES}:read_mztab", is_like=_is_mztab),
-    FileFormat("Comet text", "identifications", (".comet.txt",), f"{_TABLES}:read_comet", is_like=_is_comet),
+    FileFormat("idXML", "identifications", (".idxml",), roots=("IdXML",)),
+    FileFormat("mzTab", "identifications", (".mztab",), is_like=_is_mztab),
+    FileFormat("Comet text", "identifications", (".comet.txt",), is_like=_is_comet),
     FileFormat(
-        "Percolator or mokapot", "identifications", (".psms.tsv", ".psms.txt", ".pin"), f"{_TABLES}:read_percolator",
+        "Percolator or mokapot", "identifications", (".psms.tsv", ".psms.txt", ".pin"),
         is_like=_has_columns(("psmid", "score", "q-value"), ("specid", "label", "peptide"), ("specid", "mokapot q-value")),
     ),
     FileFormat(
-        "Crux Percolator", "identifications", (".percolator.txt",), f"{_TABLES}:read_crux",
+        "Crux Percolator", "identifications", (".percolator.txt",),
         is_like=_has_columns(("scan", "charge", "percolator score", "percolator q-value", "sequence")),
     ),
     FileFormat(
-        "Sage", "identifications", (".sage.tsv",), f"{_TABLES}:read_sage", is_like=_has_columns(("peptide", "scannr", "hyperscore"))
+        "Sage", "identifications", (".sage.tsv",), is_like=_has_columns(("peptide", "scannr", "hyperscore"))
     ),
     FileFormat(
-        "MSFragger", "identifications", (".psm.tsv",), f"{_TABLES}:read_msfragger",
+        "MSFragger", "identifications", (".psm.tsv",),
         is_like=_has_columns(("scannum", "peptide", "hyperscore"), ("spectrum", "peptide", "hyperscore", "assigned modifications")),
     ),
     FileFormat(
-        "MaxQuant msms.txt", "identifications", (".msms.txt",), f"{_TABLES}:read_maxquant",
+        "MaxQuant msms.txt", "identifications", (".msms.txt",),
         is_like=_has_columns(("raw file", "scan number", "modified sequence", "pep")),
     ),
     FileFormat(
-        "DIA-NN report", "identifications", (".diann.tsv",), f"{_TABLES}:read_dia_nn",
+        "DIA-NN report", "identifications", (".diann.tsv",),
         is_like=_has_columns(("modified.sequence", "precursor.charge", "q.value")),
     ),
-    FileFormat("DIA-NN Parquet report", "identifications", (".parquet",), f"{_TABLES}:read_dia_nn_parquet", magic=b"PAR1"),
+    FileFormat("DIA-NN Parquet report", "identifications", (".parquet",), magic=b"PAR1"),
     FileFormat(
-        "PeptideShaker report", "identifications", (".peptideshaker.txt",), f"{_TABLES}:read_peptideshaker",
+        "PeptideShaker report", "identifications", (".peptideshaker.txt",),
         is_like=_has_columns(("sequence", "modified sequence", "spectrum title", "identification charge")),
     ),
     FileFormat(
-        "SpectraST sptxt", "libraries", (".sptxt",), f"{_LIBRARIES}.msp:read_msp", is_like=_is_sptxt,
+        "SpectraST sptxt", "libraries", (".sptxt",), lambda: formats.libraries.msp.read_msp, is_like=_is_sptxt,
     ),
     FileFormat(
-        "MSP", "libraries", (".msp",), f"{_LIBRARIES}.msp:read_msp", f"{_LIBRARIES}.msp_writer:MspWriter", is_like=_is_msp,
+        "MSP", "libraries", (".msp",), lambda: formats.libraries.msp.read_msp, lambda: formats.libraries.msp_writer.MspWriter,
+        is_like=_is_msp,
     ),
     FileFormat(
-        "mzSpecLib text", "libraries", (".mzspeclib.txt", ".mzlib.txt"), f"{_LIBRARIES}.mzspeclib_text:read_mzspeclib_text",
-        f"{_LIBRARIES}.mzspeclib_writer:MzSpecLibWriter", roots=("mzSpecLib",),
+        "mzSpecLib text", "libraries", (".mzspeclib.txt", ".mzlib.txt"), lambda: formats.libraries.mzspeclib_text.read_mzspeclib_text,
+        lambda: formats.libraries.mzspeclib_writer.MzSpecLibWriter, roots=("mzSpecLib",),
     ),
     FileFormat(
-        "mzSpecLib JSON", "libraries", (".mzspeclib.json", ".mzlib.json"), f"{_LIBRARIES}.mzspeclib_json:read_mzspeclib_json",
+        "mzSpecLib JSON", "libraries", (".mzspeclib.json", ".mzlib.json"), lambda: formats.libraries.mzspeclib_json.read_mzspeclib_json,
         is_like=_is_mzspeclib_json,
     ),
     FileFormat(
-        "BiblioSpec blib", "libraries", (".blib",), f"{_LIBRARIES}.blib:read_blib", f"{_LIBRARIES}.blib_writer:write_blib",
+        "BiblioSpec blib", "libraries", (".blib",), lambda: formats.libraries.blib.read_blib,
+        lambda: formats.libraries.blib_writer.write_blib,
         magic=b"SQLite format 3\0", mark=b"RefSpectra",
     ),
     FileFormat(
-        "DIA-NN library", "libraries", (".lib.tsv",), f"{_LIBRARIES}.transitions:read_transitions",
+        "DIA-NN library", "libraries", (".lib.tsv",), lambda: formats.libraries.transitions.read_transitions,
         is_like=_has_columns(("precursormz", "productmz", "libraryintensity")),
     ),
     FileFormat(
-        "Spectronaut library", "libraries", (".spectronaut.tsv",), f"{_LIBRARIES}.transitions:read_transitions",
+        "Spectronaut library", "libraries", (".spectronaut.tsv",), lambda: formats.libraries.transitions.read_transitions,
         is_like=_has_columns(("precursormz", "fragmentmz", "relativeintensity")),
     ),
     FileFormat("PDB", "structures", (".pdb", ".ent")),

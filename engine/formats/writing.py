@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -89,8 +88,8 @@ def write_spectrum_file(
     chosen = spectrum_format(format or out.name)
     rows = np.arange(len(spectra)) if rows is None else rows
     progress = progress or Progress()
-    module, _, name = chosen.writer.partition(":")
-    writer: SpectrumWriter = getattr(import_module(module), name)(spectra)
+    assert chosen.writer is not None
+    writer: SpectrumWriter = chosen.writer()(spectra)
     progress.stage(f"Writing {chosen.name}", len(rows))
     header = writer.begin(rows)
     write_lines(out, header, _pieces(spectra, rows), writer.text, progress, threads=threads, then=writer.written, end=writer.end)

@@ -1,2 +1,6 @@
 from . import compilation as compilation
+from . import expecting as expecting
+from . import parameters as parameters
+from . import search as search
+from . import tables as tables
 from .entry import IDENTIFICATION as IDENTIFICATION

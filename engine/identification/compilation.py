@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from proteoscope import kernels
+from proteoscope.engine import execution, identification, matches, peptides
 from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["FRAGMENT_INDEX", "KNOWN_FORMS", "SCORING"]
@@ -25,43 +27,31 @@ SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
 
 
 def _last_of_scoring() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.fragment_intensities import compare_intensities
-
-    return compare_intensities
+    return kernels.cpu.fragment_intensities.compare_intensities
 
 
 def _last_of_index() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.candidates import score_candidates
-
-    return score_candidates
+    return kernels.cpu.candidates.score_candidates
 
 
 def _use(*, with_index: bool) -> None:
-    from proteoscope.engine.identification.parameters import IdentificationParameters
-    from proteoscope.engine.matches.compilation import use_scoring
-
-    use_scoring(IdentificationParameters(), with_index=with_index)
+    matches.compilation.use_scoring(identification.parameters.IdentificationParameters(), with_index=with_index)
 
 
 def _last_of_forms() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.known_forms import list_known_forms
-
-    return list_known_forms
+    return kernels.cpu.known_forms.list_known_forms
 
 
 def _use_forms() -> None:
     """Index a protein with its known modifications."""
-    from proteoscope.engine.execution.resources import Resources
-    from proteoscope.engine.identification.parameters import IdentificationParameters
-    from proteoscope.engine.peptides.indexes import Databases, build_indexes
-    from proteoscope.engine.peptides.known_forms import SearchedForms
-
-    parameters = IdentificationParameters().changed(known_modifications=True)
-    forms = SearchedForms((), parameters.maximum_modifications, parameters.maximum_forms)
+    parameters = identification.parameters.IdentificationParameters().changed(known_modifications=True)
+    forms = peptides.known_forms.SearchedForms((), parameters.maximum_modifications, parameters.maximum_forms)
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
         path = Path(name) / "protein.dat"
         path.write_text(_ENTRY, encoding="ascii")
-        build_indexes(Databases([path], [], {}, forms=forms), path.parent, parameters, Resources(threads=1))
+        peptides.indexes.build_indexes(
+            peptides.indexes.Databases([path], [], {}, forms=forms), path.parent, parameters, execution.resources.Resources(threads=1)
+        )
 
 
 SCORING = Kernels("kernels", _last_of_scoring, partial(_use, with_index=False))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine import formats, identification, matches
 from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
 if TYPE_CHECKING:
     from proteoscope.engine.identification.search import IdentificationSummary
@@ -17,15 +19,11 @@ __all__ = ["IDENTIFICATION"]
 
 
 def _run(request: SearchRequest, progress: Progress) -> IdentificationSummary:
-    from proteoscope.engine.identification.search import identify
-
-    return identify(request, progress)
+    return identification.search.identify(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.matches.run_exporting import export_run
-
-    return export_run(project, request, progress)
+    return matches.run_exporting.export_run(project, request, progress)
 
 
 IDENTIFICATION = Search(
@@ -37,7 +35,7 @@ IDENTIFICATION = Search(
     description="Identify peptides and proteins. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
     job="Identify {spectra}",
     icon="spectrum",
-    parameters="proteoscope.engine.identification.parameters:IdentificationParameters",
+    parameters=lambda: identification.parameters.IdentificationParameters,
     preset="high-resolution",
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
@@ -56,14 +54,14 @@ IDENTIFICATION = Search(
     writes="project",
     run=_run,
     kernels=(
-        "proteoscope.engine.identification.compilation:SCORING", "proteoscope.engine.identification.compilation:FRAGMENT_INDEX",
-        "proteoscope.engine.identification.compilation:KNOWN_FORMS", "proteoscope.engine.formats.compilation:TRANSLATION",
+        lambda: identification.compilation.SCORING, lambda: identification.compilation.FRAGMENT_INDEX,
+        lambda: identification.compilation.KNOWN_FORMS, lambda: formats.compilation.TRANSLATION,
     ),
-    modules=("proteoscope.engine.identification.search", "proteoscope.engine.matches.tables", "proteoscope.engine.matches.scoring", "proteoscope.engine.matches.exporting"),
-    tables="proteoscope.engine.identification.tables:TABLES",
-    stored="proteoscope.engine.identification.tables:STORED",
-    advising="proteoscope.engine.matches.preset_advice:advise",
-    methods="proteoscope.engine.matches.methods_paragraph:spectrum_search_methods",
+    modules=(lambda: identification.search, lambda: matches.tables, lambda: matches.scoring, lambda: matches.exporting),
+    tables=lambda: identification.tables.TABLES,
+    stored=lambda: identification.tables.STORED,
+    advising=lambda: matches.preset_advice.advise,
+    methods=lambda: matches.methods_paragraph.spectrum_search_methods,
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -75,11 +73,8 @@ IDENTIFICATION = Search(
     ),
     export=_export,
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
-    expecting="proteoscope.engine.identification.expecting",
-    work=(
-        ("spectra", "proteoscope.engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
-        ("fragment-index", "proteoscope.engine.matches.fragment_scoring:SpectraAgainstFragments"),
-    ),
+    expecting=lambda: identification.expecting.expected,
+    work=(SPECTRA, FRAGMENT_INDEX),
     keeps=(KeptKind("peptides", "peptide indexes"),),
     identifies=True,
 )  # fmt: skip

@@ -6,6 +6,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from proteoscope.engine import identification
+from proteoscope.engine import matches as matches_package
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
@@ -69,7 +71,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             found = run.read()
             with run.step("index"):  # what it takes longer than reading
                 resources, indexes = indexing()
-            run.load("proteoscope.engine.identification.results", "proteoscope.engine.matches.run_tables")
+            run.load(lambda: identification.results, lambda: matches_package.run_tables)
             with run.step("plan"):
                 spectra = build_spectrum_index(found, parameters, resources)
             if not spectra.n_searched:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from proteoscope import kernels
+from proteoscope.engine import formats
 from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["READING"]
@@ -16,21 +18,17 @@ _PROTEIN = ">P1 one\nMKPEPTIDEK\n"
 
 
 def _last() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.text import scan_fasta
-
-    return scan_fasta
+    return kernels.cpu.text.scan_fasta
 
 
 def _use() -> None:
     """Read next to nothing."""
-    from proteoscope.engine.formats import read_proteins, read_spectra
-
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         spectra, proteins = Path(folder) / "spectra.mgf", Path(folder) / "proteins.fasta"
         spectra.write_text(_SPECTRUM, encoding="ascii")
         proteins.write_text(_PROTEIN, encoding="ascii")
-        read_spectra([spectra], threads=1)
-        read_proteins([proteins])
+        formats.read_spectra([spectra], threads=1)
+        formats.read_proteins([proteins])
 
 
 READING = Kernels("kernels that read spectra", _last, _use)

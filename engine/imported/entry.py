@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine import imported, matches
 from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
@@ -27,15 +28,11 @@ Several files of one format are one run.
 
 
 def _run(request: SearchRequest, progress: Progress) -> ImportSummary:
-    from proteoscope.engine.imported.search import import_results
-
-    return import_results(request, progress)
+    return imported.search.import_results(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.matches.run_exporting import export_run
-
-    return export_run(project, request, progress)
+    return matches.run_exporting.export_run(project, request, progress)
 
 
 IMPORT = Search(
@@ -48,7 +45,7 @@ IMPORT = Search(
     epilog=_EPILOG,
     job="Import {results}",
     icon="results",
-    parameters="proteoscope.engine.imported.parameters:ImportParameters",
+    parameters=lambda: imported.parameters.ImportParameters,
     preset="high-resolution",
     inputs=(
         Input("results", "Results", "identifications", "RESULTS", one="file of results", wanted="results of a search engine"),
@@ -69,8 +66,8 @@ IMPORT = Search(
     ),
     writes="project",
     run=_run,
-    kernels=("proteoscope.engine.imported.compilation:READING",),
-    modules=("proteoscope.engine.imported.search", "proteoscope.engine.imported.results", "proteoscope.engine.matches.listed.tables", "proteoscope.engine.matches.exporting"),
+    kernels=(lambda: imported.compilation.READING,),
+    modules=(lambda: imported.search, lambda: imported.results, lambda: matches.listed.tables, lambda: matches.exporting),
     demo=Demo(
         {
             "results": "BSA1_comet.pep.xml.gz", "spectra": "BSA1.mzML.gz",
@@ -78,10 +75,10 @@ IMPORT = Search(
         },
         "low-resolution",
     ),
-    expecting="proteoscope.engine.imported.expecting",
-    tables="proteoscope.engine.imported.tables:TABLES",
-    stored="proteoscope.engine.imported.tables:STORED",
-    methods="proteoscope.engine.imported.methods_paragraph:methods",
+    expecting=lambda: imported.expecting.expected,
+    tables=lambda: imported.tables.TABLES,
+    stored=lambda: imported.tables.STORED,
+    methods=lambda: imported.methods_paragraph.methods,
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import imported
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.listed.identifications import Identifications, joined
 
-__all__ = ["read_identifications"]
+__all__ = ["READERS", "read_identifications"]
+
+READERS: Mapping[str, Callable[[], Callable[[ByteSource, Progress], Identifications]]] = {
+    "mzIdentML": lambda: imported.mzidentml.read_mzidentml,
+    "pepXML": lambda: imported.pepxml.read_pepxml,
+    "X!Tandem XML": lambda: imported.xtandem.read_xtandem,
+    "idXML": lambda: imported.idxml.read_idxml,
+    "mzTab": lambda: imported.table_formats.read_mztab,
+    "Comet text": lambda: imported.table_formats.read_comet,
+    "Percolator or mokapot": lambda: imported.table_formats.read_percolator,
+    "Crux Percolator": lambda: imported.table_formats.read_crux,
+    "Sage": lambda: imported.table_formats.read_sage,
+    "MSFragger": lambda: imported.table_formats.read_msfragger,
+    "MaxQuant msms.txt": lambda: imported.table_formats.read_maxquant,
+    "DIA-NN report": lambda: imported.table_formats.read_dia_nn,
+    "DIA-NN Parquet report": lambda: imported.table_formats.read_dia_nn_parquet,
+    "PeptideShaker report": lambda: imported.table_formats.read_peptideshaker,
+}
+"""The reader of each format of identifications in the registry, by the name of the format: a callable that imports and returns it."""
 
 _LARGEST_SCORE = 1e30
 _LARGEST_NUMBER = 1e9
@@ -42,8 +60,7 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
                     remedy="Import each by itself; both can go into one project",
                 )  # fmt: skip
             progress.stage(f"Reading {Path(path).name}", source.size)
-            module, _, name = written_as.reader.partition(":")
-            found: Identifications = getattr(import_module(module), name)(source, progress)
+            found = READERS[written_as.name]()(source, progress)
         if not len(found):
             reason = next(iter(found.unread), "")
             raise InputError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,7 +75,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
     with search_run(spec, read, READING, progress) as run:
         assert run.run is not None
         found, spectra, database = run.read()
-        run.load("duckdb")
+        run.load(partial(import_module, "duckdb"))
 
         owner = run.run
         with run.step("index"):
@@ -120,7 +122,8 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         is_judged = made.source_of["psms"] != "none"
         message = written.message if is_judged else f"{len(matches):,} matches imported, without q-values"
         run.record(
-            counts, message, exports=[*matches_package.run_tables.EXPORTED, _LEFT_OUT_FILE], certainty=made.certainty, has_decoys=bool(judged.is_decoy.any()),
+            counts, message, exports=[*matches_package.run_tables.EXPORTED, _LEFT_OUT_FILE], certainty=made.certainty,
+            has_decoys=bool(judged.is_decoy.any()),
             format=found.format, program=found.program, score=judged.title, left_out=reasons, found_by=matches.found_by,
             q_values_of=made.source_of, posterior_errors_of=judged.rates.posterior_error_of,
             computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],

@@ -12,7 +12,6 @@ from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["COMMANDS"]
 
-_PARAMETERS = "proteoscope.engine.library_search.prediction_parameters:PredictionParameters"
 _FORMATS = ("msp", "mzspeclib", "blib")
 
 
@@ -43,4 +42,9 @@ def _predict(options: argparse.Namespace, progress: Progress) -> None:
     progress.message(f"{made.n_entries:,} entries of {made.n_peptides:,} peptides written: {made.out}")
 
 
-COMMANDS = (Command("predict", "predict a spectral library from proteins", _add_predict, _predict, _PARAMETERS),)
+COMMANDS = (
+    Command(
+        "predict", "predict a spectral library from proteins", _add_predict, _predict,
+        lambda: library_search.prediction_parameters.PredictionParameters,
+    ),
+)  # fmt: skip

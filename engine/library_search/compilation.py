@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from proteoscope import kernels
+from proteoscope.engine import execution, formats, library_search, peptides
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["LIBRARY", "PREDICTION"]
 
@@ -17,59 +20,47 @@ _ENTRY = "Name: GASPVK/2\nPrecursorMZ: 272.66\nNum peaks: 4\n147.11 1\n246.18 1\
 
 
 def _last() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.library_search import _search
-
-    return _search
+    return kernels.cpu.library_search._search
 
 
 def _use() -> None:
     """Search next to nothing."""
-    from proteoscope.engine.execution.resources import Resources
-    from proteoscope.engine.formats import read_spectra
-    from proteoscope.engine.formats.libraries.reading import read_libraries
-    from proteoscope.engine.jobs.progress import Progress
-    from proteoscope.engine.library_search.parameters import LibrarySearchParameters
-    from proteoscope.engine.library_search.queries import Queries
-    from proteoscope.engine.library_search.references import load_references, save_references
-
-    resources = Resources(1, progress=Progress())
+    resources = execution.resources.Resources(1, progress=Progress())
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "spectra.mgf"
         path.write_text("".join(_SPECTRUM.format(i, 272.66 + i) for i in range(3)), encoding="ascii")
-        spectra = read_spectra([path], threads=1, takes_negative=True)
+        spectra = formats.read_spectra([path], threads=1, takes_negative=True)
         path = Path(folder) / "library.msp"
         path.write_text(_ENTRY, encoding="ascii")
-        library = read_libraries([path])
+        library = formats.libraries.reading.read_libraries([path])
         for similarity in ("entropy", "cosine"):
-            parameters = LibrarySearchParameters().changed(similarity=similarity, precursor_tolerance="100 Da", minimum_matched_peaks=1)
+            parameters = library_search.parameters.LibrarySearchParameters().changed(
+                similarity=similarity, precursor_tolerance="100 Da", minimum_matched_peaks=1
+            )
             own = Path(folder) / similarity
             own.mkdir()
-            save_references(library, own, parameters, resources)
-            references = load_references(own)
-            queries = Queries.of(spectra, references, parameters, resources)
+            library_search.references.save_references(library, own, parameters, resources)
+            references = library_search.references.load_references(own)
+            queries = library_search.queries.Queries.of(spectra, references, parameters, resources)
             queries.same(references, parameters, resources)
             queries.shifted(references, parameters, resources)
 
 
 def _last_of_prediction() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.library_entries import predicted_peaks
-
-    return predicted_peaks
+    return kernels.cpu.library_entries.predicted_peaks
 
 
 def _use_prediction() -> None:
     """Predict next to nothing."""
-    from proteoscope.engine.execution.resources import Resources
-    from proteoscope.engine.library_search.prediction import PredictedLibrary
-    from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
-    from proteoscope.engine.peptides.indexes import Databases, build_indexes
-
-    parameters, resources = PredictionParameters().changed(variable_modifications="Oxidation (M)"), Resources(1)
+    parameters, resources = (
+        library_search.prediction_parameters.PredictionParameters().changed(variable_modifications="Oxidation (M)"),
+        execution.resources.Resources(1),
+    )
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "proteins.fasta"
         path.write_text(">P\nMGASPVTCLINDQKEMHFRYWGASPVTK\n", encoding="ascii")
-        indexes = build_indexes(Databases([path], [], {}), Path(folder), parameters, resources)
-        for _ in PredictedLibrary(indexes, parameters, resources).pieces():
+        indexes = peptides.indexes.build_indexes(peptides.indexes.Databases([path], [], {}), Path(folder), parameters, resources)
+        for _ in library_search.prediction.PredictedLibrary(indexes, parameters, resources).pieces():
             pass
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine import library_search, matches
 from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
@@ -27,15 +28,11 @@ library of small molecules without decoys has no error rates, and the summary sa
 
 
 def _run(request: SearchRequest, progress: Progress) -> LibrarySummary:
-    from proteoscope.engine.library_search.search import search_library
-
-    return search_library(request, progress)
+    return library_search.search.search_library(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.library_search.exporting import export_library_matches
-
-    return export_library_matches(project, request, progress)
+    return library_search.exporting.export_library_matches(project, request, progress)
 
 
 LIBRARY_SEARCH = Search(
@@ -48,7 +45,7 @@ LIBRARY_SEARCH = Search(
     epilog=_EPILOG,
     job="Search {spectra} in {library}",
     icon="spectrum",
-    parameters="proteoscope.engine.library_search.parameters:LibrarySearchParameters",
+    parameters=lambda: library_search.parameters.LibrarySearchParameters,
     preset="high-resolution",
     demo=Demo(
         {"spectra": "BSA1.mzML.gz", "library": "bsa_library.msp.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"},
@@ -76,12 +73,12 @@ LIBRARY_SEARCH = Search(
     shortcuts=("precursor_tolerance", "similarity"),
     writes="project",
     run=_run,
-    kernels=("proteoscope.engine.library_search.compilation:LIBRARY", "proteoscope.engine.library_search.compilation:PREDICTION"),
-    modules=("proteoscope.engine.library_search.search", "proteoscope.engine.library_search.results", "proteoscope.engine.matches.exporting"),
-    expecting="proteoscope.engine.library_search.expecting",
-    tables="proteoscope.engine.library_search.tables:TABLES",
-    stored="proteoscope.engine.library_search.tables:STORED",
-    methods="proteoscope.engine.library_search.methods_paragraph:methods",
+    kernels=(lambda: library_search.compilation.LIBRARY, lambda: library_search.compilation.PREDICTION),
+    modules=(lambda: library_search.search, lambda: library_search.results, lambda: matches.exporting),
+    expecting=lambda: library_search.expecting.expected,
+    tables=lambda: library_search.tables.TABLES,
+    stored=lambda: library_search.tables.STORED,
+    methods=lambda: library_search.methods_paragraph.methods,
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -90,7 +87,7 @@ LIBRARY_SEARCH = Search(
     ),
     export=_export,
     commands=COMMANDS,
-    work=(("library-spectra", "proteoscope.engine.library_search.scoring:SpectraAgainstReferences"),),
+    work=(("library-spectra", lambda: library_search.scoring.SpectraAgainstReferences),),
     keeps=(KeptKind("library", "spectral libraries"),),
     identifies=True,
 )  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine import library_search
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
 from proteoscope.engine.library_search.references import References
 from proteoscope.kernels.cpu.library_search import search_costs
 from proteoscope.kernels.device import Device, twin
@@ -37,7 +38,10 @@ class SpectraAgainstReferences:
     """Items are the queries."""
 
     parts_of_worker = 0
-    samples = "proteoscope.engine.library_search.sample_work:sample_spectra"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return library_search.sample_work.sample_spectra(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """References that each is compared with."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from typing import NamedTuple
 
 from proteoscope.engine import library_search, matches
@@ -54,7 +56,7 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
 
     with search_run(spec, read, LIBRARY, progress) as run:
         assert run.run is not None and run.project is not None
-        run.load("duckdb")
+        run.load(partial(import_module, "duckdb"))
 
         owner, libraries = run.run, run.paths("library")
         spectra, database = run.read()
@@ -104,8 +106,8 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         if judged.unknown:
             run.progress.message(f"No error rate is known: {judged.unknown}. Matches are listed by their similarity", "warning")
         run.record(
-            counts, f"{counted(n_matches, 'spectrum', 'spectra')} matched", exports=[*matches.run_tables.EXPORTED, _NAME], certainty=certainty,
-            has_decoys=not judged.unknown, score="similarity", decoys_made=references.decoys, shifted=made.n_shifted,
+            counts, f"{counted(n_matches, 'spectrum', 'spectra')} matched", exports=[*matches.run_tables.EXPORTED, _NAME],
+            certainty=certainty, has_decoys=not judged.unknown, score="similarity", decoys_made=references.decoys, shifted=made.n_shifted,
             left_out_entries=references.n_left_out, unrated=n_unrated,
         )  # fmt: skip
         return replace(summary, **run.summary_fields)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine import matches
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.counts import fragment_index_building
 from proteoscope.kernels.cpu.processor import Processor
@@ -80,7 +81,10 @@ class SpectraAgainstFragments:
     """Items are the queries; what the round adds to their rows depends on the forms."""
 
     parts_of_worker = 2  # each makes an index of the forms that its queries reach
-    samples = "proteoscope.engine.matches.sample_work:sample_fragments"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return matches.sample_work.sample_fragments(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """What the state says."""

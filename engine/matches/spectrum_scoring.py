@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine import matches
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.device import Device, twin
 from proteoscope.kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
@@ -61,7 +62,10 @@ class SpectraAgainstPeptides:
     """Items are the queries."""
 
     parts_of_worker = 0
-    samples = "proteoscope.engine.matches.sample_work:sample_spectra"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return matches.sample_work.sample_spectra(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Of counting, the same for each; of scoring, what the state says."""

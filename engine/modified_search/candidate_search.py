@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import modified_search
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
 from proteoscope.kernels.device import Device, twin
@@ -142,7 +143,10 @@ class SpectraAgainstMassLists:
     """Items are the queries."""
 
     parts_of_worker = 0
-    samples = "proteoscope.engine.modified_search.sample_work:sample_lists"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return modified_search.sample_work.sample_lists(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Candidates in the window of each query."""

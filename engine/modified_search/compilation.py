@@ -8,6 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
+from proteoscope import kernels
+from proteoscope.engine import execution, formats, matches, modified_search, spectra
+from proteoscope.engine import peptides as peptides_package
 from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["MODIFIED"]
@@ -18,46 +23,41 @@ _SHIFT = 15.994915
 
 
 def _last() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.shift_placement import score_places
-
-    return score_places
+    return kernels.cpu.shift_placement.score_places
 
 
 def _use() -> None:
     """Search next to nothing, through the same functions and so with the same types as a real search."""
-    import numpy as np
-
-    from proteoscope.engine.execution.resources import Resources
-    from proteoscope.engine.formats import read_spectra
-    from proteoscope.engine.matches.compilation import PROTEIN, spectrum_of, use_scoring
-    from proteoscope.engine.modified_search.candidate_search import Candidates, peptide_lists, query_lists
-    from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
-    from proteoscope.engine.modified_search.ranking import place_candidates, rank_candidates
-    from proteoscope.engine.modified_search.settings import list_settings, scoring_of, shift_settings
-    from proteoscope.engine.peptides.indexes import Databases, build_indexes
-    from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
-    from proteoscope.kernels.cpu.match_scores import MatchScores
-    from proteoscope.kernels.cpu.processor import Processor
-
-    parameters, alone = ModifiedSearchParameters(), Resources(threads=1)
-    use_scoring(SimpleNamespace(**{**dict(parameters), **_IDENTIFICATION}))
+    parameters, alone = modified_search.parameters.ModifiedSearchParameters(), execution.resources.Resources(threads=1)
+    matches.compilation.use_scoring(SimpleNamespace(**{**dict(parameters), **_IDENTIFICATION}))
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        (folder / "protein.fasta").write_text(PROTEIN, encoding="ascii")
-        (folder / "spectra.mgf").write_text(spectrum_of() + spectrum_of(_SHIFT), encoding="ascii")
-        indexes = build_indexes(Databases([folder / "protein.fasta"], [], {}), folder, parameters, alone)
-        index = build_spectrum_index(read_spectra([folder / "spectra.mgf"], threads=1), parameters, alone)
+        (folder / "protein.fasta").write_text(matches.compilation.PROTEIN, encoding="ascii")
+        (folder / "spectra.mgf").write_text(matches.compilation.spectrum_of() + matches.compilation.spectrum_of(_SHIFT), encoding="ascii")
+        indexes = peptides_package.indexes.build_indexes(
+            peptides_package.indexes.Databases([folder / "protein.fasta"], [], {}), folder, parameters, alone
+        )
+        index = spectra.spectrum_index.build_spectrum_index(formats.read_spectra([folder / "spectra.mgf"], threads=1), parameters, alone)
         peptides = indexes.peptides.arrays(indexes.proteins)
-        settings, lists, shifts = scoring_of(parameters, index, peptides), list_settings(parameters), shift_settings(parameters)
+        settings, lists, shifts = (
+            modified_search.settings.scoring_of(parameters, index, peptides),
+            modified_search.settings.list_settings(parameters),
+            modified_search.settings.shift_settings(parameters),
+        )
         n, kept = len(index.queries.mass), parameters.candidates
-        found = Candidates(np.empty((n, kept), np.int64), np.empty((n, kept), np.int32))
-        for looks in (MatchScores.looks_of_placed, 0.0):  # by vectors, and by an index
-            scores = MatchScores(Processor(1), peptide_lists(peptides, lists.per_dalton, 0, len(peptides.mass), alone))
+        found = modified_search.candidate_search.Candidates(np.empty((n, kept), np.int64), np.empty((n, kept), np.int32))
+        for looks in (kernels.cpu.match_scores.MatchScores.looks_of_placed, 0.0):  # by vectors, and by an index
+            scores = kernels.cpu.match_scores.MatchScores(
+                kernels.cpu.processor.Processor(1),
+                modified_search.candidate_search.peptide_lists(peptides, lists.per_dalton, 0, len(peptides.mass), alone),
+            )
             scores.looks_of_placed = looks
-            for _ in scores.search(query_lists(index.arrays, index.queries, settings, lists), lists.window, kept, *found):
+            for _ in scores.search(
+                modified_search.candidate_search.query_lists(index.arrays, index.queries, settings, lists), lists.window, kept, *found
+            ):
                 pass
-        placed = place_candidates(index, peptides, found, settings, shifts, alone)
-        rank_candidates(index, peptides, found, placed, settings, shifts, 1, by_count=False, resources=alone)
+        placed = modified_search.ranking.place_candidates(index, peptides, found, settings, shifts, alone)
+        modified_search.ranking.rank_candidates(index, peptides, found, placed, settings, shifts, 1, by_count=False, resources=alone)
 
 
 MODIFIED = Kernels("kernels of the search for modified peptides", _last, _use, "up to a minute")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine import formats, matches, modified_search
 from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
 if TYPE_CHECKING:
     from proteoscope.engine.modified_search.search import ModifiedSearchSummary
@@ -27,15 +29,11 @@ judged apart.
 
 
 def _run(request: SearchRequest, progress: Progress) -> ModifiedSearchSummary:
-    from proteoscope.engine.modified_search.search import find_modified
-
-    return find_modified(request, progress)
+    return modified_search.search.find_modified(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.modified_search.exporting import export_modified
-
-    return export_modified(project, request, progress)
+    return modified_search.exporting.export_modified(project, request, progress)
 
 
 MODIFIED_SEARCH = Search(
@@ -48,7 +46,7 @@ MODIFIED_SEARCH = Search(
     epilog=_EPILOG,
     job="Find modified peptides in {spectra}",
     icon="spectrum",
-    parameters="proteoscope.engine.modified_search.parameters:ModifiedSearchParameters",
+    parameters=lambda: modified_search.parameters.ModifiedSearchParameters,
     preset="standard",
     inputs=(
         Input(
@@ -77,12 +75,12 @@ MODIFIED_SEARCH = Search(
     former_shortcuts={"top": "hits_per_spectrum"},
     writes="project",
     run=_run,
-    kernels=("proteoscope.engine.modified_search.compilation:MODIFIED", "proteoscope.engine.formats.compilation:TRANSLATION"),
-    modules=("proteoscope.engine.modified_search.search", "proteoscope.engine.modified_search.judging", "proteoscope.engine.matches.exporting"),
-    tables="proteoscope.engine.modified_search.tables:TABLES",
-    stored="proteoscope.engine.modified_search.tables:STORED",
-    advising="proteoscope.engine.matches.preset_advice:advise",
-    methods="proteoscope.engine.modified_search.methods_paragraph:methods",
+    kernels=(lambda: modified_search.compilation.MODIFIED, lambda: formats.compilation.TRANSLATION),
+    modules=(lambda: modified_search.search, lambda: modified_search.judging, lambda: matches.exporting),
+    tables=lambda: modified_search.tables.TABLES,
+    stored=lambda: modified_search.tables.STORED,
+    advising=lambda: matches.preset_advice.advise,
+    methods=lambda: modified_search.methods_paragraph.methods,
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -94,11 +92,10 @@ MODIFIED_SEARCH = Search(
     ),
     export=_export,
     demo=Demo({}, "low-resolution", after="identify"),
-    expecting="proteoscope.engine.modified_search.expecting",
+    expecting=lambda: modified_search.expecting.expected,
     work=(
-        ("spectra", "proteoscope.engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
-        ("fragment-index", "proteoscope.engine.matches.fragment_scoring:SpectraAgainstFragments"),
-        ("mass-lists", "proteoscope.engine.modified_search.candidate_search:SpectraAgainstMassLists"),
+        SPECTRA, FRAGMENT_INDEX,
+        ("mass-lists", lambda: modified_search.candidate_search.SpectraAgainstMassLists),
     ),
     keeps=(KeptKind("peptides", "peptide indexes"),),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from proteoscope.engine import matches, modified_search
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.resources import Resources
@@ -103,11 +104,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
             every, searched = searching.read()
             with searching.step("index"):  # what it takes longer than reading
                 resources, indexes = indexing()
-            searching.load(
-                "proteoscope.engine.matches.run_tables",
-                "proteoscope.engine.modified_search.judging",
-                "proteoscope.engine.modified_search.results",
-            )
+            searching.load(lambda: matches.run_tables, lambda: modified_search.judging, lambda: modified_search.results)
             with searching.step("plan"):
                 index, peptides = build_spectrum_index(searched, parameters, resources), indexes.peptides.arrays(indexes.proteins)
                 if not index.n_searched:

@@ -1,1 +1,5 @@
 """Proteins cut into peptides, and the index of them that all searches of spectra share."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

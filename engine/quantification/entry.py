@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope import engine
+from proteoscope.engine import project as project_package
+from proteoscope.engine import quantification
 from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
@@ -28,13 +31,10 @@ brings the identification that it goes on from, and adds the spectra that resemb
 
 
 def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
-    from proteoscope.engine.project import Project
-    from proteoscope.engine.quantification.search import quantify
-
     folder = request.folder("report")
-    summary = quantify(request, progress)
+    summary = quantification.search.quantify(request, progress)
     if folder is not None and summary.folder is not None and summary.run_id is not None:
-        project = Project.open(summary.folder)
+        project = project_package.Project.open(summary.folder)
         for format in ("tsv", "matrix"):
             _export(project, ExportRequest(summary.run_id, format, folder), progress)
         _export(project, ExportRequest(summary.run_id, "mztab", folder / "quantification.mzTab"), progress)
@@ -43,9 +43,7 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.quantification.exporting import export_quantities
-
-    return export_quantities(project, request, progress)
+    return quantification.exporting.export_quantities(project, request, progress)
 
 
 QUANTIFICATION = Search(
@@ -58,7 +56,7 @@ QUANTIFICATION = Search(
     epilog=_EPILOG,
     job="Quantify {project}",
     icon="quantify",
-    parameters="proteoscope.engine.quantification.parameters:QuantificationParameters",
+    parameters=lambda: quantification.parameters.QuantificationParameters,
     preset="label-free",
     inputs=(
         Input(
@@ -71,16 +69,17 @@ QUANTIFICATION = Search(
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
         Option("report", "Tables and pages", "write tables and pages into this folder, made where it is missing", metavar="DIR"),
     ),
-    methods="proteoscope.engine.quantification.methods_paragraph:methods",
-    pages="proteoscope.engine.views.quantity_pages:write_pages",
+    methods=lambda: quantification.methods_paragraph.methods,
+    # The views are above this package, and are imported when pages are written.
+    pages=lambda: engine.views.quantity_pages.write_pages,
     shortcuts=("run", "method", "label", "match_between_runs", "groups"),
     writes="given project",
     run=_run,
-    kernels=("proteoscope.engine.quantification.compilation:TRACES",),
-    modules=("proteoscope.engine.quantification.search",),
-    expecting="proteoscope.engine.quantification.expecting",
-    tables="proteoscope.engine.quantification.tables:RESULT_TABLES",
-    stored="proteoscope.engine.quantification.tables:STORED",
+    kernels=(lambda: quantification.compilation.TRACES,),
+    modules=(lambda: quantification.search,),
+    expecting=lambda: quantification.expecting.expected,
+    tables=lambda: quantification.tables.RESULT_TABLES,
+    stored=lambda: quantification.tables.STORED,
     goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
     exports=(
         Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated"),

@@ -303,8 +303,8 @@ def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinName
     matches = Matches(
         form, table["charge"].to_numpy().astype(np.int64), table["file"].to_numpy().astype(np.int64),
         table["run"].to_numpy(),
-        pa.compute.fill_null(table["retention_time"], float("nan")).to_numpy(), table["precursor_mz"].to_numpy(), table["spectrum"].to_numpy(),
-        table["spectrum_index"].to_numpy(),
+        pa.compute.fill_null(table["retention_time"], float("nan")).to_numpy(), table["precursor_mz"].to_numpy(),
+        table["spectrum"].to_numpy(), table["spectrum_index"].to_numpy(),
         pa.compute.fill_null(table["scan"], -1).to_numpy(), table["spectrum_id"].to_pylist(),
     )  # fmt: skip
     _, first_of_sequence = np.unique(of_form, return_index=True)

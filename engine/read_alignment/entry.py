@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine import read_alignment
 from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
@@ -43,15 +44,11 @@ Positions count from 1; those of the read are on the read as it was given, also 
 
 
 def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
-    from proteoscope.engine.read_alignment.search import align_reads
-
-    return align_reads(request, progress)
+    return read_alignment.search.align_reads(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.read_alignment.exporting import export_alignments
-
-    return export_alignments(project, request, progress)
+    return read_alignment.exporting.export_alignments(project, request, progress)
 
 
 READ_ALIGNMENT = Search(
@@ -64,7 +61,7 @@ READ_ALIGNMENT = Search(
     epilog=_EPILOG,
     job="Align {patterns} with {texts}",
     icon="reads",
-    parameters="proteoscope.engine.read_alignment.parameters:ReadAlignmentParameters",
+    parameters=lambda: read_alignment.parameters.ReadAlignmentParameters,
     preset="standard",
     inputs=(
         Input(
@@ -90,12 +87,12 @@ READ_ALIGNMENT = Search(
     former_shortcuts={"max_gaps": "maximum_gaps"},
     writes="file",
     run=_run,
-    kernels=("proteoscope.engine.read_alignment.compilation:READS",),
-    modules=("proteoscope.engine.read_alignment.search",),
-    fitting="proteoscope.engine.read_alignment.fitting",
-    tables="proteoscope.engine.read_alignment.tables:TABLES",
-    stored="proteoscope.engine.read_alignment.tables:STORED",
-    methods="proteoscope.engine.read_alignment.methods_paragraph:methods",
+    kernels=(lambda: read_alignment.compilation.READS,),
+    modules=(lambda: read_alignment.search,),
+    fitting=lambda: read_alignment.fitting,
+    tables=lambda: read_alignment.tables.TABLES,
+    stored=lambda: read_alignment.tables.STORED,
+    methods=lambda: read_alignment.methods_paragraph.methods,
     exports=(
         Export("tsv", "Table, tab-separated", (".tsv",)),
         Export("sam", "Alignments as SAM", (".sam",)),
@@ -106,6 +103,6 @@ READ_ALIGNMENT = Search(
     ),
     export=_export,
     demo=Demo({"texts": "lambda_phage.fasta.gz", "patterns": "lambda_reads.fastq.gz"}, "map-to-genome"),
-    expecting="proteoscope.engine.read_alignment.expecting",
-    work=(("reads", "proteoscope.engine.read_alignment.scoring:TextsAgainstPatterns"),),
+    expecting=lambda: read_alignment.expecting.expected,
+    work=(("reads", lambda: read_alignment.scoring.TextsAgainstPatterns),),
 )  # fmt: skip

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import read_alignment
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
 from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
 from proteoscope.kernels.device import Device, twin
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences
@@ -72,7 +73,10 @@ class TextsAgainstPatterns:
     """Items are the pairs of a round, which are its state."""
 
     parts_of_worker = 0
-    samples = "proteoscope.engine.read_alignment.sample_work:sample_reads"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return read_alignment.sample_work.sample_reads(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells of all layers."""

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from proteoscope import kernels
+from proteoscope.engine import sequence_search, sequences
 from proteoscope.engine.execution.compilation import Kernels
 from proteoscope.engine.jobs.progress import Progress
 
@@ -18,55 +22,42 @@ _GREAT_COST = 100_000  # of a gap, which only 32 bits hold
 
 
 def _last() -> Callable[..., Any]:
-    from proteoscope.kernels.cpu.traceback import draw_pairs
-
-    return draw_pairs
+    return kernels.cpu.traceback.draw_pairs
 
 
 def _use() -> None:
     """Search with next to nothing: in lanes and by rows, with all widths of numbers, and with an alignment."""
-    import numpy as np
-
-    from proteoscope.engine.sequence_search.scoring import score_all
-    from proteoscope.engine.sequences.alignment import Pairs, align_pair, align_pairs
-    from proteoscope.engine.sequences.database import read_sequences
-    from proteoscope.engine.sequences.matrices import read_matrix
-    from proteoscope.engine.sequences.scheme import ScoringScheme
-    from proteoscope.engine.sequences.statistics import tabulated
-
     quiet = Progress()
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
         path = Path(name, "sequences.fasta")
         path.write_text("".join(f">s{k}\n{'W' * (_SHORT if k else _LONG)}\n" for k in range(_N_SHORT)), encoding="ascii")
-        database = read_sequences([path], quiet)
+        database = sequences.database.read_sequences([path], quiet)
     short, long = database.codes(0), database.codes(len(database) - 1)
     database.residues.flags.writeable = False  # as those of a mapped file
     # The scores of the short ones need 16 bits, those of the long one 16 too; with the cost, all need 32.
     for gap_open in (11, _GREAT_COST):
-        scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1)
-        score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
-        align_pair(short, short, scheme, quiet)
+        scheme = sequences.scheme.ScoringScheme(sequences.matrices.read_matrix("BLOSUM62"), gap_open, 1)
+        sequence_search.scoring.score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
+        sequences.alignment.align_pair(short, short, scheme, quiet)
         for score in (1, 1000, np.iinfo(np.int32).max):
             place, target = database.places(np.zeros(_N_TOGETHER, np.int64)), np.full(_N_TOGETHER, score)
-            align_pairs(Pairs(database.residues, place, database.residues, place, target), scheme, 1, quiet)
-        if (statistics := tabulated(scheme)) is not None:
+            sequences.alignment.align_pairs(
+                sequences.alignment.Pairs(database.residues, place, database.residues, place, target), scheme, 1, quiet
+            )
+        if (statistics := sequences.statistics.tabulated(scheme)) is not None:
             statistics.e_values(np.array([100]), _SHORT, np.array([_SHORT]), database.n_residues)
 
 
 def load_report_kernels(progress: Progress) -> None:
     """Load what the report needs from where it is kept, while a card scores."""
-    import numpy as np
-
-    from proteoscope.engine.sequences.alignment import Pairs, align_pairs
-    from proteoscope.engine.sequences.matrices import read_matrix
-    from proteoscope.engine.sequences.scheme import ScoringScheme
-
     residues = np.zeros(_SHORT, np.int8)
     residues.flags.writeable = False  # as those of a mapped file
     places = np.tile(np.array([[0, _SHORT]]), (_N_TOGETHER, 1))
     for score in (1, 1000):
-        pairs = Pairs(residues, places, residues, places, np.full(_N_TOGETHER, score))
-        align_pairs(pairs, ScoringScheme(read_matrix("BLOSUM62"), 11, 1), 1, Progress())
+        pairs = sequences.alignment.Pairs(residues, places, residues, places, np.full(_N_TOGETHER, score))
+        sequences.alignment.align_pairs(
+            pairs, sequences.scheme.ScoringScheme(sequences.matrices.read_matrix("BLOSUM62"), 11, 1), 1, Progress()
+        )
 
 
 ALIGNMENT = Kernels("kernels of the alignment", _last, _use, family="sequences")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine import formats, sequence_search
 from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
@@ -39,15 +40,11 @@ Pairs in places of the whole sequences: maf, psl.
 
 
 def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
-    from proteoscope.engine.sequence_search.search import align
-
-    return align(request, progress)
+    return sequence_search.search.align(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.sequence_search.exporting import export_hits
-
-    export_hits(
+    sequence_search.exporting.export_hits(
         project, request.run_id, request.format, request.target, progress,
         spreadsheet_safe=request.spreadsheet_safe, query=request.query,
     )  # fmt: skip
@@ -58,7 +55,7 @@ def _of_queries(name: str, title: str, *endings: str) -> Export:
     return Export(name, title, endings, has_queries=True)
 
 
-SEQUENCE_SEARCH = Search(
+SEQUENCE_SEARCH: Search = Search(
     kind="align",
     name="sequence search",
     question="Which proteins are alike?",
@@ -68,7 +65,7 @@ SEQUENCE_SEARCH = Search(
     epilog=_EPILOG,
     job="Search {queries} in {database}",
     icon="search",
-    parameters="proteoscope.engine.sequence_search.parameters:SequenceSearchParameters",
+    parameters=lambda: sequence_search.parameters.SequenceSearchParameters,
     preset="standard",
     inputs=(
         Input(
@@ -87,11 +84,11 @@ SEQUENCE_SEARCH = Search(
     former_shortcuts={"max_e_value": "maximum_e_value", "top": "hits_per_query"},
     writes="file",
     run=_run,
-    kernels=("proteoscope.engine.sequence_search.compilation:ALIGNMENT", "proteoscope.engine.formats.compilation:TRANSLATION"),
-    modules=("proteoscope.engine.sequence_search.search",),
-    tables="proteoscope.engine.sequence_search.tables:TABLES",
-    stored="proteoscope.engine.sequence_search.tables:STORED",
-    methods="proteoscope.engine.sequence_search.methods_paragraph:methods",
+    kernels=(lambda: sequence_search.compilation.ALIGNMENT, lambda: formats.compilation.TRANSLATION),
+    modules=(lambda: sequence_search.search,),
+    tables=lambda: sequence_search.tables.TABLES,
+    stored=lambda: sequence_search.tables.STORED,
+    methods=lambda: sequence_search.methods_paragraph.methods,
     exports=(
         _of_queries("tsv", "Table, tab-separated", ".tsv"),
         _of_queries("blast6", "Table as BLAST's format 6, without a header", ".blast6", ".b6", ".m8"),
@@ -108,7 +105,7 @@ SEQUENCE_SEARCH = Search(
     ),
     export=_export,
     demo=Demo({"queries": "protein_queries.fasta", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "standard"),
-    expecting="proteoscope.engine.sequence_search.expecting",
-    work=(("sequences", "proteoscope.engine.sequence_search.scoring:SequencesAgainstSequences"),),
+    expecting=lambda: sequence_search.expecting.expected,
+    work=(("sequences", lambda: sequence_search.scoring.SequencesAgainstSequences),),
     keeps=(KeptKind("sequences", "packed sequences"),),
 )  # fmt: skip

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import sequence_search
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cpu.processor import Processor
@@ -80,7 +81,10 @@ class SequencesAgainstSequences:
     """Items are the subjects of the database; the state of a round are its queries; rows have a column for each item."""
 
     parts_of_worker = 0
-    samples = "proteoscope.engine.sequence_search.sample_work:sample_sequences"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return sequence_search.sample_work.sample_sequences(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""

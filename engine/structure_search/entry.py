@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proteoscope.engine import structure_search, structures
 from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
@@ -44,18 +45,14 @@ row, translation) moves the target onto the query. The CIGAR spans both chains.
 
 
 def _run(request: SearchRequest, progress: Progress) -> StructureSearchSummary:
-    from proteoscope.engine.structure_search.search import find_structures
-
-    return find_structures(request, progress)
+    return structure_search.search.find_structures(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from proteoscope.engine.structure_search.exporting import export_hits
-
-    return export_hits(project, request, progress)
+    return structure_search.exporting.export_hits(project, request, progress)
 
 
-STRUCTURE_SEARCH = Search(
+STRUCTURE_SEARCH: Search = Search(
     kind="structures",
     name="structure search",
     question="Which folds are alike?",
@@ -65,7 +62,7 @@ STRUCTURE_SEARCH = Search(
     epilog=_EPILOG,
     job="Search {queries} in {database}",
     icon="structure",
-    parameters="proteoscope.engine.structure_search.parameters:StructureSearchParameters",
+    parameters=lambda: structure_search.parameters.StructureSearchParameters,
     preset="standard",
     inputs=(
         Input(
@@ -89,18 +86,18 @@ STRUCTURE_SEARCH = Search(
     former_shortcuts={"top": "hits_per_query"},
     writes="file",
     run=_run,
-    kernels=("proteoscope.engine.structures.compilation:STRUCTURE_KERNELS", "proteoscope.engine.structure_search.compilation:STRUCTURES"),
-    modules=("proteoscope.engine.structure_search.search",),
-    tables="proteoscope.engine.structure_search.tables:TABLES",
-    methods="proteoscope.engine.structure_search.methods_paragraph:methods",
+    kernels=(lambda: structures.compilation.STRUCTURE_KERNELS, lambda: structure_search.compilation.STRUCTURES),
+    modules=(lambda: structure_search.search,),
+    tables=lambda: structure_search.tables.TABLES,
+    methods=lambda: structure_search.methods_paragraph.methods,
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
     export=_export,
     commands=COMMANDS,
     demo=Demo({"queries": "albumin_domain_3.pdb.gz", "database": "folds.pdb.gz"}, "standard"),
-    expecting="proteoscope.engine.structure_search.expecting",
+    expecting=lambda: structure_search.expecting.expected,
     work=(
-        ("structures", "proteoscope.engine.structure_search.scoring:StructureAgainstStructures"),
-        ("superpositions", "proteoscope.engine.structure_search.superposing:ChainsOnChains"),
+        ("structures", lambda: structure_search.scoring.StructureAgainstStructures),
+        ("superpositions", lambda: structure_search.superposing.ChainsOnChains),
     ),
     keeps=(KeptKind("structures", "chains of files, and descriptors of chains"),),
 )  # fmt: skip

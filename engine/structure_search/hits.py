@@ -193,7 +193,8 @@ class StructureHitSearch:
         ]
         resources.progress.stage("Aligning candidates", len(pairs))
         return run_on_threads(
-            lambda pair: kernels.cpu.structure_pairs.align_pair(pair[0], chains.chain(pair[1]), pair[2])[1], pairs, resources.threads, resources.progress
+            lambda pair: kernels.cpu.structure_pairs.align_pair(pair[0], chains.chain(pair[1]), pair[2])[1], pairs, resources.threads,
+            resources.progress,
         )  # fmt: skip
 
     def _superposed(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[Superpositions]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work, by_item
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
 from proteoscope.kernels.device import Device, twin
 from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 
@@ -53,7 +54,10 @@ class StructureAgainstStructures:
     """Items are the chains of the database; the state of a round is the query with its rewards."""
 
     parts_of_worker = 0
-    samples = "proteoscope.engine.structure_search.sample_work:sample_structures"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return structure_search.sample_work.sample_structures(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""

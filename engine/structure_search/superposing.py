@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Work
+from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work
 from proteoscope.engine.structures.superposition import Effort
 from proteoscope.kernels.device import Device, twin
 from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
@@ -42,7 +43,10 @@ class ChainsOnChains:
     """Items are pairs of chains, which are the state of a round."""
 
     parts_of_worker = 0
-    samples = "proteoscope.engine.structure_search.sample_work:sample_pairs"
+
+    def samples(self, size: float, seed: int) -> Sample:
+        """Return a made-up work of about this size."""
+        return structure_search.sample_work.sample_pairs(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells of an alignment."""

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope import kernels
+from proteoscope.engine import structures
 from proteoscope.engine.execution.compilation import Kernels
 
 __all__ = ["STRUCTURE_KERNELS"]
@@ -13,30 +15,25 @@ __all__ = ["STRUCTURE_KERNELS"]
 
 def _use() -> None:
     """Call them with the types of real structures: six residues of an ideal helix."""
-    from proteoscope.engine.structures.superposition import superpose, superpose_many, tm_scores
-    from proteoscope.kernels.cpu.backbone import gather_backbone
-    from proteoscope.kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
-    from proteoscope.kernels.cpu.solvent_area import solvent_areas
-
     turn = np.radians(100.0) * np.arange(6)
     position = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(6)], axis=1)
-    gather_backbone(
+    kernels.cpu.backbone.gather_backbone(
         np.array([0, 1], np.int64), np.zeros(1, np.int64), np.zeros(1, np.int8), np.zeros(1, np.float32), np.zeros(1, np.uint8),
         np.zeros((1, 3)), -1.0, 1.0,
     )  # fmt: skip
-    states_by_hydrogen_bonds(np.repeat(position[:, None], 4, axis=1), np.zeros(6, np.bool_), np.array([0, 6], np.int64))
-    states_by_distances(position.astype(np.float32))
+    kernels.cpu.secondary_structure.states_by_hydrogen_bonds(
+        np.repeat(position[:, None], 4, axis=1), np.zeros(6, np.bool_), np.array([0, 6], np.int64)
+    )
+    kernels.cpu.secondary_structure.states_by_distances(position.astype(np.float32))
     offsets = np.array([0, 6], np.int64)
-    solvent_areas(position, np.ones(6), offsets, np.eye(3), 1.4, 0, 1, np.empty(6))
-    superpose_many(position, position, offsets, np.empty((0, 2), np.int32), np.zeros(2, np.int64), threads=1)
-    superpose(position, position)
-    tm_scores(position, position, np.stack([np.arange(6)] * 2, axis=1))
+    kernels.cpu.solvent_area.solvent_areas(position, np.ones(6), offsets, np.eye(3), 1.4, 0, 1, np.empty(6))
+    structures.superposition.superpose_many(position, position, offsets, np.empty((0, 2), np.int32), np.zeros(2, np.int64), threads=1)
+    structures.superposition.superpose(position, position)
+    structures.superposition.tm_scores(position, position, np.stack([np.arange(6)] * 2, axis=1))
 
 
 def _last() -> Any:
-    from proteoscope.kernels.cpu.pair_superposition import tm_score_of_pairs
-
-    return tm_score_of_pairs
+    return kernels.cpu.pair_superposition.tm_score_of_pairs
 
 
 STRUCTURE_KERNELS = Kernels("reading and superposition of structures", _last, _use, family="structures")

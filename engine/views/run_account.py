@@ -17,7 +17,7 @@ from typing import Any
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.matches.search_passes import passes_of_run
-from proteoscope.engine.parameters import list_text, preset_names
+from proteoscope.engine.parameters import SearchParameters, list_text, preset_names
 from proteoscope.engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
 from proteoscope.engine.project.paths import RESULTS
 from proteoscope.engine.results.counts import Count
@@ -171,12 +171,12 @@ def _names(search: Search) -> tuple[str, ...]:
     return _preset_names(search.kind) if search.preset else ()
 
 
-_kept_values: dict[tuple[str, str], dict[str, Any]] = {}
+_kept_values: dict[tuple[type[SearchParameters], str], dict[str, Any]] = {}
 
 
 def _values(search: Search, preset: str) -> dict[str, Any]:
     """Values of a preset; read once."""
-    key = search.parameters, preset
+    key = search.model, preset
     if key not in _kept_values:
         try:
             _kept_values[key] = search.parameters_of(preset).model_dump(mode="json")

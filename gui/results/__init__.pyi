@@ -1,2 +1,13 @@
+from . import cluster_view as cluster_view
 from . import comparison_view as comparison_view
+from . import evidence_view as evidence_view
+from . import explanation_view as explanation_view
+from . import hits_view as hits_view
+from . import identification_view as identification_view
+from . import library_view as library_view
+from . import modified_view as modified_view
+from . import quantity_view as quantity_view
+from . import reads_view as reads_view
 from . import run_page as run_page
+from . import standard_view as standard_view
+from . import structure_view as structure_view

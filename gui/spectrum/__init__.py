@@ -1,1 +1,5 @@
 """An annotated spectrum: peaks, ions, errors, the peptide, and its figure for a publication."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,7 +17,7 @@ class Processor:
     """Threads of this machine. Kernels release the interpreter's lock, so that each is a worker in full."""
 
     name = "cpu"
-    kernels = "proteoscope.kernels.cpu"
+    kernels = "cpu"
     is_processor = True
 
     def __init__(self, threads: int) -> None:

@@ -1,2 +1,17 @@
+from . import alignment as alignment
+from . import analyses as analyses
+from . import digestion as digestion
 from . import driver as driver
+from . import fragment_index as fragment_index
+from . import gapsmis as gapsmis
+from . import k_means as k_means
+from . import library_search as library_search
 from . import management as management
+from . import match_scores as match_scores
+from . import modules as modules
+from . import scoring as scoring
+from . import structure_alignment as structure_alignment
+from . import superposition as superposition
+from . import traces as traces
+from . import usual_forms as usual_forms
+from . import vector_clustering as vector_clustering

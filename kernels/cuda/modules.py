@@ -157,7 +157,7 @@ class _Faults:
 class CudaCard:
     """A `Card` on CUDA device `number`, through CuPy."""
 
-    kernels = "proteoscope.kernels.cuda"
+    kernels = "cuda"
     is_processor = False
 
     def __init__(self, number: int) -> None:

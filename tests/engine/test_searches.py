@@ -11,8 +11,8 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.command_line.cache import kept_kinds
 from proteoscope.engine.command_line.main import main
-from proteoscope.engine.execution.kinds import KINDS
-from proteoscope.engine.execution.work import Work, kind_of
+from proteoscope.engine.execution.kinds import KINDS, kind_of
+from proteoscope.engine.execution.work import Work
 from proteoscope.engine.parameters import preset_names, read_preset
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.searches import SEARCHES, search_of_kind
@@ -75,23 +75,23 @@ def test_the_ending_of_a_file_says_its_format_and_the_first_is_the_usual_one(sea
 
 @each
 def test_the_kinds_of_work_of_an_entry_are_there_and_known_with_it(search):
-    for name, place in search.work:
-        assert KINDS[name] == place
+    for name, load in search.work:
+        assert KINDS[name] is load
         kind = kind_of(Work(name, {}, {}))
-        assert f"{type(kind).__module__}:{type(kind).__qualname__}" == place
+        assert type(kind) is load()
         assert all(callable(getattr(kind, method)) for method in ("costs", "open", "empty", "merge")) and kind.parts_of_worker >= 0
 
 
 def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
     texts = [path.read_text(encoding="utf-8") for path in resources.path().parent.joinpath("engine").rglob("*.py")]
-    placed = {place.partition(":")[2] for search in SEARCHES for _, place in search.work}
+    placed = {load().__qualname__ for search in SEARCHES for _, load in search.work}
     kinds = re.compile(r"^class ([A-Z]\w+):(?:\n.*)*?\n    parts_of_worker = ", re.MULTILINE)
     assert {name for text in texts for name in kinds.findall(text)} <= placed
     kept = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
     assert kept == {kind.name for search in SEARCHES for kind in search.keeps} == set(kept_kinds())
 
 
-@pytest.mark.parametrize("folder", sorted({place.split(".")[2] for search in SEARCHES for _, place in search.work} - {"matches"}))
+@pytest.mark.parametrize("folder", sorted({load.__module__.split(".")[2] for search in SEARCHES for _, load in search.work} - {"matches"}))
 def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
     code = (
         f"import proteoscope.engine.{folder}.search, sys; from proteoscope.engine.execution.kinds import KINDS; "

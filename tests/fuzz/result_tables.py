@@ -25,7 +25,6 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import closing, redirect_stderr, redirect_stdout, suppress
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -387,10 +386,9 @@ class Window:
         """Look at a run; whether it is refused as a whole."""
         from PySide6.QtCore import QEvent
 
-        from proteoscope.gui.searches import _OWN_VIEWS, _STANDARD_VIEW
+        from proteoscope.gui.searches import _view_of
 
-        module, _, name = _OWN_VIEWS.get(kind, _STANDARD_VIEW).rpartition(".")
-        view = getattr(import_module(module), name)(search_of_kind(kind))
+        view = _view_of(kind)(search_of_kind(kind))
         view.resize(1000, 700)
         view.show()
         try:

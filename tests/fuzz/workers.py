@@ -30,7 +30,7 @@ from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.sequence_search import scoring
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
-from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
+from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
 
 N_ITEMS, N_SEQUENCES, LENGTH = 600, 6000, 300
 
@@ -61,7 +61,7 @@ def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 
     ------
     AssertionError : a run gave other rows.
     """
-    register_kinds([(NAME, PLACE)])
+    register_kinds([(NAME, load)])
     chance, numbers = random.Random(seed), np.random.default_rng(seed)
     x = np.arange(N_ITEMS)
     lengths = np.sort(numbers.integers(LENGTH // 3, 2 * LENGTH, N_SEQUENCES))

@@ -89,7 +89,7 @@ def test_the_page_of_spectra_names_the_searches_whose_results_list_them_all() ->
     from proteoscope.gui import searches
     from proteoscope.gui.results.spectra_run_view import SpectraRunView
 
-    views = {one.kind: searches._class_at(searches._OWN_VIEWS.get(one.kind, searches._STANDARD_VIEW)) for one in SEARCHES}
+    views = {one.kind: searches._view_of(one.kind) for one in SEARCHES}
     listing = {kind for kind, view in views.items() if issubclass(view, SpectraRunView)}
     page = (REPOSITORY / "docs" / "spectra.md").read_text(encoding="utf-8")
     sentence = next(one for one in page.split("\n\n") if "*All spectra*" in one).partition(")")[0]

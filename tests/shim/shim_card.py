@@ -95,7 +95,7 @@ class ShimCard:
     """
 
     name = "shim"
-    kernels = "proteoscope.kernels.cuda"
+    kernels = "cuda"
     is_processor = False
 
     def __init__(self, *, descending: bool = False, failing_launch: int = -1) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.execution.addresses import address_of_class
 from proteoscope.engine.execution.cluster import remote
 from proteoscope.engine.execution.cluster.columns import NamedColumns, Spool, blocks, file_digest
 from proteoscope.engine.execution.cluster.connection import Connection, RemoteDevice
@@ -146,7 +147,8 @@ class _SentWork:
     def packed(self) -> bytes:
         with self._lock:
             if self._packed is None:
-                self._packed = pack([self.work.kind, self.work.sources, self.work.settings, KINDS[self.work.kind]], self.named.name)
+                address = address_of_class(KINDS[self.work.kind]())
+                self._packed = pack([self.work.kind, self.work.sources, self.work.settings, address], self.named.name)
             return self._packed
 
     def round(self, state: Any, items: NDArray[np.int64] | None) -> tuple[bytes, NamedColumns]:

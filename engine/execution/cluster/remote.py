@@ -23,15 +23,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from proteoscope.engine.execution.addresses import object_at
 from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
 from proteoscope.engine.execution.cluster.payload import pack, unpack
-from proteoscope.engine.execution.kinds import register_kinds
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.execution.work import Computation, Work, kind_of
+from proteoscope.engine.execution.work import Computation, Kind, Work
 from proteoscope.engine.project.cache import cache_folder
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.cpu.processor import Processor
@@ -65,7 +64,6 @@ _CALLS, _QUICK_CALLS = 6, 2  # at a time, which wait for most of the time: what 
 _REMEMBERED = 1000  # sessions that were closed
 _CLOSED = {"missing": [], "failure": "it was closed"}
 _PROGRAM = Path(__file__).parents[3]
-_SEARCHES = "proteoscope.engine.searches"  # above this package: named, not imported
 # Of pieces that go together, since an answer costs who asked more than a piece does: a share of the seconds that the round goes on, for at
 # its end others wait for what is still on its way.
 _GATHER_SHARE, _LEAST_GATHER_SECONDS, _MOST_GATHER_SECONDS = 0.08, 0.12, 0.5
@@ -91,12 +89,10 @@ def source_digest() -> str:
 def make() -> dict[str, Any]:
     """Of which make the program is in this process, for a comparison before work begins.
 
-    `kinds` are the works that it knows, `kernels` how many sources of kernels it compiles from.
+    `kernels` is how many sources of kernels it compiles from; `sources` tells apart what kinds of work it has.
     """
-    searches = import_module(_SEARCHES).SEARCHES
     return {
         "version": VERSION,
-        "kinds": sum(len(search.work) for search in searches),
         "kernels": sum(1 for pattern in _SOURCES for _ in (_PROGRAM / "kernels").rglob(pattern)),
         "sources": source_digest(),
         "python": ".".join(platform.python_version_tuple()[:2]),
@@ -277,11 +273,12 @@ def open_work(session: str, packed: bytes, files: bytes, is_shared: bool, with_c
     if missing := _missing(one, files):
         return pack({"missing": missing, "failure": ""})
     if one.computation is None:
-        name, sources, settings, place = one.opened(packed)
-        register_kinds([(name, place)])
+        name, sources, settings, address = one.opened(packed)
         work = Work(name, sources, settings)
+        kind: Kind = object_at(address)()
         try:
-            one.computation = one.stack.enter_context(kind_of(work).open(work, worker.device(with_card=with_card), is_shared=is_shared))
+            opened = kind.open(work, worker.device(with_card=with_card), is_shared=is_shared)
+            one.computation = one.stack.enter_context(opened)
         except DeviceError as error:
             return pack({"missing": [], "failure": str(error)})
         with worker.lock:
@@ -404,8 +401,7 @@ def close(session: str) -> bytes:
 def described(found: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """What is different between the makes of two programs, in words; empty where nothing is."""
     names = {
-        "version": "version {}", "python": "Python {}", "kinds": "{} kinds of work", "kernels": "{} sources of kernels",
-        "sources": "sources {:.12}",
+        "version": "version {}", "python": "Python {}", "kernels": "{} sources of kernels", "sources": "sources {:.12}",
     }  # fmt: skip
     for name, text in names.items():
         if found.get(name) != other.get(name):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import proteoscope
+from proteoscope import engine
 from proteoscope.engine.errors import InputError, WorkersError
 from proteoscope.engine.execution.cluster.certificates import (
     AUTHORITY,
@@ -322,12 +323,14 @@ def _slurm(found: dict[str, Any], own: Certificates, stack: ExitStack) -> _Start
     jobs, workers, device = options.pop("jobs"), options.pop("workers_of_job"), options.pop("device", "auto")
     prologue = [*options.pop("job_script_prologue", []), f"export PYTHONPATH={_program_folder()}"]
     folder = Path(options.pop("shared_temp_directory", Path.cwd()))
+    # The command line is above this package: a job runs this module, and nothing of it is called here.
+    worker = engine.command_line.worker_of_job.__name__
     security = _written(own, folder, stack)
     try:
         with _without_warnings():
             cluster = SLURMCluster(
                 **options, processes=1, protocol="tls://", security=security, job_script_prologue=prologue, silence_logs=SILENT,
-                worker_command="proteoscope.engine.command_line.worker_of_job", worker_extra_args=["--count", str(workers), "--device", device],
+                worker_command=worker, worker_extra_args=["--count", str(workers), "--device", device],
                 scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
             )  # fmt: skip
     except (TypeError, ValueError) as error:

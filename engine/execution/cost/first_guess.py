@@ -6,7 +6,8 @@ from typing import Any
 
 from proteoscope.engine.execution import cost as cost_package
 from proteoscope.engine.execution.devices import gpus, processor
-from proteoscope.engine.execution.work import PredictableKind, Work, kind_of
+from proteoscope.engine.execution.kinds import kind_of
+from proteoscope.engine.execution.work import PredictableKind, Work
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import Device
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from proteoscope.engine.execution.cost.pace import LAUNCH_BOUND, calm_pace, host_pace, times_slower
 from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize, fitted
-from proteoscope.engine.execution.work import CardShape, PredictableKind, Sample, Work, kind_of, sample_of
+from proteoscope.engine.execution.kinds import kind_of
+from proteoscope.engine.execution.work import CardShape, PredictableKind, Sample, Work
 from proteoscope.kernels.device import Device
 
 __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_sample", "runs_in_turn", "size_of"]
@@ -183,7 +184,7 @@ class KindSamples:
 
     def _run_new(self, size: float, last: float) -> float:
         """A sample of another size; its seconds. `last`: those of a smaller one."""
-        sample, runs = sample_of(self._kind, size, _SEED + len(self._runs)), list[Run]()
+        sample, runs = self._kind.samples(size, _SEED + len(self._runs)), list[Run]()
         self._samples.append(sample)
         self._runs.append(runs)
         first = _timed_run(sample, self._device, is_noted=True)

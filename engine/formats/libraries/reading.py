@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 from proteoscope.engine.errors import InputError
@@ -36,13 +35,12 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
         with ByteSource(path) as source:
             written_as = recognise(source)
             reader = written_as.reader if written_as.sort == "libraries" else written_as.library_reader
-            if not reader:
+            if reader is None:
                 remedy = "Give it as SPECTRA" if written_as.sort == "spectra" else f"Give {names_of('libraries')}"
                 raise InputError(path, f"is {written_as.name}, where a spectral library belongs", remedy=remedy)
             progress.stage(f"Reading {path.name}", source.size)
             library.begin()
-            module, _, name = reader.partition(":")
-            getattr(import_module(module), name)(source, library, progress)
+            reader()(source, library, progress)
         line, reason = library.first_fault()
         if not library.n_taken:
             if not library.n_read:

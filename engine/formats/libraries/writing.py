@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -78,8 +77,8 @@ def write_library(
     """
     chosen = _format(format)
     progress.stage(f"Writing {chosen.name}", total)
-    module, _, name = chosen.writer.partition(":")
-    made = getattr(import_module(module), name)
+    assert chosen.writer is not None
+    made = chosen.writer()
     if format == "blib":  # which is a database
         made(out, pieces, out.name, progress, threads)
         return

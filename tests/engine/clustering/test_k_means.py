@@ -26,7 +26,7 @@ class ProcessorAsCard:
     """A second device that computes with the processor's kernels, and fails when a test wants it."""
 
     name = "cuda:0"
-    kernels = "proteoscope.kernels.cpu"
+    kernels = "cpu"
     is_processor = False
     threads = 1
 

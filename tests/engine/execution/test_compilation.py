@@ -12,19 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from proteoscope.engine.execution.compilation import Kernels, compile_ahead, kernels_at
+from proteoscope.engine.execution.addresses import object_at
+from proteoscope.engine.execution.compilation import Kernels, compile_ahead
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.engine.structure_search.kept_chains import FEWEST_FILES
 
-PLACES = tuple(dict.fromkeys(place for search in SEARCHES for place in search.kernels))
+KERNELS = tuple(dict.fromkeys(load() for search in SEARCHES for load in search.kernels))
 
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Makes a module whose `Kernels` do what a line of Python says, and puts it where this process and its children find it."""
 
-    def make(**programs: tuple[str, str]) -> list[str]:
+    def make(**programs: tuple[str, str]) -> list[Kernels]:
         lines = ["import os, time", "from proteoscope.engine.execution.compilation import Kernels", f"FOLDER = {str(tmp_path)!r}"]
         lines += ["class Marked(Kernels):", "    @property", "    def are_compiled(self): return os.path.exists(self.last())"]
         lines += ["    def use_and_mark(self): self.use(); open(self.last(), 'w').close()"]
@@ -34,7 +35,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (tmp_path / "small_kernels.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.delitem(sys.modules, "small_kernels", raising=False)
-        return [f"small_kernels:{name}" for name in programs]
+        return [object_at(f"small_kernels:{name}") for name in programs]
 
     return make
 
@@ -42,7 +43,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_every_search_tells_its_kernels() -> None:
     for search in SEARCHES:
         assert search.kernels, search.kind
-    assert all(isinstance(kernels_at(place), Kernels) for place in PLACES)
+    assert all(isinstance(one, Kernels) and object_at(one.address) is one for one in KERNELS)
 
 
 def test_each_is_compiled_once_and_those_of_a_family_in_turn(small, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.execution.executor import Executor, Session
-from proteoscope.engine.execution.kinds import KINDS, register_kinds
+from proteoscope.engine.execution.kinds import KINDS, kind_of, register_kinds
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.work import Piece, Rows, Work, kind_of
+from proteoscope.engine.execution.work import Piece, Rows, Work
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent, RecordingProgress
 from proteoscope.kernels.cpu.processor import Processor
 from tests.engine.execution import toy_kinds
@@ -144,10 +144,11 @@ def test_an_unknown_kind_is_refused() -> None:
 
 
 def test_a_name_stands_for_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, "toy", "tests:Toy")
-    register_kinds([("toy", "tests:Toy")])
-    with pytest.raises(ValueError, match="'toy' is tests:Toy"):
-        register_kinds([("toy", "tests:Other")])
+    (_, load), other, *_ = toy_kinds.KINDS
+    monkeypatch.setitem(KINDS, "toy", load)
+    register_kinds([("toy", load)])
+    with pytest.raises(ValueError, match=f"'toy' is registered already, by {toy_kinds.__name__}"):
+        register_kinds([("toy", other[1])])
 
 
 def pieces_elsewhere(sent: Work, state: Any, first: int, last: int) -> list[tuple[int, Rows]]:

@@ -9,21 +9,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.execution.kinds import WorkKind
 from proteoscope.engine.execution.work import Piece, Rows, Work, by_item
 from proteoscope.kernels.device import Device, DeviceError
 
-KINDS = (
-    ("nearest", "tests.engine.execution.toy_kinds:NearestCentroid"),
-    ("phases", "tests.engine.execution.toy_kinds:TwoPhases"),
-    ("histogram", "tests.engine.execution.toy_kinds:Histogram"),
-    ("so many", "tests.engine.execution.toy_kinds:SoMany"),
+KINDS: tuple[WorkKind, ...] = (
+    ("nearest", lambda: NearestCentroid),
+    ("phases", lambda: TwoPhases),
+    ("histogram", lambda: Histogram),
+    ("so many", lambda: SoMany),
 )
 
 
 class FakeCard:
     """A card that is none: it has a name, and fails when a test wants it."""
 
-    kernels = "proteoscope.kernels.cuda"
+    kernels = "cuda"
     is_processor = False
 
     def __init__(self, name: str, *, fails_at: int = -1) -> None:

@@ -212,12 +212,9 @@ def test_biopython_is_loaded_only_for_such_files(written: Callable[..., Path]) -
 
 
 def test_each_format_of_entries_is_named_as_the_registry_has_it() -> None:
-    from importlib import import_module
-
     for written_as in FORMATS:
         if written_as.sort == "proteins" and written_as.reader:
-            module, _, name = written_as.reader.partition(":")
-            assert getattr(import_module(module), name)().name == written_as.name
+            assert written_as.reader()().name == written_as.name
 
 
 @pytest.mark.parametrize("place", ["x..y", "3..7..9", "-4..z", "P1:Q2:5..9", "99999999999999999999..7"])

@@ -18,6 +18,7 @@ from proteoscope.engine.formats.reading import read_spectra as read_by_place
 from proteoscope.engine.formats.recognition import recognise
 from proteoscope.engine.formats.registry import FORMATS, Beginning, format_of_name, names_of, suffixes_of
 from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.imported.reading import READERS
 from proteoscope.engine.matches.writers.mzidentml import _file_format, _spectra_called_by
 from proteoscope.engine.structure_search.structures import sources_of
 from proteoscope.engine.structures.building import structure_files
@@ -118,3 +119,13 @@ def test_a_search_and_a_database_read_lists_alike(tmp_path: Path) -> None:
 
 def test_formats_are_listed_as_a_sentence_has_them() -> None:
     assert names_of("spectra") == "mzML, mzXML, MGF, MS2, DTA or PKL" and names_of("reads") == "FASTQ"
+
+
+def test_every_format_of_search_results_has_a_reader() -> None:
+    assert {one.name for one in FORMATS if one.sort == "identifications"} == set(READERS)
+    assert all(callable(load()) for load in READERS.values())
+
+
+def test_every_reader_and_writer_is_there() -> None:
+    for one in FORMATS:
+        assert all(load is None or callable(load()) for load in (one.reader, one.writer, one.library_reader)), one.name

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.kinds import kind_of
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.work import kind_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.scoring import KIND, align_pairs, work_of
 from proteoscope.kernels.device import UnsupportedSearchError

@@ -27,7 +27,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Scheduler
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from tests.engine.execution.cluster.processes import REPOSITORY, Workers, end, program, scheduler_with_workers, when
-from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
+from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
 
 X = np.arange(60)
 
@@ -35,7 +35,7 @@ X = np.arange(60)
 @pytest.fixture(scope="module", autouse=True)
 def slow_kind() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(KINDS, NAME, PLACE)
+        patched.setitem(KINDS, NAME, load)
         yield
 
 

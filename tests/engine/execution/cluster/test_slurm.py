@@ -23,7 +23,7 @@ from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from tests.engine.execution.cluster.processes import when
-from tests.engine.execution.cluster.slow_kinds import NAME, PLACE, squares
+from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif("PROTEOSCOPE_SLURM" not in os.environ, reason="PROTEOSCOPE_SLURM=1 installs a Slurm")]
 
@@ -92,7 +92,7 @@ PartitionName=all Nodes={host} Default=YES State=UP OverSubscribe=FORCE:4
 
 
 def test_jobs_bring_workers_and_go_with_the_run(slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, NAME, PLACE)
+    monkeypatch.setitem(KINDS, NAME, load)
     path, x = tmp_path / "config.toml", np.arange(60)
     path.write_text(
         f'jobs = 2\ncores = 1\nmemory = "500MB"\nwalltime = "00:10:00"\ninterface = "lo"\n'

@@ -102,7 +102,7 @@ def test_programs_that_differ_are_told_apart_in_a_phrase() -> None:
     assert described(own, dict(own)) == ""
     assert described({**own, "version": "0.0.1"}, own) == f"version 0.0.1 there, version {own['version']} here"
     assert "sources 0123" in described({**own, "sources": "0123"}, own)
-    assert "kinds of work" in described({**own, "kinds": 1}, own)
+    assert "1 sources of kernels there" in described({**own, "kernels": 1}, own)
 
 
 @pytest.mark.parametrize(

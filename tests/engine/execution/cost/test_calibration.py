@@ -13,14 +13,15 @@ from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, lea
 from proteoscope.engine.execution.cost.pace import host_pace, times_slower
 from proteoscope.engine.execution.cost.parameters import KindCosts
 from proteoscope.engine.execution.devices import processor
-from proteoscope.engine.execution.kinds import KINDS
-from proteoscope.engine.execution.work import CardShape, PredictableKind, Work, kind_of, sample_of
+from proteoscope.engine.execution.kinds import KINDS, kind_of
+from proteoscope.engine.execution.work import CardShape, PredictableKind, Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.kernels.analyses_layouts import OPERATIONS
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.alignment import AlignmentSearch
 from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
+from tests.engine.execution.toy_kinds import NearestCentroid
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 SHAPE = CardShape(132, 227 << 10, 90)
@@ -33,7 +34,7 @@ def test_every_kind_of_work_is_counted_and_grows(name):
     assert isinstance(kind, PredictableKind)
     sizes = []
     for scale in (2.0**-8, 2.0**-5):
-        sample = sample_of(kind, scale, 1)
+        sample = kind.samples(scale, 1)
         for shape in (None, SHAPE):
             sizes.append(size_of(sample.work, sample.states, shape))
             assert min(sizes[-1].operations, sizes[-1].items, sizes[-1].bytes_in, sizes[-1].bytes_out) > 0
@@ -44,7 +45,7 @@ def test_every_kind_of_work_is_counted_and_grows(name):
 def test_a_processor_is_measured_and_kept_and_guessed_by(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
     key = device_key(processor(), 1)
-    sample = sample_of(kind_of(Work("structures", {}, {})), 2.0**-9, 5)
+    sample = kind_of(Work("structures", {}, {})).samples(2.0**-9, 5)
     assert predicted_speed(sample.work, sample.states[0], Processor(1), 1) is None
     found = calibrate_processor(1, key, ["structures"], Progress())
     assert set(found.rates) == set(OPERATIONS)
@@ -72,7 +73,7 @@ def test_samples_are_run_in_as_many_turns_as_there_is_time_for(seconds, turns, m
 
 
 def test_kinds_that_nobody_samples_are_not_predicted():
-    KINDS.setdefault("toy points", "tests.engine.execution.toy_kinds:NearestCentroid")
+    KINDS.setdefault("toy points", lambda: NearestCentroid)
     with pytest.raises(ValueError, match="not predicted"):
         KindSamples("toy points", Processor(1), None)
 
@@ -104,7 +105,7 @@ def test_a_host_at_half_the_pace_takes_longer_but_not_without_bounds():
 
 
 def test_a_run_tells_the_pace_of_the_host():
-    sample = sample_of(kind_of(Work("structures", {}, {})), 2.0**-9, 5)
+    sample = kind_of(Work("structures", {}, {})).samples(2.0**-9, 5)
     (run,) = runs_in_turn(sample, Processor(1))
     assert run.is_noted
     assert run.kernel == run.seconds > 0

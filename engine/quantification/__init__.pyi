@@ -1,0 +1,8 @@
+from . import compilation as compilation
+from . import expecting as expecting
+from . import exporting as exporting
+from . import ion_traces as ion_traces
+from . import methods_paragraph as methods_paragraph
+from . import parameters as parameters
+from . import search as search
+from . import tables as tables

@@ -1,0 +1,15 @@
+from . import compilation as compilation
+from . import expecting as expecting
+from . import exporting as exporting
+from . import fitting as fitting
+from . import methods_paragraph as methods_paragraph
+from . import parameters as parameters
+from . import placing as placing
+from . import records as records
+from . import results as results
+from . import sample_work as sample_work
+from . import scoring as scoring
+from . import search as search
+from . import sequences as sequences
+from . import tables as tables
+from .entry import READ_ALIGNMENT as READ_ALIGNMENT
