@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.row_numbers import ChainRow
 
 __all__ = ["STRUCTURES"]
 
@@ -42,10 +43,11 @@ def _use() -> None:
         np.ones(n, np.uint8), np.full(n, np.nan, np.float32), whole, np.zeros(n, np.uint8), whole,
     )  # fmt: skip
     some, resources = described(chains), Resources(1, progress=Progress())
+    first = ChainRow(0)
     for mode in ("sensitive", "published"):
         parameters = StructureSearchParameters().changed(mode=mode)
         with Executor(resources).session(work_of(some.arrays)) as session:
-            StructureHitSearch(some, some, parameters, session, resources).hits(0)
+            StructureHitSearch(some, some, parameters, session, resources).hits(first)
 
 
 STRUCTURES = Kernels("kernels of the structure search", _last, _use, family="structures")
