@@ -16,6 +16,7 @@ from proteoscope.engine.evidence.nearest_chains import align_proteins
 from proteoscope.engine.evidence.tables import HOMOLOGUES
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.sequences.conservation import conservation
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
@@ -90,9 +91,11 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
     """
     # An alignment does not tell it: letters that nobody knows are like nothing, and at the ends they are left out.
     is_itself = hits.query_length == hits.subject_length
-    for row in np.flatnonzero(is_itself).tolist():
+    rows = np.flatnonzero(is_itself)
+    numbers: list[ProteinRow] = place[hits.subject_index[rows]].tolist()
+    for row, number in zip(rows.tolist(), numbers, strict=True):
         own = np.frombuffer(proteins[int(hits.query_index[row])].sequence.encode(), np.uint8)
-        is_itself[row] = np.array_equal(_known(encode(own)), _known(subjects.codes(int(place[hits.subject_index[row]]))))
+        is_itself[row] = np.array_equal(_known(encode(own)), _known(subjects.codes(number)))
     return hits.taken(np.flatnonzero(~is_itself)) if is_itself.any() else hits
 
 

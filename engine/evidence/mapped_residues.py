@@ -21,6 +21,7 @@ from proteoscope.engine.evidence.nearest_chains import NearChain
 from proteoscope.engine.evidence.places import ResidueEvidence
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.structure_search.structures import ChainFiles
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.exposure import GREATEST_AREA, ChainAtoms, Ligands, read_chain_atoms, residue_areas
@@ -116,13 +117,13 @@ def mapped_chains(
     """
     wanted = np.unique([one.chain for one in near]) if near else np.zeros(0, np.int64)
     taken = source.chains.taken(wanted)
-    alone = {chain: taken.alone(place) for place, chain in enumerate(wanted.tolist())}
-    by_file: dict[int, list[int]] = {}
+    alone = {chain: taken.alone(place) for place, chain in zip(row_range(ChainRow, len(taken)), wanted.tolist(), strict=True)}
+    by_file: dict[int, list[ChainRow]] = {}
     for chain in wanted.tolist():
         by_file.setdefault(int(source.file[chain]), []).append(chain)
     files = list(by_file.items())
 
-    def read(one: tuple[int, list[int]]) -> list[tuple[int, ChainAtoms | InputError, NDArray[np.float64]]]:
+    def read(one: tuple[int, list[ChainRow]]) -> list[tuple[ChainRow, ChainAtoms | InputError, NDArray[np.float64]]]:
         file, chains = one
         none = [np.full(len(alone[chain].residue), np.nan) for chain in chains]
         try:

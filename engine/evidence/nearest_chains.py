@@ -12,6 +12,7 @@ from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequence_search.hit_search import SequenceHitSearch
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.scoring import work_of
@@ -42,8 +43,8 @@ class NearChain:
         and its number; NaN and -1 of others.
     """
 
-    protein: int
-    chain: int
+    protein: ProteinRow
+    chain: ChainRow
     rank: int
     pairs: NDArray[np.int64]
     identity: float
@@ -119,6 +120,8 @@ def _names(n: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 def _near(hits: Hits) -> Iterator[NearChain]:
     lines = hits.aligned_query, hits.aligned_subject
     starts = hits.query_start, hits.subject_start
+    proteins: list[ProteinRow] = hits.query_index.tolist()
+    chains: list[ChainRow] = hits.subject_index.tolist()
     for k in range(len(hits)):
         query, subject = (one.letters[one.offsets[k] : one.offsets[k + 1]] for one in lines)
         is_residue = query != _GAP, subject != _GAP
@@ -128,6 +131,6 @@ def _near(hits: Hits) -> Iterator[NearChain]:
         # X is like nothing.
         is_same = (query == subject) & is_pair & (query != ord("X"))
         yield NearChain(
-            int(hits.query_index[k]), int(hits.subject_index[k]), int(hits.rank[k]), pairs, float(is_same.sum() / max(1, len(pairs))),
+            proteins[k], chains[k], int(hits.rank[k]), pairs, float(is_same.sum() / max(1, len(pairs))),
             int(len(is_pair) - is_pair.sum()), float(hits.e_value[k]), float(hits.bit_score[k]),
         )  # fmt: skip

@@ -16,6 +16,7 @@ from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import NearChain
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structure_search.hits import StructureHitSearch
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
@@ -51,21 +52,22 @@ def with_remote_chains(
     through = np.unique([one.chain for one in nearest.values()]).astype(np.int64)
     if not len(through):
         return list(near)
-    own: dict[int, list[NearChain]] = {}
+    own: dict[ProteinRow, list[NearChain]] = {}
     for one in near:
         own.setdefault(one.protein, []).append(one)
     # Near ones may be among the best, and the chain itself is.
     most = 1 + n + max(len(some) for some in own.values())
     queries = described(chains.chains.taken(through), threads=resources.threads)
     wanted = StructureSearchParameters(hits_per_query=most)
-    alike: dict[int, list[AlignedChains]] = {}
+    alike: dict[ChainRow, list[AlignedChains]] = {}
+    numbers: list[ChainRow] = through.tolist()
     with ExitStack() as stack:
         session = stack.enter_context(Executor(resources).session(work_of(chains.arrays)))
         superposing = stack.enter_context(Executor(resources).session(work_of_superposing("quick")))
         search = StructureHitSearch(queries, chains, wanted, session, resources, superposing=superposing)
         for found in search.score():
             is_alike = found.hits["tm_score_query"].to_numpy() >= minimum_tm_score
-            alike[int(through[found.index])] = [one for one, is_one in zip(found.beside, is_alike.tolist(), strict=True) if is_one]
+            alike[numbers[found.index]] = [one for one, is_one in zip(found.beside, is_alike.tolist(), strict=True) if is_one]
     every = []
     for protein, some in sorted(own.items()):
         every += some

@@ -21,6 +21,7 @@ from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, NO_FORMA
 from proteoscope.engine.formats.registry import format_of_name
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
 from proteoscope.engine.formats.xml_text import attribute, attributes
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.version import VERSION
 
@@ -88,7 +89,7 @@ class MzmlWriter:
         self._n_bytes += len(text)
         return text
 
-    def _spectrum(self, row: int) -> Iterator[str]:
+    def _spectrum(self, row: SpectrumRow) -> Iterator[str]:
         spectra, place = self._spectra, int(self._place[row])
         mz, intensity = spectra.peaks(row)
         bits, time, height = int(spectra.charge_mask[row]), float(spectra.retention_time[row]), float(spectra.precursor_intensity[row])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.formats.features import Features
+from proteoscope.engine.row_numbers import ProteinRow
 
 __all__ = ["Proteins"]
 
@@ -36,14 +37,14 @@ class Proteins:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def accession(self, i: int) -> str:
+    def accession(self, i: ProteinRow) -> str:
         """Accession of protein `i`."""
         return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
 
-    def description(self, i: int) -> str:
+    def description(self, i: ProteinRow) -> str:
         """Description of protein `i`, empty where the header has none."""
         return bytes(self.description_bytes[self.description_offsets[i] : self.description_offsets[i + 1]]).decode()
 
-    def sequence(self, i: int) -> str:
+    def sequence(self, i: ProteinRow) -> str:
         """Sequence of protein `i`."""
         return bytes(self.residues[self.offsets[i] : self.offsets[i + 1]]).decode("ascii")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.profiles import centroid_profiles, looks_sampled
 from proteoscope.engine.formats.sources import Block
+from proteoscope.engine.row_numbers import SpectrumRow
 
 __all__ = [
     "CUT_OFF",
@@ -181,11 +182,11 @@ class SpectrumTable:
         # Nothing is searched by it, and what no number can hold is as good as unknown.
         self.precursor_intensity[~(self.precursor_intensity <= MAXIMUM_INTENSITY)] = 0.0
 
-    def broken(self, rows: NDArray[np.bool_] | None = None) -> tuple[int, int]:
+    def broken(self, rows: NDArray[np.bool_] | None = None) -> tuple[int, SpectrumRow]:
         """How many spectra are broken, of those that `rows` chooses, and which is the first; -1: none."""
         found = self.fault != FaultCode.NONE
         found = np.flatnonzero(found if rows is None else found & rows)
-        return len(found), int(found[0]) if len(found) else -1
+        return len(found), SpectrumRow(int(found[0]) if len(found) else -1)
 
 
 class NoiseSamples(NamedTuple):

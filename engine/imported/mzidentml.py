@@ -12,6 +12,7 @@ from proteoscope.engine.imported.xml_events import elements, number_of, whole_nu
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
 from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
+from proteoscope.engine.row_numbers import PeptideRow
 
 __all__ = ["read_mzidentml"]
 
@@ -37,7 +38,7 @@ class _Reader:
     def __init__(self, source: ByteSource) -> None:
         self.source, self.found = source, MatchCollector("mzIdentML", source.path)
         self.accessions: dict[str, int] = {}
-        self.peptides: dict[str, int] = {}
+        self.peptides: dict[str, PeptideRow | None] = {}
         self.evidence: dict[str, tuple[str, bool | None]] = {}
         self.evidence_of: dict[str, list[str]] = {}
         self.peptide_of_evidence: dict[str, str] = {}
@@ -67,14 +68,14 @@ class _Reader:
         self.peptide_of_evidence[identifier] = peptide
         self.evidence_of.setdefault(peptide, []).append(identifier)
 
-    def _peptide(self, element: Any) -> int:
+    def _peptide(self, element: Any) -> PeptideRow | None:
         sequence = "".join(part.text or "" for part in element if part.tag.endswith("equence")).strip().upper()
         modifications = []
         place = f"peptide {shortened(element.get('id', ''), 80)}"
         for part in element.iter("{*}Modification"):
             position = whole_number_of(self.source, part, "location", place, -1)
             if not 0 <= position <= len(sequence) + 1:
-                return -1
+                return None
             mass = number_of(self.source, part, "monoisotopicMassDelta", place)
             terms = [(term.get("accession", ""), term.get("name", "")) for term in part.iter("{*}cvParam")]
             modifications.append(NotedModification(position, _modification_name(terms), None if mass != mass else mass))
@@ -85,7 +86,7 @@ class _Reader:
             if 1 <= position <= len(sequence) and sequence[position - 1] == part.get("originalResidue") and mass == mass:
                 modifications.append(NotedModification(position, "", mass))
         if not (sequence.isascii() and sequence.isalpha()):
-            return -1
+            return None
         return self.found.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda one: one.position))))
 
     def _take_result(self, result: Any) -> None:
@@ -118,7 +119,7 @@ class _Reader:
                 remedy="Is the file cut? Write it again",
             )  # fmt: skip
         peptide = self.peptides[peptide_id]
-        if peptide < 0:
+        if peptide is None:
             self.found.leave("its peptide is no sequence of residues")
             return
         known = [self.evidence[one] for one in references or self.evidence_of.get(peptide_id, []) if one in self.evidence]

@@ -25,6 +25,7 @@ from proteoscope.engine.peptides.decoys import decoys_of
 from proteoscope.engine.peptides.known_modifications import KnownModifications, open_known_modifications
 from proteoscope.engine.peptides.variants import VariantEntries
 from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.row_numbers import ProteinRow, row_range
 
 __all__ = ["ProteinIndex", "build_protein_index", "open_protein_index"]
 
@@ -99,7 +100,7 @@ class ProteinIndex:
         of, first, stop = self.replaced.T.astype(np.int64)
         return lengths + lengths[of] - (stop - first)
 
-    def whole_sequence(self, protein: int) -> str:
+    def whole_sequence(self, protein: ProteinRow) -> str:
         """Residues of a protein by its number, of a variant those of the whole protein that is changed."""
         own = self.proteins.sequence(protein)
         if self.replaced is None:
@@ -119,8 +120,9 @@ class ProteinIndex:
             partner[: self.n_targets] = np.arange(self.n_targets, len(self))
             partner[self.n_targets :] = np.arange(self.n_targets)
             return partner
-        numbers = {self.proteins.accession(i): i for i in range(self.n_targets, len(self))}
-        for target in range(self.n_targets):
+        every = row_range(ProteinRow, len(self))
+        numbers = {self.proteins.accession(i): i for i in every[self.n_targets :]}
+        for target in every[: self.n_targets]:
             decoy = numbers.get(self.decoy_prefix + self.proteins.accession(target), -1)
             if decoy >= 0:
                 partner[target], partner[decoy] = decoy, target

@@ -13,6 +13,7 @@ from proteoscope import kernels
 from proteoscope.engine import sequence_search, sequences
 from proteoscope.engine.execution.compilation import Kernels
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.row_numbers import ProteinRow
 
 __all__ = ["ALIGNMENT", "load_report_kernels"]
 
@@ -32,7 +33,7 @@ def _use() -> None:
         path = Path(name, "sequences.fasta")
         path.write_text("".join(f">s{k}\n{'W' * (_SHORT if k else _LONG)}\n" for k in range(_N_SHORT)), encoding="ascii")
         database = sequences.database.read_sequences([path], quiet)
-    short, long = database.codes(0), database.codes(len(database) - 1)
+    short, long = database.codes(ProteinRow(0)), database.codes(ProteinRow(len(database) - 1))
     database.residues.flags.writeable = False  # as those of a mapped file
     # The scores of the short ones need 16 bits, those of the long one 16 too; with the cost, all need 32.
     for gap_open in (11, _GREAT_COST):

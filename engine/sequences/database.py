@@ -26,6 +26,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.cache import index_store
 from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.project.index_store import IndexStore
+from proteoscope.engine.row_numbers import ProteinRow, row_range
 from proteoscope.engine.sequences.matrices import LETTERS, encode
 
 __all__ = ["SequenceDatabase", "cache_store", "decode", "key_parts", "open_database", "read_sequences"]
@@ -83,7 +84,7 @@ class SequenceDatabase:
         """Residues of all sequences."""
         return int(self.offsets[-1])
 
-    def codes(self, i: int) -> NDArray[np.int8]:
+    def codes(self, i: ProteinRow) -> NDArray[np.int8]:
         """Residues of sequence `i`."""
         return self.residues[self.offsets[i] : self.offsets[i + 1]]
 
@@ -96,11 +97,11 @@ class SequenceDatabase:
         codes, offsets = take_runs(self.residues, self.offsets, numbers)
         return Texts(_LETTERS[codes], offsets)
 
-    def accession(self, i: int) -> str:
+    def accession(self, i: ProteinRow) -> str:
         """First word of the header of sequence `i`, empty where there is none."""
         return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
 
-    def description(self, i: int) -> str:
+    def description(self, i: ProteinRow) -> str:
         """The rest of that header."""
         return bytes(self.description_bytes[self.description_offsets[i] : self.description_offsets[i + 1]]).decode()
 
@@ -159,7 +160,7 @@ def _by_length(proteins: Proteins) -> SequenceDatabase:
     residues, offsets = take_runs(encode(proteins.residues), proteins.offsets, order)
     accessions = take_runs(proteins.accession_bytes, proteins.accession_offsets, order)
     descriptions = take_runs(proteins.description_bytes, proteins.description_offsets, order)
-    names = len({proteins.accession(i) for i in range(len(proteins))})
+    names = len({proteins.accession(i) for i in row_range(ProteinRow, len(proteins))})
     n_nucleotides = int(looks_like_nucleotides(lengths, nucleotide_counts(proteins.residues, proteins.offsets)).sum())
     features = None if proteins.features is None else proteins.features.take(order)
     places = order.astype(np.uint32)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import read_only
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.kernels.layouts import PeakArrays
 
 __all__ = ["Spectra"]
@@ -53,7 +54,7 @@ class Spectra:
     def __len__(self) -> int:
         return len(self.precursor_mz)
 
-    def peaks(self, i: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    def peaks(self, i: SpectrumRow) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """The m/z (thomson) and intensities of spectrum `i`, as views."""
         window = slice(self.offsets[i], self.offsets[i + 1])
         return self.mz[window], self.intensity[window]

@@ -11,6 +11,7 @@ from proteoscope import kernels
 from proteoscope.engine import execution, structure_search, structures
 from proteoscope.engine.execution.compilation import Kernels
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.row_numbers import ChainRow
 
 __all__ = ["STRUCTURES"]
 
@@ -33,10 +34,11 @@ def _use() -> None:
         np.ones(n, np.uint8), np.full(n, np.nan, np.float32), whole, np.zeros(n, np.uint8), whole,
     )  # fmt: skip
     some, resources = structure_search.structures.described(chains), execution.resources.Resources(1, progress=Progress())
+    first = ChainRow(0)
     for mode in ("sensitive", "published"):
         parameters = structure_search.parameters.StructureSearchParameters().changed(mode=mode)
         with execution.executor.Executor(resources).session(structure_search.scoring.work_of(some.arrays)) as session:
-            structure_search.hits.StructureHitSearch(some, some, parameters, session, resources).hits(0)
+            structure_search.hits.StructureHitSearch(some, some, parameters, session, resources).hits(first)
 
 
 STRUCTURES = Kernels("kernels of the structure search", _last, _use, family="structures")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.results.separated import UNQUOTED, header_line, separated_lines
+from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structure_search.hits import FEWEST_SUPERPOSED, StructureHitSearch, StructureQueryHits, relatedness
 from proteoscope.engine.structure_search.tables import COMPLEXES
 
@@ -131,9 +132,9 @@ def complex_hits(search: StructureHitSearch, chains: Sequence[StructureQueryHits
     return [one for _, one in found[: search.parameters.hits_per_query]]
 
 
-def _place(search: StructureHitSearch, one: StructureQueryHits) -> int:
+def _place(search: StructureHitSearch, one: StructureQueryHits) -> ChainRow:
     """Where a query stands in order of length."""
-    return int(np.flatnonzero(search.queries.file_order == one.index)[0])
+    return ChainRow(int(np.flatnonzero(search.queries.file_order == one.index)[0]))
 
 
 def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: int, wanted: int) -> list[tuple[int, list[tuple[int, int]]]]:

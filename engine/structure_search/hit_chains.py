@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import storage_errors
+from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.database import StructureDatabase, open_database
 from proteoscope.engine.structures.outputs import AlignedChains, PictureChain, chain_atoms, write_picture, write_superposition
@@ -65,7 +66,7 @@ class HitChains:
         """
         return self._in_files("queries", name, sequence)
 
-    def target(self, name: str, sequence: str, index: int) -> FoundChain:
+    def target(self, name: str, sequence: str, index: ChainRow) -> FoundChain:
         """A chain that was searched in, by its name, residues and place in a structure database. Raises InputError as `query`."""
         paths = self._paths["database"]
         if len(paths) != 1 or paths[0].name != DATABASE_FILE:
@@ -75,7 +76,8 @@ class HitChains:
             self._database = open_database(folder)
         chains = self._database.chains
         is_there = index < len(chains) and chains.names[index] == name and chains.sequence(index) == sequence
-        places = [index] if is_there else [i for i, one in enumerate(chains.names) if one == name and chains.sequence(i) == sequence]
+        every = zip(row_range(ChainRow, len(chains)), chains.names, strict=True)
+        places = [index] if is_there else [i for i, one in every if one == name and chains.sequence(i) == sequence]
         if not places:
             # It may have been changed since it was opened.
             self._database = None
@@ -92,7 +94,7 @@ class HitChains:
             except InputError as error:
                 missing = missing or error.reason
                 continue
-            for i, one in enumerate(file.chains.names):
+            for i, one in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
                 if one == name and file.chains.sequence(i) == sequence:
                     return FoundChain(file.chains.taken([i]), path)
         where = paths[0] if paths else Path(name)
@@ -169,7 +171,7 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     extra = {name: hit[name] for name in _OF_SEARCH if hit.get(name) is not None and hit[name] == hit[name]}
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    aligned = AlignedChains(query.chains, 0, target.chains, 0, found, 0)
+    aligned = AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), found, 0)
     return write_superposition(folder, aligned, query_atoms, target_atoms, extra), messages
 
 

@@ -16,6 +16,7 @@ from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import Scores, score_query
@@ -71,7 +72,7 @@ class _Candidates(NamedTuple):
     """Query number `query`: scores of all chains, its rewards and their unit, what its elements score with themselves, z-scores of all
     chains, and those that it is aligned with."""
 
-    query: int
+    query: ChainRow
     scores: Scores
     rewards: Rewards
     unit: float
@@ -115,7 +116,7 @@ class StructureHitSearch:
         weights, gaps = Weights(*own.weights), GapCosts(own.gap_first, own.gap_next, own.element_gap_first, own.element_gap_next)
         return sensitive_rewards(query, self.tables, weights, gaps) if self._is_sensitive else published_rewards(query, weights, gaps)
 
-    def scores(self, i: int) -> tuple[Scores, Rewards, float, int]:
+    def scores(self, i: ChainRow) -> tuple[Scores, Rewards, float, int]:
         """Both phases of query `i`: scores of all chains, its rewards with their unit, and what its elements score with themselves."""
         query = self.queries.arrays.chain(i)
         rewards, unit = self.rewards(query)
@@ -133,11 +134,11 @@ class StructureHitSearch:
         for first in range(0, len(order), together):
             yield from self._hits(order[first : first + together])
 
-    def hits(self, i: int) -> StructureQueryHits:
+    def hits(self, i: ChainRow) -> StructureQueryHits:
         """The hits of query `i`, best first."""
         return next(self._hits([i]))
 
-    def _hits(self, queries: Sequence[int]) -> Iterator[StructureQueryHits]:
+    def _hits(self, queries: Sequence[ChainRow]) -> Iterator[StructureQueryHits]:
         """Some queries, whose candidates are superposed together."""
         with self._resources.clock.stage("score"):
             candidates = [self._candidates(i) for i in queries]
@@ -149,7 +150,7 @@ class StructureHitSearch:
             found = [self._reported(one, aligned) for one, aligned in zip(candidates, every, strict=True)]
         yield from found
 
-    def _candidates(self, i: int) -> _Candidates:
+    def _candidates(self, i: ChainRow) -> _Candidates:
         """The chains that query `i` is aligned with, chosen by their scores."""
         scores, rewards, unit, own_score = self.scores(i)
         z = z_scores(scores.residues / unit, self.database.chains.lengths, scores.residues >= 0)
@@ -174,16 +175,17 @@ class StructureHitSearch:
         own, chains = self.queries.chains, self.database.chains
         return StructureQueryHits(
             own.names[i], int(self.queries.file_order[i]), own.descriptions[i], own.sequence(i), own.states(i),
-            int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, int(best[k]), aligned, k) for k in kept.tolist()],
+            int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, target, aligned, k)
+            for k, target in zip(kept.tolist(), best[kept].tolist(), strict=True)],
             scores.residues / unit, z,
         )  # fmt: skip
 
-    def aligned(self, i: int, targets: NDArray[np.int64]) -> Superpositions:
+    def aligned(self, i: ChainRow, targets: NDArray[np.int64]) -> Superpositions:
         """Query `i` beside these chains of the database, as hits are aligned and superposed in this mode."""
         rewards, _ = self.rewards(self.queries.arrays.chain(i))
         return self._superposed([(i, targets, rewards)])[0] if self._is_sensitive else self._fitted(i, targets, rewards)
 
-    def _starts(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
+    def _starts(self, candidates: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
         """The alignments by descriptors of queries with their targets, one after the other."""
         resources, chains = self._resources, self.database.arrays
         pairs = [
@@ -197,7 +199,7 @@ class StructureHitSearch:
             resources.progress,
         )  # fmt: skip
 
-    def _superposed(self, candidates: Sequence[tuple[int, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
+    def _superposed(self, candidates: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
         """Targets of queries aligned anew by their superposition, which begins with the alignment by descriptors."""
         starts, chains, progress = self._starts(candidates), self.database.chains, self._resources.progress
         bounds = np.cumsum([0, *(len(targets) for _, targets, _ in candidates)]).tolist()
@@ -215,15 +217,16 @@ class StructureHitSearch:
             found = superposed(pairs, self._resources.threads, "quick", progress)
         return [superpositions_of(found, first, last) for first, last in pairwise(bounds)]
 
-    def _fitted(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> Superpositions:
+    def _fitted(self, i: ChainRow, targets: NDArray[np.int64], rewards: Rewards) -> Superpositions:
         """Candidates laid on the query by least squares over the alignment by descriptors."""
         starts = self._starts([(i, targets, rewards)])
         query, chains = self.queries.chains.position[self.queries.chains.rows(i)], self.database.chains
         rotation, translation, rmsd, tm = np.zeros((len(targets), 3, 3)), np.zeros((len(targets), 3)), [], []
         self._resources.progress.stage("Superposing hits", len(targets))
+        rows: list[ChainRow] = targets.tolist()
 
         def fit(k: int) -> tuple[float, tuple[float, float]]:
-            target, pairs = chains.position[chains.rows(int(targets[k]))], starts[k]
+            target, pairs = chains.position[chains.rows(rows[k])], starts[k]
             rotation[k], translation[k], own = superpose(query[pairs[:, 0]], target[pairs[:, 1]])
             return own, tm_scores(query, target, pairs)
 
@@ -235,7 +238,7 @@ class StructureHitSearch:
         return Superpositions(rotation, translation, by_both[:, 0], by_both[:, 1], np.array(rmsd), lengths, flat, offsets_of(lengths))
 
     def _figures(
-        self, i: int, targets: NDArray[np.int64], scores: NDArray[np.float64], z: NDArray[np.float64], ratios: NDArray[np.float64],
+        self, i: ChainRow, targets: NDArray[np.int64], scores: NDArray[np.float64], z: NDArray[np.float64], ratios: NDArray[np.float64],
         aligned: Superpositions,
     ) -> dict[str, NDArray[np.float64]]:  # fmt: skip
         """Scores, z-scores, E-values, probabilities of the same fold and ratios of phase 1, rounded, of some chains beside query `i`."""
@@ -252,8 +255,9 @@ class StructureHitSearch:
         }  # fmt: skip
 
     def _table(
-        self, i: int, targets: NDArray[np.int64], figures: dict[str, NDArray[np.float64]], aligned: Superpositions, kept: NDArray[np.int64]
-    ) -> pa.Table:
+        self, i: ChainRow, targets: NDArray[np.int64], figures: dict[str, NDArray[np.float64]], aligned: Superpositions,
+        kept: NDArray[np.int64],
+    ) -> pa.Table:  # fmt: skip
         """Hits, best first: some chains of the database, each superposed as one of several is."""
         own, chains = self.queries.chains, self.database.chains.taken(targets)
         query, n_query, n = own.residue[own.rows(i)], int(own.lengths[i]), len(targets)

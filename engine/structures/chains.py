@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.sequences.matrices import LETTERS
 
 __all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "STATE_LETTERS", "STRAND", "Chains", "concatenated"]
@@ -64,21 +65,21 @@ class Chains:
         """(n,) residues of each chain."""
         return np.diff(self.offsets)
 
-    def rows(self, i: int) -> slice:
+    def rows(self, i: ChainRow) -> slice:
         """Rows of the residues of chain `i`."""
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
-    def sequence(self, i: int) -> str:
+    def sequence(self, i: ChainRow) -> str:
         """Residues of chain `i` in letters."""
         return _LETTERS[self.residue[self.rows(i)]].tobytes().decode()
 
-    def alone(self, i: int) -> Chains:
+    def alone(self, i: ChainRow) -> Chains:
         """Chain `i` without the others; columns are parts of these."""
         rows = self.rows(i)
         columns = {name: getattr(self, name)[rows] for name in RESIDUE_COLUMNS}
         return Chains(self.names[i : i + 1], self.descriptions[i : i + 1], self.offsets[i : i + 2] - self.offsets[i], **columns)
 
-    def states(self, i: int) -> str:
+    def states(self, i: ChainRow) -> str:
         """Secondary structure of chain `i` in letters."""
         return _STATE_LETTERS[self.secondary[self.rows(i)]].tobytes().decode()
 

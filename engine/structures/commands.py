@@ -11,6 +11,7 @@ from proteoscope.engine.entry import Command
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.row_numbers import ChainRow
 
 __all__ = ["COMMANDS"]
 
@@ -37,7 +38,7 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
         query.chains.position, target.chains.position, target.chains.offsets, np.empty((0, 2), np.int32), np.zeros(2, np.int64),
         progress=progress,
     )  # fmt: skip
-    aligned = structures.outputs.AlignedChains(query.chains, 0, target.chains, 0, found, 0)
+    aligned = structures.outputs.AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), found, 0)
     atoms, moved = (structures.outputs.read_atoms(one.path, one.chain_names[0]) for one in (query, target))
     structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
     progress.message(

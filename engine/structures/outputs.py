@@ -20,6 +20,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import UNQUOTED, write_separated
+from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.reading import gemmi_structure, printable_names, read_structure
@@ -61,9 +62,9 @@ class AlignedChains:
     """A query and the target that was superposed onto it: each is chain `i` of its columns, the superposition number `k` of several."""
 
     query: Chains
-    query_number: int
+    query_number: ChainRow
     target: Chains
-    target_number: int
+    target_number: ChainRow
     found: Superpositions
     k: int
 
@@ -206,13 +207,13 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
     """
     file = read_structure(path)
     places = {tuple(place) for place in chains.position.tolist()}
-    for i, name in enumerate(file.chain_names):
+    for i, name in zip(row_range(ChainRow, len(file.chains)), file.chain_names, strict=True):
         if places <= {tuple(place) for place in file.chains.position[file.chains.rows(i)].tolist()}:
             return read_atoms(path, name)
     raise InputError(path, "has changed", remedy="Put the file back as it was, or search again")
 
 
-def alpha_carbons(chains: Chains, number: int) -> gemmi.Structure:
+def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
     """A chain of Cα alone, from its columns."""
     import gemmi  # slow to import: only structures need it
 
@@ -296,9 +297,9 @@ def write_picture(
     names = [chain.scripted.name for chain in chains]
     if len(set(names)) < len(names) or not all(name.isascii() and name.replace("_", "a").isalnum() for name in names):
         raise ValueError("names of written chains differ, and are of letters and digits")
-    written = []
+    written, alone = [], ChainRow(0)
     for chain in chains:
-        structure = chain.atoms.clone() if chain.atoms is not None else alpha_carbons(chain.scripted.chains, 0)
+        structure = chain.atoms.clone() if chain.atoms is not None else alpha_carbons(chain.scripted.chains, alone)
         if chain.rotation is not None and chain.translation is not None:
             _move(structure, chain.rotation, chain.translation)
         written += _write_coordinates(folder, chain.scripted.name, structure)
@@ -377,7 +378,7 @@ def _alignment(aligned: AlignedChains) -> str:
     return "".join(texts)
 
 
-def _residues(chains: Chains, number: int, rows: NDArray[np.integer], program: Program) -> str:
+def _residues(chains: Chains, number: ChainRow, rows: NDArray[np.integer], program: Program) -> str:
     """Residues as ranges of the authors' numbers. Insertion codes that are no letters or digits are left out with their residue."""
     first = chains.rows(number).start
     shown = []

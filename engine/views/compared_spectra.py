@@ -9,6 +9,7 @@ import numpy as np
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import IonSettings, annotate_match, ions_looked_for, ions_to_show
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import PSM_DETAILS
@@ -38,7 +39,7 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
     if any(answers[f"psm_{comparison.letters[run]}"] is None for run in (first, second)):
         raise ProteoscopeError(f"Only one of the runs has an answer for the spectrum {answers['spectrum_id']}.")
     details = [_psm(comparison.runs[run], int(answers[f"psm_{comparison.letters[run]}"])) for run in (first, second)]
-    kept = [_peaks(comparison.runs[run], int(psm["spectrum"])) for run, psm in zip((first, second), details, strict=True)]
+    kept = [_peaks(comparison.runs[run], SpectrumRow(int(psm["spectrum"]))) for run, psm in zip((first, second), details, strict=True)]
     there = next((peaks for peaks in kept if isinstance(peaks, Peaks)), None)
     if there is None:
         raise ProteoscopeError(str(kept[0]))
@@ -77,7 +78,7 @@ def _psm(run: FinishedRun, row: int) -> dict[str, Any]:
     return details
 
 
-def _peaks(run: FinishedRun, spectrum: int) -> Peaks | ProteoscopeError:
+def _peaks(run: FinishedRun, spectrum: SpectrumRow) -> Peaks | ProteoscopeError:
     try:
         return run.peaks().peaks(spectrum)
     except ProteoscopeError as error:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequences.matrices import encode, read_matrix
 from proteoscope.engine.structure_search.hit_chains import FoundChain
 from proteoscope.engine.structures.colouring import MAXIMUM_HITS, ChainEvidence
@@ -85,7 +86,7 @@ class ProteinEvidence:
     sites : row of the table of sites, by residue from 0; the first where there are several. folds : near chains, the nearest first.
     """
 
-    row: int
+    row: ProteinRow
     accession: str
     coverage: Coverage
     n_psms: NDArray[np.int64]
@@ -119,7 +120,7 @@ class ProteinEvidence:
         return np.array([(one.start, one.end, one.row) for one in self.coverage.peptides], np.int64).reshape(-1, 3).T
 
 
-def protein_evidence(source: TableSource, protein: int, quantities: PeptideQuantities | None = None) -> ProteinEvidence:
+def protein_evidence(source: TableSource, protein: ProteinRow, quantities: PeptideQuantities | None = None) -> ProteinEvidence:
     """All that a run knows of a protein, by its row of the table of proteins; with quantities of its peptides, where there are any.
 
     Raises
@@ -165,7 +166,7 @@ def protein_evidence(source: TableSource, protein: int, quantities: PeptideQuant
     return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, folds, quantities)
 
 
-def _folds(source: TableSource, protein: int, n: int) -> list[NearFold]:
+def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
     chains = source.query('SELECT file_row_number AS row, * FROM chains WHERE protein = ? ORDER BY "rank", row', [protein]).to_pylist()
     mapped = source.query(
         "SELECT chain_row, position, chain_residue, author_number, chain_letter, exposure FROM mapped_residues "
@@ -333,7 +334,7 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
         if name not in chains.names:
             raise
         alone = chains.taken([list(chains.names).index(name)])
-    letters = alone.sequence(0)
+    letters = alone.sequence(ChainRow(0))
     if any(row >= len(letters) or letters[row] != letter for row, letter in wanted.items()):
         raise InputError(path, f"no longer holds {name} as it was", remedy=_GONE)
     return FoundChain(alone, path)
@@ -341,7 +342,7 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
 
 def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) -> ChainPair:
     """Columns of an alignment from its pairs: what stands between two of them stands against none."""
-    sequence, letters = protein.coverage.sequence, found.chains.sequence(0) if found else ""
+    sequence, letters = protein.coverage.sequence, found.chains.sequence(ChainRow(0)) if found else ""
     known = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
     columns: list[tuple[int, int]] = []
     before: tuple[int, int] | None = None
@@ -398,12 +399,12 @@ def _middle(query: str, subject: str) -> str:
     )
 
 
-def of_protein(row: int) -> list[Condition]:
+def of_protein(row: ProteinRow) -> list[Condition]:
     """Rows of the other tables that belong to a protein."""
     return [Is("protein", "=", row)]
 
 
-def over_residue(row: int, place: int) -> list[Condition]:
+def over_residue(row: ProteinRow, place: int) -> list[Condition]:
     """Peptides at their places that cover a residue of a protein, from 0."""
     return [*of_protein(row), Is("first", "<=", place + 1), Is("last", ">=", place + 1)]
 
@@ -420,7 +421,7 @@ def of_proteins(text: str) -> list[Condition]:
     return [Among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
-def place_of_peptide(source: TableSource, peptide: str) -> tuple[int, int] | None:
+def place_of_peptide(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
     """The first protein that a peptide (ProForma) lies in, and its row of the table of peptides at their places; where this peptidoform
     lies in none, another of the same residues."""
     try:

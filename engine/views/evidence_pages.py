@@ -17,6 +17,7 @@ from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.row_numbers import ProteinRow, row_range
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.views.drawings import Drawing, svg
 from proteoscope.engine.views.evidence import ProteinEvidence, fold_of, of_protein, protein_evidence
@@ -84,7 +85,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
         n = source.total
         progress.stage("Writing pages", min(n, MAXIMUM_PAGES))
         names = []
-        for row in range(min(n, MAXIMUM_PAGES)):
+        for row in row_range(ProteinRow, min(n, MAXIMUM_PAGES)):
             progress.check()
             page = _read_page(run, source, shown_tables, row, account.methods)
             name = f"{row + 1:04d}_{re.sub('[^A-Za-z0-9]', '_', page.protein.accession)[:_MAXIMUM_NAME]}"
@@ -112,7 +113,7 @@ def _write(path: Path, content: bytes) -> Path:
     return path
 
 
-def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Table, TableSource], row: int, methods: str) -> _Page:
+def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Table, TableSource], row: ProteinRow, methods: str) -> _Page:
     protein = protein_evidence(source, row)
     told = [
         f"{len(protein):,} residues, {protein.coverage.fraction * 100:.1f} % of them covered; {int(protein.is_modified.sum()):,} modified."

@@ -11,6 +11,7 @@ import numpy as np
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_peptidoform, ions_looked_for
 from proteoscope.engine.views.conditions import Condition, Is, contains_in
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -66,7 +67,7 @@ def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
     return counts
 
 
-def status_of_spectrum(source: TableSource, spectrum: int) -> dict[str, Any]:
+def status_of_spectrum(source: TableSource, spectrum: SpectrumRow) -> dict[str, Any]:
     """``status`` (one of `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained where the map has it not. `source`:
     any table of the run.
     """
@@ -149,7 +150,7 @@ def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> Com
     return ComparedExplanation(found, MirroredSpectra(title, upper, lower, _tolerance(run), found["similarity"]))
 
 
-def spectrum_alone(source: TableSource, spectrum: int, run: FinishedRun) -> MirroredSpectra:
+def spectrum_alone(source: TableSource, spectrum: SpectrumRow, run: FinishedRun) -> MirroredSpectra:
     """A spectrum of the map by itself, with the ions of its peptide where it is identified. `source`: any table of the run.
 
     Raises

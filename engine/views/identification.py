@@ -16,6 +16,7 @@ from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModi
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.columns import MARK_COLUMNS
 from proteoscope.engine.results.counts import Count
+from proteoscope.engine.row_numbers import PeptideRow, SpectrumRow
 from proteoscope.engine.statistics.target_decoy import false_share_interval
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
 from proteoscope.engine.views.conditions import (
@@ -221,7 +222,7 @@ def psms_of_peptide(peptide: str, is_decoy: bool) -> list[Condition]:
     return [Is("peptide", "=", peptide), Is("is_decoy", "=", is_decoy)]
 
 
-def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, int | None]:
+def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
     """Places in their files of the best protein group and of the peptide of a row of peptides or PSMs; None where there is none.
 
     Parameters
@@ -240,7 +241,7 @@ def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, 
         [list(row["proteins"]), is_decoy],
     )
     peptide = first("SELECT file_row_number AS row FROM peptides WHERE peptide = ? AND is_decoy = ? LIMIT 1", [row["peptide"], is_decoy])
-    return protein, peptide
+    return protein, None if peptide is None else PeptideRow(peptide)
 
 
 def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
@@ -251,7 +252,7 @@ def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[st
     ProteoscopeError : the run did not keep its spectra, or they are damaged.
     """
     details: dict[str, Any] = source.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
-    return details, run.peaks().peaks(int(details["spectrum"]))
+    return details, run.peaks().peaks(SpectrumRow(int(details["spectrum"])))
 
 
 def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedSpectrum:

@@ -10,6 +10,7 @@ import numpy as np
 
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import annotate_match, ions_to_show
 from proteoscope.engine.views.conditions import (
     AllOf,
@@ -215,7 +216,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
     halves = []
     for one in (found, partner):
         if one is not None:
-            peaks = run.peaks().peaks(int(one["spectrum"]))
+            peaks = run.peaks().peaks(SpectrumRow(int(one["spectrum"])))
             halves.append(Half(_name(one), peaks, annotate_match(one, peaks, settings)))
     lower, note = (halves[1], "") if partner is not None else (None, _NO_PARTNER if is_shifted else _NO_SHIFT)
     spectra = MirroredSpectra(halves[0].name, halves[0], lower, settings.tolerance, note=note)

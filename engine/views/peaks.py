@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import TableFile, row_count
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.spectra.tables import PEAKS
 
 __all__ = ["Peaks", "PeaksOfRun", "SpectraReader", "open_peaks"]
@@ -49,7 +50,7 @@ class SpectraReader:
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def peaks(self, row: int) -> Peaks:
+    def peaks(self, row: SpectrumRow) -> Peaks:
         """The peaks of the spectrum in `row` of the table, ordered by m/z.
 
         Raises
@@ -101,7 +102,7 @@ class PeaksOfRun:
         """Whether there are some."""
         return not self._problem
 
-    def peaks(self, row: int) -> Peaks:
+    def peaks(self, row: SpectrumRow) -> Peaks:
         """The peaks of a row.
 
         Raises

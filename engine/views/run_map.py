@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.row_numbers import SpectrumRow
+
 __all__ = ["EXPLAINED", "IDENTIFIED", "STATUS_NAMES", "UNEXPLAINED", "MapPoints"]
 
 UNEXPLAINED, IDENTIFIED, EXPLAINED = 0, 1, 2
@@ -83,7 +85,7 @@ class MapPoints:
         of_file = "" if self.file is None else self.files[int(self.file[point])]
         return " of ".join(part for part in (f"scan {scan}" if scan >= 0 else "", of_file) if part)
 
-    def point_of(self, spectrum: int) -> int | None:
+    def point_of(self, spectrum: SpectrumRow) -> int | None:
         """The point of a row of the table of spectra, None where it has no place."""
         found = np.flatnonzero(self.spectrum == spectrum)
         return int(found[0]) if len(found) else None

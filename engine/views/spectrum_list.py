@@ -17,6 +17,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.queries import create_view
 from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.spectra.tables import SPECTRA, peak_sums
 from proteoscope.engine.views.chromatograms import Chromatogram, of_spectra
 from proteoscope.engine.views.conditions import AnyOf, Condition, Contains, Is
@@ -294,7 +295,7 @@ def spectrum_chromatogram(source: TableSource, column: str, file: str | None = N
     return of_spectra(title, seconds, intensity, found["file_row_number"].to_numpy(), found["scan"].fill_null(-1).to_numpy())
 
 
-def plain_spectrum(run: FinishedRun, row: int, name: str) -> MirroredSpectra:
+def plain_spectrum(run: FinishedRun, row: SpectrumRow, name: str) -> MirroredSpectra:
     """A spectrum of which no peptide is known, by its row in the table of spectra.
 
     Raises

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import ChainEvidence
@@ -83,7 +84,7 @@ class Trace:
     @cached_property
     def letters(self) -> str:
         """Its residues."""
-        return self.chains.sequence(0)
+        return self.chains.sequence(ChainRow(0))
 
     @cached_property
     def partner(self) -> NDArray[np.int64]:

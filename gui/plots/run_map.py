@@ -19,6 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
 from proteoscope.engine.views.shown_peaks import UNMATCHED
 from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
@@ -104,7 +105,7 @@ class RunMap(QWidget):
         self.canvas.setAccessibleDescription(text if points is None else f"Spectra by retention time and m/z: {described}")
         self._name_legend()
 
-    def mark(self, spectrum: int | None) -> None:
+    def mark(self, spectrum: SpectrumRow | None) -> None:
         """Mark a row of the table of spectra."""
         self.canvas.mark(spectrum)
 
@@ -210,7 +211,7 @@ class _Canvas(ZoomedPlot):
         self.statuses = statuses
         self.update()
 
-    def mark(self, spectrum: int | None) -> None:
+    def mark(self, spectrum: SpectrumRow | None) -> None:
         points = self.points
         self._marked = None if points is None or spectrum is None else points.point_of(spectrum)
         if self._marked is not None and points is not None:

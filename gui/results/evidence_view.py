@@ -15,6 +15,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QTabWidget, QWidget
 
 from proteoscope.engine.entry import Search
+from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.structures.colouring import EVIDENCE_SCHEMES
 from proteoscope.engine.views.evidence import (
     Fold,
@@ -188,10 +189,10 @@ class EvidenceView(RunView):
             return
         self._wanted_form = ""
 
-        def find() -> tuple[int, int] | None:
+        def find() -> tuple[ProteinRow, int] | None:
             return place_of_peptide(source, peptide)
 
-        def go(found: tuple[int, int] | None) -> None:
+        def go(found: tuple[ProteinRow, int] | None) -> None:
             if found is None:
                 self.message.emit(f"{peptide} lies in no protein of this run.")
                 self.proteins.show_rows(takes_first=self.proteins.view.chosen is None)
@@ -215,7 +216,7 @@ class EvidenceView(RunView):
         self.coverage.show_coverage(None, _NO_PROTEIN)
         self._show_fold(None, _NO_PROTEIN)
 
-    def _show_protein(self, row: int) -> None:
+    def _show_protein(self, row: ProteinRow) -> None:
         run = self._finished
         if run is None:
             return

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.explanations import (
     compared_explanation,
     explanation_conditions,
@@ -97,7 +98,7 @@ class ExplanationView(MirroredRunView):
             parts.append(f"{'+' if details['mass_difference'] > 0 else ''}{locale.toString(float(details['mass_difference']), 'f', 4)} Da")
         return replace(found.spectra, title=", ".join(parts)), details
 
-    def _unmatched(self, run: FinishedRun, spectrum: int, values: Mapping[str, Any]) -> MirroredSpectra:
+    def _unmatched(self, run: FinishedRun, spectrum: SpectrumRow, values: Mapping[str, Any]) -> MirroredSpectra:
         """A spectrum that nothing explains, with the ions of its peptide where it is identified."""
         found, name = spectrum_alone(self._source(run), spectrum, run), spectrum_title(values)
         title = f"{name}, {found.title}" if name else found.title

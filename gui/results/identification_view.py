@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 from proteoscope.engine.entry import Search
 from proteoscope.engine.identification.entry import IDENTIFICATION
 from proteoscope.engine.matches.fixed_modifications import FixedModifications
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import ions_to_show
 from proteoscope.engine.views.coverage import Coverage
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -277,7 +278,7 @@ class IdentificationView(SpectraRunView):
 
         def show(match: ShownMatch) -> None:
             self.pane.show_match(match, self.marker.mark_of(row))
-            self.spectra.mark(int(match.details["spectrum"]), match.details)
+            self.spectra.mark(SpectrumRow(int(match.details["spectrum"])), match.details)
 
         self._reader.submit("spectrum", read, show, self._fail_spectrum)
 

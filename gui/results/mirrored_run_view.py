@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
@@ -60,7 +61,7 @@ class MirroredRunView(SpectraRunView):
     def _show_compared(self, found: tuple[MirroredSpectra, Mapping[str, Any]]) -> None:
         compared, place = found
         self.mirror.show_spectra(compared)
-        self.spectra.mark(int(place["spectrum"]), place)
+        self.spectra.mark(SpectrumRow(int(place["spectrum"])), place)
 
     def _show_plain(self, spectrum: MirroredSpectra) -> None:
         self.mirror.show_spectra(spectrum)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWid
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.modified_search.parameters import shift_range
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import ions_to_show
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import IdentificationOverview, rows_of_group, summary
@@ -302,7 +303,7 @@ class ModifiedView(SpectraRunView):
         self.marks.show_mark(row, self.marker.mark_of(row))
         self.mirror.show_spectra(replace(found.spectra, title=_title(found.match)))
         self.spectrum.show_match(found.match, found.peaks, ions_to_show(run.parameters), spectrum_title(found.match))
-        self.spectra.mark(int(found.match["spectrum"]), found.match)
+        self.spectra.mark(SpectrumRow(int(found.match["spectrum"])), found.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
         """Runs in the thread that reads spectra, which alone uses this source."""

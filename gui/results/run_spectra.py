@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, Signal
 
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.run_map import MapPoints
 from proteoscope.engine.views.spectrum_list import map_of_spectra, open_spectrum_list
@@ -47,8 +48,8 @@ class RunSpectra(QObject):
         self.map = RunMap()
         self._run: FinishedRun | None = None
         self._is_opened = False
-        self._wanted: int | None = None
-        self._marked: tuple[int, str | None, float | None, float | None] | None = None
+        self._wanted: SpectrumRow | None = None
+        self._marked: tuple[SpectrumRow, str | None, float | None, float | None] | None = None
         self._progress = Progress()
         self._worker = TableWorker(None, self)
         self.panel.rowChosen.connect(self.rowChosen)
@@ -93,7 +94,7 @@ class RunSpectra(QObject):
 
         self._worker.submit("spectra", read, self._show, lambda error: self._say(str(error)))
 
-    def mark(self, spectrum: int, values: Mapping[str, Any]) -> None:
+    def mark(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
         """Mark a row of the table of spectra by time and on the map. `values`: of the PSM or of the list."""
         self._marked = (spectrum, values.get("spectrum_file"), values.get("retention_time"), values.get("precursor_mz"))
         self._mark()
@@ -104,7 +105,7 @@ class RunSpectra(QObject):
         self.map.mark(None)
         self.chromatogram.show_spectrum(None, None, None)
 
-    def choose(self, spectrum: int) -> None:
+    def choose(self, spectrum: SpectrumRow) -> None:
         """Choose a row of the table of spectra in the list, now or when that is there."""
         if not self.panel.choose(spectrum):
             self._wanted = spectrum

@@ -10,6 +10,7 @@ from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from proteoscope.engine.entry import Search
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_list import plain_spectrum
@@ -120,9 +121,9 @@ class SpectraRunView(RunView):
         else:
             position = table.model.position_of(row)
             if position is not None:
-                table.model.when_loaded(position, lambda values: self._show_listed(row, values))
+                table.model.when_loaded(position, lambda values: self._show_listed(SpectrumRow(row), values))
 
-    def _show_listed(self, spectrum: int, values: Mapping[str, Any]) -> None:
+    def _show_listed(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
         """Show a row of the list of all spectra: as its match where it is identified."""
         run = self._run
         if run is None or not self._is_of_list:
@@ -133,11 +134,11 @@ class SpectraRunView(RunView):
             return
         self._reader.submit("spectrum", lambda: self._unmatched(run, spectrum, values), self._show_plain, self._fail_spectrum)
 
-    def _unmatched(self, run: FinishedRun, spectrum: int, values: Mapping[str, Any]) -> MirroredSpectra:
+    def _unmatched(self, run: FinishedRun, spectrum: SpectrumRow, values: Mapping[str, Any]) -> MirroredSpectra:
         """A spectrum of the list that is of no row of the table of matches; called in the thread that reads spectra."""
         return plain_spectrum(run, spectrum, spectrum_title(values))
 
-    def _show_pointed(self, spectrum: int) -> None:
+    def _show_pointed(self, spectrum: SpectrumRow) -> None:
         """Show a spectrum that was clicked by time or on the map."""
         self._lists.setCurrentWidget(self.spectra.panel)
         self.spectra.choose(spectrum)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
+from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.run_map import STATUS_NAMES
 from proteoscope.engine.views.spectrum_list import EXPLAINED_LIST, SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
 from proteoscope.engine.views.tables import TableSource
@@ -63,7 +64,7 @@ class SpectrumPanel(QWidget):
         layout.addLayout(bar)
         layout.addWidget(self.table, 1)
 
-    def open_list(self, source: TableSource, wanted: int | None = None) -> None:
+    def open_list(self, source: TableSource, wanted: SpectrumRow | None = None) -> None:
         """Show a list, and choose a row of it."""
         self._text = ""
         self.table.open_table(source)
@@ -86,7 +87,7 @@ class SpectrumPanel(QWidget):
         for box in (self.text, self.state):
             box.blockSignals(False)
 
-    def choose(self, spectrum: int) -> bool:
+    def choose(self, spectrum: SpectrumRow) -> bool:
         """Choose a spectrum by its row; whether the list shows it."""
         position = self.table.model.position_of(spectrum)
         if position is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.structure_search.hit_chains import FoundChain
 from proteoscope.engine.structures.exposure import read_chain_atoms
 from proteoscope.engine.structures.ligands import ligand_atoms
@@ -35,7 +36,7 @@ def chains_beside(trace: Trace) -> tuple[Trace, ...]:
     own = {tuple(place) for place in trace.chains.position.tolist()}
     beside: list[Trace] = []
     is_found, n_residues = False, 0
-    for i, name in enumerate(file.chains.names):
+    for i, name in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
         rows = file.chains.rows(i)
         if not is_found and own <= {tuple(place) for place in file.chains.position[rows].tolist()}:
             is_found = True

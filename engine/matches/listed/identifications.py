@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.row_numbers import PeptideRow
 
 if TYPE_CHECKING:
     pass
@@ -102,15 +103,18 @@ class MatchCollector:
         self._numbers: dict[str, list[Any]] = {name: [] for name in self._NUMBERS}
         self._texts: dict[str, list[Any]] = {name: [] for name in self._TEXTS}
         self._scores: dict[str, list[tuple[int, Any]]] = {}
-        self._peptides: dict[NotedPeptide, int] = {}
+        self._peptides: dict[NotedPeptide, PeptideRow] = {}
         self._accessions: dict[str, int] = {}
         self._peptide: list[Any] = []
         self._counts: list[Any] = []
         self._protein: list[Any] = []
 
-    def peptide(self, noted: NotedPeptide) -> int:
+    def peptide(self, noted: NotedPeptide) -> PeptideRow:
         """The number of a peptide."""
-        return self._peptides.setdefault(noted, len(self._peptides))
+        number = self._peptides.get(noted)
+        if number is None:
+            number = self._peptides[noted] = PeptideRow(len(self._peptides))
+        return number
 
     def accession(self, accession: str) -> int:
         """The number of a protein."""
@@ -121,7 +125,7 @@ class MatchCollector:
         if n:
             self.unread[reason] = self.unread.get(reason, 0) + n
 
-    def add(self, peptide: int, proteins: Sequence[int], scores: Mapping[str, float], **values: Any) -> None:
+    def add(self, peptide: PeptideRow, proteins: Sequence[int], scores: Mapping[str, float], **values: Any) -> None:
         """Add a match: numbers of its peptide and proteins, scores by their columns, and what else is known of it by the names of
         `Identifications`."""
         for name, column in self._numbers.items():

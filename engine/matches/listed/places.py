@@ -14,6 +14,7 @@ from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.peptides.occurrences import occurrences_of
+from proteoscope.engine.row_numbers import ProteinRow, row_range
 
 __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
 
@@ -88,7 +89,7 @@ def cut_off_proteins(found: Identifications, database: Proteins) -> list[str]:
     """
     if not found.unended:
         return []
-    whole = [database.accession(i) for i in range(len(database))]
+    whole = [database.accession(i) for i in row_range(ProteinRow, len(database))]
     known = {*whole, *(part for name in whole for part in name.split("|"))}
     last = {row: int(found.protein[found.protein_offsets[row + 1] - 1]) for row in found.unended if _n_proteins(found, row)}
     if not any(name in known for number, name in enumerate(found.accessions) if number not in last.values()):
@@ -107,7 +108,7 @@ def _n_proteins(found: Identifications, row: int) -> int:
 
 def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
     """Row of each protein in the database, by its accession, or the part of it between bars (``P02769`` of ``sp|P02769|ALBU_BOVIN``)."""
-    whole = {database.accession(i): i for i in range(len(database))}
+    whole = {database.accession(i): i for i in row_range(ProteinRow, len(database))}
     parts: dict[str, int] = {}
     for name, i in whole.items():
         for part in name.split("|")[1:] if "|" in name else ():

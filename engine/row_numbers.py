@@ -1,0 +1,43 @@
+"""Row numbers by what they number, so that mypy reports a peptide's given for a spectrum's; at run time each is an int.
+
+Arrays of row numbers stay arrays of integers; a number taken from one is converted where it becomes a scalar. Rows of other tables
+(matches, hits, members of clusters) are plain ints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NewType, TypeVar, cast
+
+__all__ = ["ChainRow", "PeptideRow", "ProteinRow", "SpectrumRow", "row_range"]
+
+PeptideRow = NewType("PeptideRow", int)
+"""Row of a peptide, from 0: in a `PeptideIndex`, in `Identifications.peptides`, or in a run's table ``peptides``."""
+
+SpectrumRow = NewType("SpectrumRow", int)
+"""Row of a spectrum, from 0: in `Spectra`, in a block's `SpectrumTable`, or in a run's table ``spectra``."""
+
+ProteinRow = NewType("ProteinRow", int)
+"""Row of a protein, from 0: in `Proteins`, in a `SequenceDatabase`, or in the table ``proteins`` of mapped evidence."""
+
+ChainRow = NewType("ChainRow", int)
+"""Row of a protein chain, from 0: in the `Chains` of structure files or of a structure database."""
+
+Row = TypeVar("Row", PeptideRow, SpectrumRow, ProteinRow, ChainRow)
+
+
+def row_range(kind: Callable[[int], Row], n: int) -> Sequence[Row]:
+    """Return the rows 0 to n - 1 of a table, without a conversion of each.
+
+    Parameters
+    ----------
+    kind : type of row number
+    n : int
+        Rows of the table.
+
+    Examples
+    --------
+    >>> list(row_range(ProteinRow, 3))
+    [0, 1, 2]
+    """
+    return cast("Sequence[Row]", range(n))
