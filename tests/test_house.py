@@ -153,14 +153,14 @@ STUBS = sorted(path for folder in PACKAGES for path in (REPOSITORY / folder).rgl
 
 @pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.parent.relative_to(REPOSITORY).as_posix())
 def test_lists_of_lazy_modules_name_what_is_there(stub):
-    name = ".".join(("proteoscope", *stub.parent.relative_to(REPOSITORY).parts))
+    name = ".".join(("proteoscope", *stub.parent.relative_to(REPOSITORY).parts)).replace("proteoscope.proteoscope", "proteoscope")
     assert "lazy_loader.attach_stub(__name__, __file__)" in stub.with_name("__init__.py").read_text(encoding="utf-8")
     package = importlib.import_module(name)
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         assert isinstance(node, ast.ImportFrom) and node.level == 1 and all(one.name == one.asname for one in node.names)
         for one in node.names:
             assert one.name in dir(package), one.name
-            path = stub.parent / (node.module or one.name)
+            path = stub.parent / (node.module or one.name).replace(".", "/")
             assert path.with_suffix(".py").is_file() or (path / "__init__.py").is_file(), one.name
             if node.module:  # not a module, but something in one
                 assert hasattr(importlib.import_module(f"{name}.{node.module}"), one.name), one.name
