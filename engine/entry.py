@@ -313,8 +313,7 @@ class Search:
     run : does it. export : writes results of a finished run; the paths of what was written.
     writes : ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or
         ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
-    shortcuts : parameters with an option of their own on the command line. former_shortcuts : their names in earlier versions, whose
-        options still work, each with today's.
+    shortcuts : parameters with an option of their own on the command line.
     modules : what `run` imports, which a window loads while nobody waits for it.
     kernels : ``module:NAME`` of each `proteoscope.engine.execution.compilation.Kernels` that it may use on the processor, in the order of
         their use.
@@ -357,7 +356,6 @@ class Search:
     stored: str = ""
     options: tuple[Option, ...] = ()
     shortcuts: tuple[str, ...] = ()
-    former_shortcuts: Mapping[str, str] = field(default_factory=dict)
     epilog: str = ""
     modules: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()

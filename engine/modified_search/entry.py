@@ -74,7 +74,6 @@ MODIFIED_SEARCH = Search(
         Option("run", "Identification", "of that project, which identification (default: the newest)", metavar="RUN"),
     ),
     shortcuts=("mass_shift", "hits_per_spectrum"),
-    former_shortcuts={"top": "hits_per_spectrum"},
     writes="project",
     run=_run,
     kernels=("proteoscope.engine.modified_search.compilation:MODIFIED", "proteoscope.engine.formats.compilation:TRANSLATION"),

@@ -44,9 +44,8 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     if not corrections:
         return tables
     record = next(run for run in project.runs() if run.id == run_id)
-    known = QuantificationParameters.with_current_names(record.parameters)
     parameters = QuantificationParameters.checked(
-        {name: one for name, one in known.items() if name in QuantificationParameters.model_fields}
+        {name: value for name, value in record.parameters.items() if name in QuantificationParameters.model_fields}
     )
     try:
         return corrected_tables(tables, corrections, parameters)

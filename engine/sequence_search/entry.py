@@ -84,7 +84,6 @@ SEQUENCE_SEARCH = Search(
     ),
     options=(Option("all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy"),),
     shortcuts=("matrix", "gap_open", "gap_extend", "maximum_e_value", "hits_per_query", "statistics"),
-    former_shortcuts={"max_e_value": "maximum_e_value", "top": "hits_per_query"},
     writes="file",
     run=_run,
     kernels=("proteoscope.engine.sequence_search.compilation:ALIGNMENT", "proteoscope.engine.formats.compilation:TRANSLATION"),

@@ -86,7 +86,6 @@ STRUCTURE_SEARCH = Search(
         Option("complexes", "", "write a table of files: all chains of a query's file together, ranked by their sum", metavar="FILE"),
     ),
     shortcuts=("mode", "qualification_threshold", "weights", "hits_per_query"),
-    former_shortcuts={"top": "hits_per_query"},
     writes="file",
     run=_run,
     kernels=("proteoscope.engine.structures.compilation:STRUCTURE_KERNELS", "proteoscope.engine.structure_search.compilation:STRUCTURES"),

@@ -158,7 +158,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     paths |= {name: project.table(name, chosen) for name in more}
     record = next(run for run in project.runs() if run.id == chosen)
     stored = {name: field.default for name, field in search.model.model_fields.items()}
-    stored |= search.model.with_current_names(record.parameters)
+    stored |= record.parameters
     inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
     # What the user must know stands first, where there is room for it.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
