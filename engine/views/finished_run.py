@@ -36,7 +36,7 @@ class FinishedRun:
     ----------
     project : that it is of. run : its record.
     tables : those of the search, and what the run kept besides, save peaks.
-    parameters : by name, with the defaults for those that its version did not have.
+    parameters : by name, with the defaults for those that its record does not have.
     inputs : kind and path of each file that it read. messages : what it said, warnings first.
     passes : how it searched, of a search of spectra in proteins.
     marks : stars and comments on rows as they were when it was opened, of the tables that take them.
