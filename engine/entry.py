@@ -330,8 +330,7 @@ class Search:
     run : does it. export : writes results of a finished run; the paths of what was written.
     writes : ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or
         ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
-    shortcuts : parameters with an option of their own on the command line. former_shortcuts : their names in earlier versions, whose
-        options still work, each with today's.
+    shortcuts : parameters with an option of their own on the command line.
     modules : return the modules that `run` imports, which a window loads while nobody waits for it.
     kernels : return the `proteoscope.engine.execution.compilation.Kernels` that it may use on the processor, in the order of their use.
     tables : returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
@@ -373,7 +372,6 @@ class Search:
     stored: Callable[[], tuple[Table, ...]] = tuple
     options: tuple[Option, ...] = ()
     shortcuts: tuple[str, ...] = ()
-    former_shortcuts: Mapping[str, str] = field(default_factory=dict)
     epilog: str = ""
     modules: tuple[Callable[[], ModuleType], ...] = ()
     kernels: tuple[Callable[[], Kernels], ...] = ()

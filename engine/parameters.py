@@ -66,14 +66,10 @@ Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modificatio
 
 
 def parameter(
-    default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, editor: Editor = "", formerly: str = "",
-    **bounds: Any,
+    default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, editor: Editor = "", **bounds: Any,
 ) -> Any:  # fmt: skip
-    """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...).
-
-    `formerly`: its name in earlier versions, which presets, records and settings may still have.
-    """
-    extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor, "formerly": formerly}
+    """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...)."""
+    extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor}
     return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)
 
 
@@ -119,20 +115,6 @@ class SearchParameters(BaseModel):
         return [_description(name, field) for name, field in cls.model_fields.items()]
 
     @classmethod
-    def former_names(cls) -> dict[str, str]:
-        """Names of parameters in earlier versions, each with today's."""
-        extras = {name: field.json_schema_extra for name, field in cls.model_fields.items()}
-        return {str(extra["formerly"]): name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("formerly")}
-
-    @classmethod
-    def with_current_names(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values with the names that their parameters have today; a value under today's name counts where both are there."""
-        former = cls.former_names()
-        return {former[name]: value for name, value in values.items() if name in former} | {
-            name: value for name, value in values.items() if name not in former
-        }
-
-    @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Self:
         """Make the model from values or texts.
 
@@ -140,7 +122,6 @@ class SearchParameters(BaseModel):
         ------
         ParameterError : one line for each wrong field, with the value and what is allowed.
         """
-        values = cls.with_current_names(values)
         for name in values:
             if name not in cls.model_fields:
                 close = get_close_matches(name[:_MAXIMUM_COMPARED], cls.model_fields, 3, 0.5)
@@ -163,12 +144,12 @@ class SearchParameters(BaseModel):
 
         `settings` are texts ``field=value``; lists as `parts_of_list` reads them.
         """
-        changes = self.with_current_names(values)
+        changes = dict(values)
         for setting in settings:
             name, equals, value = setting.partition("=")
             if not equals:
                 raise ParameterError(f"'{shortened(setting)}' is not a setting; write field=value, as missed_cleavages=1")
-            changes |= self.with_current_names({name.strip(): value.strip()})
+            changes[name.strip()] = value.strip()
         return type(self).checked({**self.model_dump(), **self.following(changes), **changes}) if changes else self
 
     @classmethod

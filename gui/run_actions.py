@@ -166,7 +166,7 @@ class RunActions(QObject):
             self.failed.emit(str(error))
             return
         model, names = pages.search.model, {one.name for one in pages.search.inputs}
-        given = {name: value for name, value in model.with_current_names(run.parameters).items() if name in model.model_fields}
+        given = {name: value for name, value in run.parameters.items() if name in model.model_fields}
         try:
             values = model.checked(given).model_dump()
         except ParameterError:

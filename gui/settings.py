@@ -1,13 +1,12 @@
-"""What the window remembers between two starts: a small JSON file with a version, brought up to date as the program grows."""
+"""What the window remembers between two starts: a small JSON file with a version."""
 
 from __future__ import annotations
 
 import json
 import logging
 import threading
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,7 +16,6 @@ from proteoscope.engine.files import atomic_file
 
 __all__ = [
     "LETTER_SIZES",
-    "MIGRATIONS",
     "RecentProject",
     "SearchSettings",
     "Settings",
@@ -29,28 +27,8 @@ __all__ = [
 _N_RECENT = 10
 LETTER_SIZES = (80, 90, 100, 115, 130, 150, 175, 200)
 """In percent of the system's, of which one is chosen."""
-
-
-def _settings_by_search(content: dict[str, Any]) -> dict[str, Any]:
-    """There was one kind of search, whose form and results had no name."""
-    names = ("preset", "preset_folder", "databases", "results_layout")
-    own = {name: content.pop(name) for name in names if name in content}
-    own["folders"] = {name: content.pop(f"{old}_folder", "") for name, old in (("spectra", "spectra"), ("databases", "database"))}
-    return {**content, "searches": {"identify": own}}
-
-
-def _files_by_input(content: dict[str, Any]) -> dict[str, Any]:
-    """Databases were the only files that were remembered, and the inputs of searches had names of the window's own."""
-    for own in content.get("searches", {}).values():
-        folders = own.get("folders", {})
-        if "databases" in folders:
-            folders["database"] = folders.pop("databases")
-        own["files"] = {"database": own.pop("databases", [])}
-    return content
-
-
-MIGRATIONS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (_settings_by_search, _files_by_input)
-"""Function i takes settings of version i + 1 to those of version i + 2. One that was released is never changed."""
+_VERSION = 1
+"""Version of the settings file; only files of this version are read."""
 
 _logger = logging.getLogger(__name__)
 
@@ -125,27 +103,21 @@ def sample_project() -> Path:
 class SettingsFile:
     """The settings and their file.
 
-    Settings are never worth an error: a damaged file, or one of a newer version of the program, is put aside under another name and the
+    Settings are never worth an error: a damaged file, or one of another version, is put aside under another name and the
     defaults are taken; what cannot be written is noted in the log. A thread writes them, since a disk takes its time; it ends when there is
     nothing to write, and a program that ends waits for it.
     """
 
-    def __init__(self, path: Path, migrations: Sequence[Callable[[dict[str, Any]], dict[str, Any]]] = MIGRATIONS) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._migrations = tuple(migrations)
         self._lock = threading.Lock()
         self._unwritten: bytes | None = None
         self._writer: threading.Thread | None = None
         self.values = self._read()
 
-    @property
-    def version(self) -> int:
-        """Version of the settings that this program writes."""
-        return len(self._migrations) + 1
-
     def save(self) -> None:
         """Have the file written as the settings are now, whole or not at all; `flush` waits until it is."""
-        content = {"version": self.version, **self.values.model_dump()}
+        content = {"version": _VERSION, **self.values.model_dump()}
         written = json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
         with self._lock:
             self._unwritten = written
@@ -177,11 +149,9 @@ class SettingsFile:
         try:
             content = json.loads(self._path.read_bytes())
             version = content.pop("version")
-            if not isinstance(version, int) or not 1 <= version <= self.version:
+            if version != _VERSION:
                 self._put_aside(f"version-{version}")
                 return Settings()
-            for migrate in self._migrations[version - 1 :]:
-                content = migrate(content)
             return Settings.model_validate(content)
         except FileNotFoundError:
             return Settings()

@@ -82,7 +82,6 @@ class VectorParameters(SearchParameters):
     )
     maximum_peaks: int = parameter(
         200,
-        formerly="most_peaks",
         ge=1,
         le=100_000,
         title="Most peaks",
@@ -120,7 +119,7 @@ class ClusteringParameters(VectorParameters):
         help="Hierarchical: clusters up to a distance. DBSCAN: chains of neighbours. k-means: a given number of clusters.",
     )  # fmt: skip
     maximum_distance: float = parameter(
-        0.3, formerly="max_distance", ge=0, le=0.99, title="Largest distance", group=_CLUSTERS,
+        0.3, ge=0, le=0.99, title="Largest distance", group=_CLUSTERS,
         help="1 less the cosine of two spectra's vectors: up to it clusters are joined, and spectra are neighbours.",
     )  # fmt: skip
     linkage: Literal["average", "complete"] = parameter(
@@ -181,7 +180,7 @@ class ExplanationParameters(VectorParameters):
         help="The identification whose spectra are explained; the newest where it is empty.",
     )
     minimum_similarity: float = parameter(
-        0.6, formerly="min_similarity", ge=0, le=1, title="Least similarity", group=_EXPLANATION,
+        0.6, ge=0, le=1, title="Least similarity", group=_EXPLANATION,
         help="Cosine of a spectrum and an identified one from which on it is reported.",
     )  # fmt: skip
     precursor_tolerance: Tolerance = parameter(

@@ -135,8 +135,8 @@ MAP = Table.of(
         _MZ,
         Column("status", meaning="0 unexplained, 1 identified, 2 explained", kind="integer", type="uint8", low=0, high=2),
         Column("peptide", meaning="Of which it is", is_nullable=True),
-        Column("scan", meaning="Number of the scan in its file", kind="identifier", is_nullable=True, is_optional=True),
-        Column("spectrum_file", meaning="Its file", is_nullable=True, is_optional=True),
+        Column("scan", meaning="Number of the scan in its file", kind="identifier", is_nullable=True),
+        Column("spectrum_file", meaning="Its file", is_nullable=True),
     ),
 )
 

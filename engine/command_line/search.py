@@ -105,8 +105,6 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         if name in described:
             text = f"{described[name].help} The same as --set {name}=VALUE (default: {described[name].default})".replace("%", "%%")
         parser.add_argument(flag, dest=f"parameter_{name}", metavar="VALUE", help=text)
-    for former, name in search.former_shortcuts.items():
-        parser.add_argument(f"--{former.replace('_', '-')}", dest=f"parameter_{name}", help=argparse.SUPPRESS)
     parser.add_argument(
         "--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all",
         help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
@@ -251,7 +249,7 @@ def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping
     """The preset for the files, by their beginnings; the usual one where they cannot be read, which the search tells."""
     found = {one.name: formats_package.letters.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
     wishes = {option.name: getattr(options, option.name) for option in search.options}
-    given = search.model.with_current_names(dict.fromkeys([*changes, *(text.partition("=")[0].strip() for text in options.set)]))
+    given = {*changes, *(text.partition("=")[0].strip() for text in options.set)}
     return search.suited_preset({name: content for name, content in found.items() if content is not None}, wishes, given)
 
 

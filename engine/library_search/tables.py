@@ -10,7 +10,7 @@ from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = ["MATCHES", "REFERENCES", "STORED", "TABLES"]
 
-_REFERENCE, _SIMILARITY, _DIFFERENCE = (replace(one, is_optional=False) for one in LIBRARY_COLUMNS)
+_REFERENCE, _SIMILARITY, _DIFFERENCE = LIBRARY_COLUMNS
 
 MATCHES = Table.of(
     "matches",

@@ -83,15 +83,11 @@ PSM_COLUMNS = (
     Column("spectrum", meaning="Row of the table of spectra", kind="identifier", rows_of="spectra"),
     Column(
         "peptide_q_value", meaning="Smallest false discovery rate at which its peptide is accepted", kind="probability", is_nullable=True,
-        is_optional=True,
     ),
-    Column("search_score", meaning="Score of the search, before anything was learnt", kind="number", is_nullable=True, is_optional=True),
-    Column("xcorr", *_told("xcorr"), "number", 8, 3, is_shown=False, is_nullable=True, is_optional=True),
-    Column("ksdp", *_told("ksdp"), "number", 8, 3, is_shown=False, is_nullable=True, is_optional=True),
-    Column(
-        "expectation", meaning="Candidates of its spectrum that chance lets score as well", kind="e_value", is_nullable=True,
-        is_optional=True,
-    ),
+    Column("search_score", meaning="Score of the search, before anything was learnt", kind="number", is_nullable=True),
+    Column("xcorr", *_told("xcorr"), "number", 8, 3, is_shown=False, is_nullable=True),
+    Column("ksdp", *_told("ksdp"), "number", 8, 3, is_shown=False, is_nullable=True),
+    Column("expectation", meaning="Candidates of its spectrum that chance lets score as well", kind="e_value", is_nullable=True),
     Column("modification_positions", meaning="Residues, from 1; 0 and one more are the ends", kind="numbers", type="list<int16>"),
     Column(
         "modification_names", meaning="What is there, as ProForma names it", kind="texts", as_long_as="modification_positions",
@@ -124,7 +120,7 @@ SHIFT_COLUMNS = (
     Column(
         "possible_names", "Possible names",
         "All names that mass and site fit, the likeliest first; those joined by or, the precursor's tolerance does not tell apart",
-        width=30, is_optional=True,
+        width=30,
     ),
     Column("site", "Site", "Residue or terminus where the shift fits best", width=7),
     Column(
@@ -144,14 +140,11 @@ SHIFT_COLUMNS = (
 """What PSMs of a search for modified peptides have besides."""
 
 LIBRARY_COLUMNS = (
-    Column("library_spectrum", "Library spectrum", "Name of the entry in the library", width=26, is_optional=True),
-    Column(
-        "similarity", "Similarity", "Of the spectrum and the library's, from 0 to 1", "number", 9, 4, saved=".6f", low=0, high=1,
-        is_optional=True,
-    ),
+    Column("library_spectrum", "Library spectrum", "Name of the entry in the library", width=26),
+    Column("similarity", "Similarity", "Of the spectrum and the library's, from 0 to 1", "number", 9, 4, saved=".6f", low=0, high=1),
     Column(
         "mass_difference", "Mass diff.", "Measured mass less the library entry's, for the nearest isotope where they are the same",
-        "number", 10, 4, unit="Da", saved=".6f", is_optional=True,
+        "number", 10, 4, unit="Da", saved=".6f",
     ),
 )  # fmt: skip
 """What PSMs of a search in spectral libraries have besides."""
@@ -343,7 +336,12 @@ LIBRARY_PSMS = replace(
 """PSMs of a search in spectral libraries."""
 EXPORTED_PSMS = replace(
     SHIFTED_PSMS,
-    stored=(*_PLACED_OR_NOT, KNOWN_PLACES, *(replace(one, is_optional=True) for one in SHIFT_COLUMNS), *LIBRARY_COLUMNS, *SCORE_COLUMNS),
+    stored=(
+        *_PLACED_OR_NOT,
+        KNOWN_PLACES,
+        *(replace(one, is_optional=True) for one in (*SHIFT_COLUMNS, *LIBRARY_COLUMNS)),
+        *SCORE_COLUMNS,
+    ),
     columns=PSMS.columns,
     rules=SHIFTED_PSMS.rules,
     more=f"{FEATURE}|{OTHER_SCORE}",

@@ -54,8 +54,6 @@ def pass_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
         sentences.append(f"Spectra of {listed(spectra)}{many} were searched against {listed(databases)}{size}{also}.")
     try:
         passes = passes_of_record(facts.record)
-        # Of versions that did not record passes, nobody knows whether a second one was done.
-        passes = passes if isinstance(facts.record.get("passes"), list) else passes[:1]
     except (ParameterError, ValueError, TypeError):
         passes = ()
     if len(passes) > 1:

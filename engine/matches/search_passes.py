@@ -141,7 +141,7 @@ class SearchPass:
 
 
 def asked_passes(parameters: Mapping[str, Any]) -> tuple[SearchPass, ...]:
-    """The passes that parameters ask for, where nobody recorded those that were done; none where they do not describe a search of peptides.
+    """Return the passes that parameters request, for tables that come without a record; none where it is not a search of peptides.
 
     Raises
     ------
@@ -178,36 +178,30 @@ def _asked(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def passes_of_record(record: Mapping[str, Any]) -> tuple[SearchPass, ...]:
-    """The passes that a record, what a ``run.json`` holds, tells; of runs before passes were recorded those that its parameters ask for.
+    """Return the passes in a record, the content of a ``run.json``; none where the search has none.
 
     Raises
     ------
     ParameterError, ValueError, TypeError : a value cannot be understood.
     """
-    parameters, recorded = record.get("parameters"), record.get("passes")
-    if isinstance(recorded, list):
-        if len(recorded) > _MAXIMUM_PASSES:
-            raise ParameterError(f"there are {len(recorded):,} passes")
-        return tuple(_pass(one) for one in recorded)
-    if not isinstance(parameters, dict):
+    recorded = record.get("passes")
+    if not isinstance(recorded, list):
         return ()
-    passes, measured = asked_passes(parameters), record.get("precursor_tolerance")
-    if passes and isinstance(measured, dict) and "used" in measured:
-        first, *others = passes
-        return SearchPass(**{**vars(first), "precursor_tolerance": _tolerance(measured["used"])}), *others
-    return passes
+    if len(recorded) > _MAXIMUM_PASSES:
+        raise ParameterError(f"there are {len(recorded):,} passes")
+    return tuple(_pass(one) for one in recorded)
 
 
 def passes_of_run(project: Project, run_id: str) -> tuple[SearchPass, ...]:
-    """The passes of a finished run of a project; those that its parameters ask for where it has no record of its own.
+    """Return the passes of a finished run of a project; none where the run has no record.
 
     Raises
     ------
-    StorageError : its record is damaged. ParameterError : it has none, and its parameters cannot be understood.
+    StorageError : its record is damaged.
     """
     if any(result.name == "run" for result in project.results(run_id)):
         return read_passes(project.table("run", run_id))
-    return next((asked_passes(run.parameters) for run in project.runs() if run.id == run_id), ())
+    return ()
 
 
 def read_passes(path: Path) -> tuple[SearchPass, ...]:

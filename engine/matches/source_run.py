@@ -83,7 +83,7 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
         raise InputError(folder, what, remedy="Identify spectra into this project first")
     names = {result.name for result in project.results(chosen.id)}
     if "spectra" not in names:
-        raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again with this version")
+        raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again")
     tolerance = chosen.parameters.get("fragment_tolerance", "20 ppm")
     spectra, psms = (project.table(name, chosen.id) for name in ("spectra", "psms"))
     proteins = project.table("proteins", chosen.id) if "proteins" in names else None

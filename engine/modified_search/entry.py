@@ -72,7 +72,6 @@ MODIFIED_SEARCH = Search(
         Option("run", "Identification", "of that project, which identification (default: the newest)", metavar="RUN"),
     ),
     shortcuts=("mass_shift", "hits_per_spectrum"),
-    former_shortcuts={"top": "hits_per_spectrum"},
     writes="project",
     run=_run,
     kernels=(lambda: modified_search.compilation.MODIFIED, lambda: formats.compilation.TRANSLATION),

@@ -67,7 +67,6 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
     )
     hits_per_spectrum: int = parameter(
         1,
-        formerly="top",
         ge=1,
         le=20,
         title="Hits for a spectrum",

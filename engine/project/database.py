@@ -89,12 +89,12 @@ class Database:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def check(self) -> int:
-        """Version of the project in the file.
+    def check(self) -> None:
+        """Check that the file is a project of the version that this program knows.
 
         Raises
         ------
-        InputError : it is no project, or one of a newer version.
+        InputError : it is not a project, or one of another version.
         StorageError : it is damaged, or holds tables, views or triggers that the program did not make.
         """
         self._check_journal()
@@ -104,17 +104,13 @@ class Database:
             found = _schema(connection)
         if application != schema.APPLICATION_ID:
             raise InputError(self._path, "is a database of another program", remedy="Choose another folder for the project")
-        newest = len(schema.MIGRATIONS)
-        if version > newest:
+        if version != schema.VERSION:
             raise InputError(
                 self._path,
-                f"was made by a newer version of Proteoscope (project format {version}; this program knows up to {newest})",
-                remedy="Update Proteoscope to open it",
+                f"has project format {version}; this program opens only format {schema.VERSION}",
+                remedy="Open it with the version of Proteoscope that made it, or repeat its searches in a new project",
             )
-        self._check_schema(found, version)
-        if version < schema.OLDEST_READABLE and self._read_only:
-            raise StorageError(f"{self._path}: a project of an older version, in a folder that cannot be written to bring it up to date.")
-        return version
+        self._check_schema(found)
 
     def _check_journal(self) -> None:
         journal = self._path.with_name(self._path.name + "-journal")
@@ -129,8 +125,8 @@ class Database:
         if end == _JOURNAL_OF_SEVERAL:
             raise StorageError(f"{journal}: names a file outside the project, which this program never does. Do not trust the project.")
 
-    def _check_schema(self, found: dict[str, str], version: int) -> None:
-        expected = _schema_made_by("".join(schema.MIGRATIONS[: max(0, version)]))
+    def _check_schema(self, found: dict[str, str]) -> None:
+        expected = _expected_schema()
         if lacking := sorted(name for name, sql in expected.items() if found.get(name) != sql):
             raise StorageError(
                 f"{self._path}: the project's database is damaged (not as the program made it: {', '.join(lacking)}). "
@@ -140,18 +136,16 @@ class Database:
             shown = ", ".join(ascii(name)[1:-1][:60] for name in strange[:3])
             raise StorageError(f"{self._path}: holds what the program did not put there ({shown}). Do not trust the project.")
 
-    def prepare(self, version: int) -> None:
-        """Bring it from `version` to the newest and choose the journal. The caller holds the project's lock."""
+    def prepare(self) -> None:
+        """Choose the journal. The caller holds the project's lock."""
         with self._connection() as connection:
-            if version < len(schema.MIGRATIONS):
-                schema.migrate(connection, version)
             wanted = "DELETE" if is_network_file_system(self._path.parent) else "WAL"
             if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() == wanted:
                 return
             try:
                 connection.execute(f"PRAGMA journal_mode = {wanted}")
                 # Some file systems agree to WAL and then cannot map its shared memory: the first write tells.
-                connection.execute(f"PRAGMA user_version = {len(schema.MIGRATIONS)}")
+                connection.execute(f"PRAGMA user_version = {schema.VERSION}")
             except sqlite3.OperationalError:
                 connection.execute("PRAGMA journal_mode = DELETE")
 
@@ -195,10 +189,10 @@ class Database:
 
 
 @cache
-def _schema_made_by(script: str) -> dict[str, str]:
-    """What `_schema` says of a database that a script has made; each opening of a project asks for it."""
+def _expected_schema() -> dict[str, str]:
+    """Return the `_schema` of a new project; cached, since each opening of a project needs it."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.executescript(script)
+        schema.create(connection)
         return _schema(connection)
 
 

@@ -54,7 +54,7 @@ from proteoscope.engine.project.records import (
 from proteoscope.engine.project.row_corrections import row_corrections, set_row_correction
 from proteoscope.engine.project.row_marks import RowMark, row_marks, set_row_mark
 from proteoscope.engine.project.run import Run
-from proteoscope.engine.project.run_notes import LISTED, RunNote, can_keep_notes, deleted_for_good, forget_run, run_note, set_note
+from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_good, forget_run, run_note, set_note
 
 __all__ = ["Project", "is_project"]
 
@@ -97,7 +97,7 @@ class Project:
 
         Raises
         ------
-        InputError : `path` is a file, or a folder with other things in it, or a project of a newer version, or is not valid UTF-8.
+        InputError : `path` is a file, or a folder with other things in it, or a project of another version, or is not valid UTF-8.
         StorageError : the disk refuses writing there, or the project is damaged or holds links.
         """
         check_folder_name(path)
@@ -136,7 +136,7 @@ class Project:
 
         Raises
         ------
-        InputError : there is no project, or one of a newer version, or the path is not valid UTF-8.
+        InputError : there is no project, or one of another version, or the path is not valid UTF-8.
         StorageError : it is damaged, or holds links, which could lead anywhere.
         """
         check_folder_name(path)
@@ -153,9 +153,9 @@ class Project:
             is_free, read_only = False, True
         try:
             project = cls(folder, read_only=read_only)
-            version = project._database.check()
+            project._database.check()
             if is_free:
-                project._database.prepare(version)
+                project._database.prepare()
                 project._sweep()
             project.problems = project._find_problems()
         finally:
@@ -241,9 +241,8 @@ class Project:
     def runs(self, kind: str | None = None) -> list[RunRecord]:
         """All runs that are not deleted, or those of one kind, in the order in which they were asked for."""
         with self._database.transaction() as connection:
-            listed = _listed(connection)
             rows = connection.execute(
-                f"SELECT * FROM runs WHERE (kind = ? OR ? IS NULL) AND {listed} ORDER BY number", (kind, kind)
+                f"SELECT * FROM runs WHERE (kind = ? OR ? IS NULL) AND {LISTED} ORDER BY number", (kind, kind)
             ).fetchall()
         return _whole(rows, run_record)
 
@@ -414,7 +413,7 @@ class Project:
             return
         try:
             with self._database.transaction() as connection:
-                known = {row["run"] for row in connection.execute("SELECT run FROM deleted_runs")} if can_keep_notes(connection) else set()
+                known = {row["run"] for row in connection.execute("SELECT run FROM deleted_runs")}
             self._remove(sorted(known.intersection(runs)))
         finally:
             lock.release()
@@ -440,7 +439,7 @@ class Project:
         with self._database.transaction() as connection:
             row = connection.execute(
                 "SELECT results.* FROM results JOIN runs ON runs.id = results.run "
-                f"WHERE name = ? AND (results.run = ? OR (? IS NULL AND {_listed(connection)})) ORDER BY runs.number DESC LIMIT 1",
+                f"WHERE name = ? AND (results.run = ? OR (? IS NULL AND {LISTED})) ORDER BY runs.number DESC LIMIT 1",
                 (name, run, run),
             ).fetchone()
         if row is None:
@@ -655,11 +654,6 @@ class Project:
 
 def _busy(folder: Path, lock: FileLock) -> StorageError:
     return StorageError(f"{folder}: {lock.holder()} is writing this project. Wait until it has finished, or choose another project.")
-
-
-def _listed(connection: sqlite3.Connection) -> str:
-    """SQL: that a run is not deleted."""
-    return LISTED if can_keep_notes(connection) else "TRUE"
 
 
 def _now() -> str:

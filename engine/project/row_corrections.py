@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Mapping
 
-from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.errors import ParameterError
 
 __all__ = ["MAXIMUM_CORRECTIONS", "row_corrections", "set_row_correction"]
 
@@ -17,8 +17,6 @@ _MAXIMUM_LETTERS, _LARGEST = 2000, 1e300
 
 def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, dict[str, float]]:
     """Finite numbers by the names of columns, by place in the table's file; what is no correction of such a row is left out."""
-    if not _can_keep(connection):
-        return {}
     rows = connection.execute(
         "SELECT row, numbers FROM row_corrections WHERE run = ? AND name = ? AND length(numbers) <= ? ORDER BY row LIMIT ?",
         (run_id, table, _MAXIMUM_LETTERS, MAXIMUM_CORRECTIONS),
@@ -32,13 +30,11 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
 
     Raises
     ------
-    ParameterError : they are no finite numbers, or the table has too many. StorageError : the database has no room for corrections.
+    ParameterError : a value is not a finite number, or the table has too many corrections.
     """
     text = json.dumps({name: float(number) for name, number in numbers.items()})
     if numbers and (len(text) > _MAXIMUM_LETTERS or len(_numbers(text)) != len(numbers)):
         raise ParameterError("a correction is of a few finite numbers")
-    if not _can_keep(connection):
-        raise StorageError("The project is of an older version and in use. Open it again when the other program has finished.")
     connection.execute("DELETE FROM row_corrections WHERE run = ? AND name = ? AND row = ?", (run_id, table, row))
     if not numbers:
         return
@@ -58,8 +54,3 @@ def _numbers(text: object) -> dict[str, float]:
         return {}
     are_sound = all(isinstance(one, float | int) and not isinstance(one, bool) and abs(one) < _LARGEST for one in found.values())
     return {name: float(one) for name, one in found.items()} if are_sound else {}
-
-
-def _can_keep(connection: sqlite3.Connection) -> bool:
-    """Whether the database has room for them: one of an older version, which cannot be written, has none."""
-    return connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'row_corrections'").fetchone()[0] == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.errors import ParameterError
 
 __all__ = ["MAXIMUM_COMMENT", "MAXIMUM_MARKS", "RowMark", "one_line", "row_marks", "set_row_mark"]
 
@@ -37,8 +37,6 @@ def one_line(text: str) -> str:
 
 def row_marks(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, RowMark]:
     """The marks on the rows of a table of a run, by place in its file; what is no mark of such a row is left out."""
-    if not _can_keep_marks(connection):
-        return {}
     rows = connection.execute(
         "SELECT row, is_starred, substr(comment, 1, ?) AS comment FROM row_marks WHERE run = ? AND name = ? ORDER BY row LIMIT ?",
         (MAXIMUM_COMMENT, run_id, table, MAXIMUM_MARKS),
@@ -56,13 +54,11 @@ def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: i
 
     Raises
     ------
-    ParameterError : the comment is too long, or the table has too many marks. StorageError : the database has no room for marks.
+    ParameterError : the comment is too long, or the table has too many marks.
     """
     comment = one_line(mark.comment)
     if len(comment) > MAXIMUM_COMMENT:
         raise ParameterError(f"a comment has at most {MAXIMUM_COMMENT:,} letters; this one has {len(comment):,}")
-    if not _can_keep_marks(connection):
-        raise StorageError("The project is of an older version and in use. Open it again when the other program has finished.")
     connection.execute("DELETE FROM row_marks WHERE run = ? AND name = ? AND row = ?", (run_id, table, row))
     if not (mark.is_starred or comment):
         return
@@ -70,8 +66,3 @@ def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: i
     if n_marks >= MAXIMUM_MARKS:
         raise ParameterError(f"a table takes at most {MAXIMUM_MARKS:,} stars and comments. Take some away first.")
     connection.execute("INSERT INTO row_marks VALUES (?, ?, ?, ?, ?)", (run_id, table, row, int(mark.is_starred), comment))
-
-
-def _can_keep_marks(connection: sqlite3.Connection) -> bool:
-    """Whether the database has room for them: one of an older version, which cannot be written, has none."""
-    return connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'row_marks'").fetchone()[0] == 1

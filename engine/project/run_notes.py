@@ -9,10 +9,10 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.project.locks import ProcessIdentity
 
-__all__ = ["LISTED", "MAXIMUM_NOTE", "MAXIMUM_TITLE", "RunNote", "can_keep_notes", "deleted_for_good", "forget_run", "run_note", "set_note"]
+__all__ = ["LISTED", "MAXIMUM_NOTE", "MAXIMUM_TITLE", "RunNote", "deleted_for_good", "forget_run", "run_note", "set_note"]
 
 MAXIMUM_TITLE, MAXIMUM_NOTE = 200, 20_000
 """Letters."""
@@ -30,15 +30,8 @@ class RunNote:
     note: str = ""
 
 
-def can_keep_notes(connection: sqlite3.Connection) -> bool:
-    """Whether the database has room for them: one of an older version, which cannot be written, has none."""
-    return connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('run_notes', 'deleted_runs')").fetchone()[0] == 2
-
-
 def run_note(connection: sqlite3.Connection, run_id: str) -> RunNote:
     """What was written of a run; what a stranger's database has besides texts, or beyond their lengths, is left out."""
-    if not can_keep_notes(connection):
-        return RunNote()
     row = connection.execute(
         "SELECT substr(title, 1, ?) AS title, substr(note, 1, ?) AS note FROM run_notes WHERE run = ?",
         (MAXIMUM_TITLE, MAXIMUM_NOTE, run_id),
@@ -54,21 +47,17 @@ def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None
 
     Raises
     ------
-    ParameterError : a text is too long. StorageError : the database has no room for it.
+    ParameterError : a text is too long.
     """
     title = " ".join(note.title.split())
     for name, text, most in (("title", title, MAXIMUM_TITLE), ("note", note.note, MAXIMUM_NOTE)):
         if len(text) > most:
             raise ParameterError(f"the {name} of a run has at most {most:,} letters; this one has {len(text):,}")
-    if not can_keep_notes(connection):
-        raise StorageError("The project is of an older version and in use. Open it again when the other program has finished.")
     connection.execute("INSERT OR REPLACE INTO run_notes (run, title, note) VALUES (?, ?, ?)", (run_id, title, note.note))
 
 
 def deleted_for_good(connection: sqlite3.Connection) -> list[str]:
     """Ids of runs that were deleted by processes that have ended, which nobody can bring back."""
-    if not can_keep_notes(connection):
-        return []
     rows = connection.execute(
         "SELECT run, host, pid, process_started, julianday('now') - julianday(deleted) AS days FROM deleted_runs"
     ).fetchall()

@@ -1,117 +1,100 @@
-"""The tables of ``project.sqlite``, and the way from each older version to the next."""
+"""The tables of ``project.sqlite``."""
 
 from __future__ import annotations
 
 import sqlite3
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "OLDEST_READABLE", "create", "migrate"]
+__all__ = ["APPLICATION_ID", "VERSION", "create"]
 
 APPLICATION_ID = 0x50534350
-"""Stands in the file's header, so that a project can be told from any other SQLite database."""
+"""Marks the file's header, which distinguishes a project from any other SQLite database."""
 
-MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE inputs (
-        id INTEGER PRIMARY KEY,
-        path TEXT NOT NULL,
-        size INTEGER NOT NULL,
-        sha256 TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        UNIQUE (path, sha256, kind)
-    );
-    CREATE TABLE runs (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT UNIQUE,
-        kind TEXT NOT NULL,
-        parameters TEXT NOT NULL,
-        version TEXT NOT NULL,
-        device TEXT NOT NULL,
-        status TEXT NOT NULL CHECK (status IN ('queued', 'running', 'done', 'failed', 'cancelled')),
-        started TEXT NOT NULL,
-        finished TEXT,
-        message TEXT NOT NULL DEFAULT '',
-        host TEXT NOT NULL,
-        pid INTEGER NOT NULL,
-        process_started TEXT NOT NULL
-    );
-    CREATE TABLE run_inputs (
-        run TEXT NOT NULL REFERENCES runs (id),
-        position INTEGER NOT NULL,
-        input INTEGER NOT NULL REFERENCES inputs (id),
-        PRIMARY KEY (run, position)
-    );
-    CREATE TABLE results (
-        run TEXT NOT NULL REFERENCES runs (id),
-        name TEXT NOT NULL,
-        path TEXT NOT NULL UNIQUE,
-        rows INTEGER,
-        bytes INTEGER NOT NULL,
-        sha256 TEXT NOT NULL,
-        PRIMARY KEY (run, name)
-    );
-    CREATE TABLE log (
-        id INTEGER PRIMARY KEY,
-        run TEXT NOT NULL REFERENCES runs (id),
-        time TEXT NOT NULL,
-        level TEXT NOT NULL,
-        text TEXT NOT NULL
-    );
-    CREATE INDEX log_of_run ON log (run);
-    """,
-    """
-    CREATE TABLE run_notes (
-        run TEXT PRIMARY KEY REFERENCES runs (id),
-        title TEXT NOT NULL,
-        note TEXT NOT NULL
-    );
-    CREATE TABLE deleted_runs (
-        run TEXT PRIMARY KEY REFERENCES runs (id),
-        deleted TEXT NOT NULL,
-        host TEXT NOT NULL,
-        pid INTEGER NOT NULL,
-        process_started TEXT NOT NULL
-    );
-    """,
-    """
-    CREATE TABLE row_marks (
-        run TEXT NOT NULL,
-        name TEXT NOT NULL,
-        row INTEGER NOT NULL,
-        is_starred INTEGER NOT NULL,
-        comment TEXT NOT NULL,
-        PRIMARY KEY (run, name, row),
-        FOREIGN KEY (run, name) REFERENCES results (run, name) ON DELETE CASCADE
-    );
-    """,
-    """
-    CREATE TABLE row_corrections (
-        run TEXT NOT NULL,
-        name TEXT NOT NULL,
-        row INTEGER NOT NULL,
-        numbers TEXT NOT NULL,
-        PRIMARY KEY (run, name, row),
-        FOREIGN KEY (run, name) REFERENCES results (run, name) ON DELETE CASCADE
-    );
-    """,
-)
-"""Script i leads from version i to version i + 1. A script that was released is never changed: what is new becomes a new one."""
+VERSION = 1
+"""Version of the project format, in the file's header: only projects of this version are opened.
 
-OLDEST_READABLE = 1
-"""The version that is read as it is where it cannot be brought up to date: what came later is only what people write of runs and rows."""
+Increase it with every change of these tables, of the result tables or of the names of parameters.
+"""
+
+_TABLES = """
+CREATE TABLE inputs (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    UNIQUE (path, sha256, kind)
+);
+CREATE TABLE runs (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT UNIQUE,
+    kind TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    version TEXT NOT NULL,
+    device TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('queued', 'running', 'done', 'failed', 'cancelled')),
+    started TEXT NOT NULL,
+    finished TEXT,
+    message TEXT NOT NULL DEFAULT '',
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    process_started TEXT NOT NULL
+);
+CREATE TABLE run_inputs (
+    run TEXT NOT NULL REFERENCES runs (id),
+    position INTEGER NOT NULL,
+    input INTEGER NOT NULL REFERENCES inputs (id),
+    PRIMARY KEY (run, position)
+);
+CREATE TABLE results (
+    run TEXT NOT NULL REFERENCES runs (id),
+    name TEXT NOT NULL,
+    path TEXT NOT NULL UNIQUE,
+    rows INTEGER,
+    bytes INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (run, name)
+);
+CREATE TABLE log (
+    id INTEGER PRIMARY KEY,
+    run TEXT NOT NULL REFERENCES runs (id),
+    time TEXT NOT NULL,
+    level TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX log_of_run ON log (run);
+CREATE TABLE run_notes (
+    run TEXT PRIMARY KEY REFERENCES runs (id),
+    title TEXT NOT NULL,
+    note TEXT NOT NULL
+);
+CREATE TABLE deleted_runs (
+    run TEXT PRIMARY KEY REFERENCES runs (id),
+    deleted TEXT NOT NULL,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    process_started TEXT NOT NULL
+);
+CREATE TABLE row_marks (
+    run TEXT NOT NULL,
+    name TEXT NOT NULL,
+    row INTEGER NOT NULL,
+    is_starred INTEGER NOT NULL,
+    comment TEXT NOT NULL,
+    PRIMARY KEY (run, name, row),
+    FOREIGN KEY (run, name) REFERENCES results (run, name) ON DELETE CASCADE
+);
+CREATE TABLE row_corrections (
+    run TEXT NOT NULL,
+    name TEXT NOT NULL,
+    row INTEGER NOT NULL,
+    numbers TEXT NOT NULL,
+    PRIMARY KEY (run, name, row),
+    FOREIGN KEY (run, name) REFERENCES results (run, name) ON DELETE CASCADE
+);
+"""
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Lay out the newest version in an empty database."""
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    migrate(connection, 0)
-
-
-def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Bring a database from `version` to the newest, all of it or nothing."""
-    steps = "".join(MIGRATIONS[version:])
-    try:
-        connection.executescript(f"BEGIN IMMEDIATE; {steps} PRAGMA user_version = {len(MIGRATIONS)}; COMMIT;")
-    except sqlite3.Error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+    """Make the tables in an empty database and mark it as a project."""
+    header = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
+    connection.executescript(f"BEGIN; {_TABLES} {header} COMMIT;")

@@ -16,7 +16,7 @@ from proteoscope.engine.quantification.changes import changes_table, protein_cha
 from proteoscope.engine.quantification.design import Design, Sample
 from proteoscope.engine.quantification.identified import Proteins
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, STORED, TABLES
+from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, TABLES
 from proteoscope.engine.results.reader import read_stored
 
 if TYPE_CHECKING:
@@ -37,17 +37,13 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     ------
     InputError : the run is not there, or a table of it is not sound.
     """
-    kept = {result.name for result in project.results(run_id)}
-    lacking = [one for one in STORED if one.name not in kept]
-    tables = {one.name: read_stored(project, run_id, one, list(one.by_name)) for one in TABLES if one not in lacking}
-    tables |= {one.name: one.schema().empty_table() for one in lacking}
+    tables = {table.name: read_stored(project, run_id, table, list(table.by_name)) for table in TABLES}
     corrections = project.row_corrections(run_id, ION_TRACES.name)
     if not corrections:
         return tables
     record = next(run for run in project.runs() if run.id == run_id)
-    known = QuantificationParameters.with_current_names(record.parameters)
     parameters = QuantificationParameters.checked(
-        {name: one for name, one in known.items() if name in QuantificationParameters.model_fields}
+        {name: value for name, value in record.parameters.items() if name in QuantificationParameters.model_fields}
     )
     try:
         return corrected_tables(tables, corrections, parameters)

@@ -151,14 +151,14 @@ REPORTER_IONS = Table.of(
         _CHARGE,
         _FILE,
         Column("spectrum_id", "Spectrum", "Its name in the file", width=24),
-        Column("level", "MS", "2, or 3 where the spectrum of MS3 made from it shows the reporter ions", "integer", 4, is_optional=True),
+        Column("level", "MS", "2, or 3 where the spectrum of MS3 made from it shows the reporter ions", "integer", 4),
         Column("channel", "Channel", "Channel of the isobaric label", width=7),
         _SAMPLE,
         Column("measured", "Measured", "Intensity of the peak of the channel", "number", 12, is_nullable=True, low=0, saved=".8g"),
         Column("intensity", "Intensity", "That without the impurities of other channels, where a table of them was given; not normalised",
                "number", 12, is_nullable=True, low=0, saved=".8g"),
         Column("signal_to_noise", "S/N", "Height of the peak above the baseline over the noise there, where the file tells them",
-               "number", 7, 1, is_nullable=True, is_optional=True, saved=".6g"),
+               "number", 7, 1, is_nullable=True, saved=".6g"),
         Column("mz_error", "Error", "m/z of the peak less that of the channel", "number", 8, 4, is_nullable=True, saved=".5f"),
         Column("interference", "Interference", "Part of the isolation window that is not the precursor, by MS1 before and after",
                "number", 9, 3, is_nullable=True, low=0, high=1, saved=".4f"),
@@ -190,7 +190,7 @@ SAMPLES = Table.of(
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
 """From the protein to what it is measured by."""
 STORED = (REPORTER_IONS,)
-"""What no list of results shows; runs of versions before reporter ions lack it."""
+"""What no list of results shows."""
 RESULT_TABLES = tuple(one for one in TABLES if one not in STORED)
 BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
 """Those that are also written with a column for each sample."""

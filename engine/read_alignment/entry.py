@@ -84,7 +84,6 @@ READ_ALIGNMENT = Search(
     shortcuts=(
         "maximum_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
     ),
-    former_shortcuts={"max_gaps": "maximum_gaps"},
     writes="file",
     run=_run,
     kernels=(lambda: read_alignment.compilation.READS,),

@@ -24,7 +24,6 @@ class ReadAlignmentParameters(SearchParameters):
 
     maximum_gaps: int = parameter(
         2,
-        formerly="max_gaps",
         ge=0,
         le=MAXIMUM_GAPS,
         title="Most gaps",
@@ -61,11 +60,11 @@ class ReadAlignmentParameters(SearchParameters):
         help="Words of one place agree about where the read begins, but for so many letters in each gap.",
     )  # fmt: skip
     minimum_insert: int = parameter(
-        0, formerly="least_insert", ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
+        0, ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
         help="Mates lie at least so far apart, both counted; where the longest fragment is 0, it is learnt from the reads.",
     )  # fmt: skip
     maximum_insert: int = parameter(
-        0, formerly="most_insert", ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
+        0, ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
         help="Mates lie at most so far apart, both counted; 0: learnt from the reads.",
     )  # fmt: skip
     match: int = parameter(

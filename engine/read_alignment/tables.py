@@ -13,7 +13,7 @@ __all__ = ["ALIGNMENTS", "PATTERNS", "STORED", "TABLES", "TEXTS"]
 _CIGAR = "(?:[0-9]{1,9}[=XID])*"
 _MATE = Column(
     "mate", "Mate", "1 or 2: which of a pair of reads; empty where reads have no mates", "integer", 6, is_shown=False, type="int32",
-    is_nullable=True, is_optional=True, low=1, high=2,
+    is_nullable=True, low=1, high=2,
 )  # fmt: skip
 
 
@@ -87,18 +87,16 @@ ALIGNMENTS = Table.of(
         Column(
             "mapping_quality", "Mapping quality",
             "-10 log10 of the chance that the place is wrong, 0 to 60; empty where none was looked for", "integer", 8, is_shown=False,
-            type="int32", is_nullable=True, is_optional=True, low=0, high=255,
+            type="int32", is_nullable=True, low=0, high=255,
         ),
         _MATE,
         Column(
             "md", "MD", "The reference's letters where they differ, as SAM's field MD has them", width=24, is_shown=False, is_nullable=True,
-            is_optional=True, pattern="[0-9A-Za-z^*]*",
+            pattern="[0-9A-Za-z^*]*",
         ),
-        Column("pattern_row", meaning="Row of the table of reads", kind="identifier", rows_of="patterns", is_optional=True),
-        Column(
-            "text_row", meaning="Row of the table of references", kind="identifier", rows_of="texts", is_nullable=True, is_optional=True
-        ),
-        Column("is_proper_pair", meaning="Whether mates lie as those of a fragment do", kind="truth", is_nullable=True, is_optional=True),
+        Column("pattern_row", meaning="Row of the table of reads", kind="identifier", rows_of="patterns"),
+        Column("text_row", meaning="Row of the table of references", kind="identifier", rows_of="texts", is_nullable=True),
+        Column("is_proper_pair", meaning="Whether mates lie as those of a fragment do", kind="truth", is_nullable=True),
     ),
     shown="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length "
     "mapping_quality mate md",

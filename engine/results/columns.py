@@ -46,9 +46,9 @@ class Column:
     is_shown : whether it is shown before the user has chosen.
     type : Arrow's in the file: ``double``, ``int32``, ``list<string>``, ``double[9]`` for nine numbers; what suits `kind` where
         it is empty.
-    is_nullable : whether values, or items of a list, may be missing or not a number. is_optional : whether runs may lack the column, as
-        those of earlier versions.
-    is_of_some : whether it belongs to some runs alone, as a score of another engine: optional, and not shown where a run lacks it.
+    is_nullable : whether values, or items of a list, may be missing or not a number.
+    is_optional : True if only some runs have the column, such as those that searched known modifications.
+    is_of_some : True if it is optional, and not shown where a run does not have it, such as a score of another search engine.
     low, high : bounds of numbers; without any they may be infinite. pattern : a regular expression that the whole of each text satisfies.
     rows_of : the table of the same run whose rows the values are, from 0. as_long_as : another column of lists with as many items.
     saved : how numbers are written, as Python's format has it (``.4f``); as the dialect of the file writes them where it is empty.

@@ -23,7 +23,7 @@ class RunFacts:
     Attributes
     ----------
     search : the name of its search, in words. version : of the program. device : what computed.
-    files : kind and name of each file that it read. parameters : by name, with the defaults for those that its version did not have.
+    files : kind and name of each file that it read. parameters : by name, with the defaults for those that its record does not have.
     record : what ``run.json`` holds. messages : what the run said.
     """
 

@@ -51,13 +51,9 @@ def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, nam
 
 
 def _cast(column: described.Column, stored: str) -> str:
-    """SQL for a column with its described type; numbers with commas between become a list."""
+    """Return SQL for a column with its described type."""
     wanted, name = sql_type(described.arrow_type(column.type_name)), identifier(column.name)
-    if stored == wanted:
-        return name
-    if stored == "VARCHAR" and wanted.endswith("[]"):
-        return f"CAST(string_split({name}, ',') AS {wanted}) AS {name}"
-    return f"CAST({name} AS {wanted}) AS {name}"
+    return name if stored == wanted else f"CAST({name} AS {wanted}) AS {name}"
 
 
 def sql_type(kind: pa.DataType) -> str:

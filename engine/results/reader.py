@@ -354,8 +354,6 @@ def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
     if pa.types.is_null(stored):
         return True
     if is_list(wanted):
-        if pa.types.is_fixed_size_list(wanted) and is_text(stored):
-            return True  # numbers with commas between, as runs of earlier versions have them
         return is_list(stored) and _means(stored.value_type, wanted.value_type, column)
     if is_text(wanted):
         return is_text(stored)
@@ -386,11 +384,6 @@ def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
         return column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_fixed_size_list(wanted) and is_text(column.type):
-        parts = pa.compute.split_pattern(column, ",")
-        if pa.compute.any(pa.compute.not_equal(pa.compute.list_value_length(parts), wanted.list_size)).as_py():
-            raise pa.ArrowInvalid(f"a text is not {wanted.list_size} numbers with commas between")
-        column = parts
     if is_list(column.type) and is_list(wanted):
         return _as_list(column, wanted)
     return column.cast(wanted)

@@ -81,7 +81,6 @@ SEQUENCE_SEARCH: Search = Search(
     ),
     options=(Option("all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy"),),
     shortcuts=("matrix", "gap_open", "gap_extend", "maximum_e_value", "hits_per_query", "statistics"),
-    former_shortcuts={"max_e_value": "maximum_e_value", "top": "hits_per_query"},
     writes="file",
     run=_run,
     kernels=(lambda: sequence_search.compilation.ALIGNMENT, lambda: formats.compilation.TRANSLATION),

@@ -39,7 +39,6 @@ class SequenceSearchParameters(SearchParameters):
     minimum_frame: int = MINIMUM_FRAME
     maximum_e_value: float = parameter(
         10.0,
-        formerly="max_e_value",
         gt=0,
         le=1e9,
         title="Largest E-value",
@@ -48,7 +47,6 @@ class SequenceSearchParameters(SearchParameters):
     )
     hits_per_query: int = parameter(
         500,
-        formerly="top",
         ge=1,
         le=10_000_000,
         title="Hits for a query",

@@ -19,7 +19,7 @@ from proteoscope.engine.spectra.spooling import release_pages
 if TYPE_CHECKING:
     pass
 
-__all__ = ["PEAKS", "SPECTRA", "peak_sums", "read_spectra_table", "spectra_table", "write_spectra"]
+__all__ = ["PEAKS", "SPECTRA", "read_spectra_table", "spectra_table", "write_spectra"]
 
 _SPECTRA_PER_GROUP = 256  # a window draws one at a time
 _SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
@@ -45,7 +45,7 @@ SPECTRA = Table.of(
     "spectra",
     "Spectra",
     (
-        Column("spectrum", meaning="Its row, from 0", kind="identifier", is_optional=True),
+        Column("spectrum", meaning="Its row, from 0", kind="identifier"),
         Column("spectrum_file", meaning="Its file"),
         Column("spectrum_id", meaning="Its name in the file"),
         Column("scan", meaning="Number of the scan in its file", kind="identifier", is_nullable=True),
@@ -54,10 +54,10 @@ SPECTRA = Table.of(
         Column("precursor_mz", meaning="Measured m/z of the precursor", kind="number", is_nullable=True),
         Column("precursor_intensity", meaning="Intensity of the precursor", kind="number", type="float", is_nullable=True),
         Column("charge_mask", meaning="A bit for each charge that it may have", kind="integer", type="uint32"),
-        Column("n_peaks", meaning="Peaks", kind="integer", type="int32", low=0, is_optional=True),
-        Column("total_ion_current", meaning="Sum of their intensities", kind="number", is_optional=True),
-        Column("base_peak_mz", meaning="m/z of the highest peak", kind="number", is_nullable=True, is_optional=True),
-        Column("base_peak_intensity", meaning="Its intensity", kind="number", type="float", is_optional=True),
+        Column("n_peaks", meaning="Peaks", kind="integer", type="int32", low=0),
+        Column("total_ion_current", meaning="Sum of their intensities", kind="number"),
+        Column("base_peak_mz", meaning="m/z of the highest peak", kind="number", is_nullable=True),
+        Column("base_peak_intensity", meaning="Its intensity", kind="number", type="float"),
         Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>", low=0, high=1e9),
         Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<float>", low=0, high=3e38, as_long_as="mz"),
     ),
@@ -82,14 +82,14 @@ def spectra_table(spectra: Spectra) -> pa.Table:
             "precursor_mz": spectra.precursor_mz,
             "precursor_intensity": spectra.precursor_intensity,
             "charge_mask": spectra.charge_mask,
-            **peak_sums(spectra.offsets, spectra.mz, spectra.intensity),
+            **_peak_sums(spectra.offsets, spectra.mz, spectra.intensity),
             "mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.mz)),
             "intensity": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.intensity)),
         }
     )
 
 
-def peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
+def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
     """Columns of the table of spectra that are counted from the peaks, whose runs `offsets` (n + 1,) tell: by their names, (n,) each."""
     count = np.diff(offsets)
     n = len(count)

@@ -83,7 +83,6 @@ STRUCTURE_SEARCH: Search = Search(
         Option("complexes", "", "write a table of files: all chains of a query's file together, ranked by their sum", metavar="FILE"),
     ),
     shortcuts=("mode", "qualification_threshold", "weights", "hits_per_query"),
-    former_shortcuts={"top": "hits_per_query"},
     writes="file",
     run=_run,
     kernels=(lambda: structures.compilation.STRUCTURE_KERNELS, lambda: structure_search.compilation.STRUCTURES),

@@ -32,7 +32,7 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
     check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
     progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "hits"))
     with stored_table(project, request.run_id, HITS, HITS.saved, verify=False) as source:
-        # All columns are checked; runs of earlier versions lack some that are written.
-        rows = source.batches(list(dict.fromkeys([*source.columns, *HITS.saved])), _ROWS)
+        # All columns are checked, including those that are not exported.
+        rows = source.batches(rows=_ROWS)
         write_separated(request.target, rows, HITS.saved_columns, progress, TRIMMED, spreadsheet_safe=request.spreadsheet_safe, rows=_ROWS)
     return [request.target]

@@ -50,7 +50,6 @@ class StructureSearchParameters(SearchParameters):
     )  # fmt: skip
     hits_per_query: int = parameter(
         100,
-        formerly="top",
         ge=1,
         le=100_000,
         title="Hits for a query",
@@ -59,7 +58,7 @@ class StructureSearchParameters(SearchParameters):
         help="The best chains of each query are reported.",
     )
     minimum_confidence: float = parameter(
-        0.0, formerly="least_confidence", ge=0, le=100, title="Least pLDDT", group=_INPUT, advanced=True,
+        0.0, ge=0, le=100, title="Least pLDDT", group=_INPUT, advanced=True,
         help="Residues of predicted queries with a lower pLDDT are left out; 0 takes all.",
     )  # fmt: skip
 

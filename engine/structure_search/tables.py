@@ -66,10 +66,8 @@ HITS = Table.of(
         Column("target", "Target", "Name of the chain in the database", width=18),
         Column("score", "Score", "Score of the alignment of residues: bits, or as published", "number", 8, 1, is_nullable=True),
         Column("z_score", "z-score", _Z_SCORE, "number", 8, 1, is_nullable=True),
-        Column("e_value", "E-value", _E_VALUE, "e_value", 8, is_nullable=True, is_optional=True, low=0),
-        Column(
-            "same_fold_probability", "Same fold", _SAME_FOLD, "percent", 9, unit="%", is_nullable=True, is_optional=True, low=0, high=1
-        ),
+        Column("e_value", "E-value", _E_VALUE, "e_value", 8, is_nullable=True, low=0),
+        Column("same_fold_probability", "Same fold", _SAME_FOLD, "percent", 9, unit="%", is_nullable=True, low=0, high=1),
         Column("aligned_length", "Pairs", "Pairs of residues that are aligned", "integer", 7, type="int32", low=0),
         Column("identity", "Identity", "Part of the pairs that are the same residue", "percent", 8, unit="%", low=0, high=1),
         Column("rmsd", "RMSD", "Root mean square distance of the aligned pairs of Cα", "number", 7, 2, unit="Å", is_nullable=True),

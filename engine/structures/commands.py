@@ -61,7 +61,6 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
         "--minimum-confidence", type=float, metavar="PLDDT",
         help="leave out residues of predicted structures with a lower pLDDT (0 to 100; build alone; default: 0)",
     )  # fmt: skip
-    parser.add_argument("--least-confidence", dest="minimum_confidence", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one for each processor)")
 
 

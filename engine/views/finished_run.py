@@ -37,7 +37,7 @@ class FinishedRun:
     ----------
     project : that it is of. run : its record.
     tables : those of the search, and what the run kept besides, save peaks.
-    parameters : by name, with the defaults for those that its version did not have.
+    parameters : by name, with the defaults for those that its record does not have.
     inputs : kind and path of each file that it read. messages : what it said, warnings first.
     passes : how it searched, of a search of spectra in proteins.
     marks : stars and comments on rows as they were when it was opened, of the tables that take them.
@@ -157,7 +157,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     paths |= {name: project.table(name, chosen) for name in more}
     record = next(run for run in project.runs() if run.id == chosen)
     stored = {name: field.default for name, field in search.model.model_fields.items()}
-    stored |= search.model.with_current_names(record.parameters)
+    stored |= record.parameters
     inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
     # What the user must know stands first, where there is room for it.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")

@@ -14,7 +14,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.read_alignment.sequences import other_strand
 from proteoscope.engine.views.conditions import Condition, IsMissing, Not
 from proteoscope.engine.views.read_pair import lines_of
-from proteoscope.engine.views.reads import ShownText, of_place
+from proteoscope.engine.views.reads import NO_READS, ShownText, of_place
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "pileup_of"]
@@ -83,10 +83,10 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
 
     Raises
     ------
-    ProteoscopeError : the run did not keep what it is drawn from, or its tables do not belong together.
+    ProteoscopeError : the run has no table of reads, or its tables do not belong together.
     """
-    if "patterns" not in source.paths or not {"md", "pattern_row"} <= source.types.keys():
-        raise ProteoscopeError("This run did not keep what an alignment is drawn from. Do the search again to see it.")
+    if "patterns" not in source.paths:
+        raise ProteoscopeError(NO_READS)
     first = max(1, min(first, text.length))
     last = max(first, min(last, text.length, first + MAXIMUM_WIDTH - 1))
     wanted = [*of_place(text, first, last), Not(IsMissing("text_start")), *conditions]

@@ -18,16 +18,15 @@ from proteoscope.engine.views.read_pair import ReadPair
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
-    "ReadFilter", "ReadRow", "ReadSummary", "ShownText", "depth_of", "gaps_histogram", "identity_histogram", "matrix_of", "of_place",
-    "read_conditions", "read_row", "read_summary",
+    "NO_READS", "ReadFilter", "ReadRow", "ReadSummary", "ShownText", "depth_of", "gaps_histogram", "identity_histogram", "matrix_of",
+    "of_place", "read_conditions", "read_row", "read_summary",
 ]  # fmt: skip
 
 _MAXIMUM_TEXTS = 200
 """That are offered for the depth; the text of the chosen row is shown whichever it is."""
 _MAXIMUM_BINS = 60
-_DRAWN_FROM = frozenset({"md", "pattern_row"})
-"""Columns without which no alignment can be drawn; the first runs did not keep them."""
-_NOT_KEPT = "This run did not keep what an alignment is drawn from. Do the search again to see it."
+NO_READS = "The run has no table of reads, from which alignments are drawn. Do the search again to see them."
+"""Shown where that table is missing from a project."""
 _DETAILS = (
     *("text", "pattern", "score", "gaps", "identity", "text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar"),
     *("text_length", "pattern_length", "mapping_quality", "mate", "md", "pattern_row", "text_row"),
@@ -73,16 +72,16 @@ def read_conditions(chosen: ReadFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text whose depth can be shown. `row`: of the table of texts, None where a run did not keep it."""
+    """A text whose depth can be shown. `row`: of the table of texts."""
 
-    row: int | None
+    row: int
     name: str
     length: int
 
     @property
     def condition(self) -> Condition:
         """What says that a row is of it: its number, since several may have one name."""
-        return Is("text", "=", self.name) if self.row is None else Is("text_row", "=", self.row)
+        return Is("text_row", "=", self.row)
 
     def is_same(self, other: ShownText | None) -> bool:
         """Whether both are one text."""
@@ -111,27 +110,21 @@ class ReadSummary:
 
 def read_summary(source: TableSource) -> ReadSummary:
     """Count the rows of a run."""
-    patterns = "pattern_row" if "pattern_row" in source.types else "pattern"
-    optional = [name for name in ("mapping_quality", "mate") if name in source.types]
-    different = f"count(DISTINCT {patterns}) AS patterns, count(DISTINCT {_text_of(source)}) AS texts"
-    counts = ", ".join(f"count({name}) AS {name}" for name in ("text_start", *optional))
+    mostly_empty = ("mapping_quality", "mate")
+    different = "count(DISTINCT pattern_row) AS patterns, count(DISTINCT text_row) AS texts"
+    counts = ", ".join(f"count({name}) AS {name}" for name in ("text_start", *mostly_empty))
     row = source.query(f"SELECT count(*) AS n, {different}, {counts} FROM alignments").to_pylist()[0]
-    known = frozenset(name for name in optional if row[name])
+    known = frozenset(name for name in mostly_empty if row[name])
     return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _texts_of(source), known)
-
-
-def _text_of(source: TableSource) -> str:
-    return "text_row" if "text_row" in source.types else "text"
 
 
 def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
     """The texts with the most alignments, those first."""
-    by = _text_of(source)
     rows = source.query(
-        f"SELECT {by} AS one, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
-        f"WHERE text_start IS NOT NULL GROUP BY one ORDER BY count(*) DESC, min(file_row_number) LIMIT {_MAXIMUM_TEXTS}"
+        "SELECT text_row, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
+        f"WHERE text_start IS NOT NULL GROUP BY text_row ORDER BY count(*) DESC, min(file_row_number) LIMIT {_MAXIMUM_TEXTS}"
     ).to_pylist()
-    return tuple(ShownText(row["one"] if by == "text_row" else None, row["text"], row["length"]) for row in rows)
+    return tuple(ShownText(row["text_row"], row["text"], row["length"]) for row in rows)
 
 
 def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
@@ -212,14 +205,14 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     ------
     ProteoscopeError : the tables do not belong together, or are damaged.
     """
-    values = source.values(np.array([row]), [name for name in _DETAILS if name in source.types]).to_pylist()[0]
+    values = source.values(np.array([row]), _DETAILS).to_pylist()[0]
     if values["text_start"] is None:
         missing = "no place was found for it" if values["text"] is None else f"no alignment with {values['text']} with so few gaps"
         return ReadRow(None, None, None, f"{values['pattern']}: {missing}.")
-    text = ShownText(values.get("text_row"), values["text"], values["text_length"])
+    text = ShownText(values["text_row"], values["text"], values["text_length"])
     letters = (values["text_start"], values["text_end"])
-    if "patterns" not in source.paths or not values.keys() >= _DRAWN_FROM:
-        return ReadRow(text, letters, None, _NOT_KEPT)
+    if "patterns" not in source.paths:
+        return ReadRow(text, letters, None, NO_READS)
     pattern = source.beside("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
     if not pattern:
         raise ProteoscopeError(f"{values['pattern']}: its letters are not among those of the run. Do the search again.")

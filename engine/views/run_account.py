@@ -150,12 +150,11 @@ def nearest_preset(search: Search | None, parameters: Mapping[str, Any]) -> Near
     """The preset with the fewest values that differ; of equals the usual one. Without any, what differs from the defaults."""
     if search is None:
         return NearestPreset("", frozenset())
-    given = search.model.with_current_names(parameters)
     best: NearestPreset | None = None
     names = sorted(_names(search), key=lambda name: name != search.preset) or [""]
     for name in names:
         usual = _values(search, name)
-        changed = frozenset(one for one, value in usual.items() if one in given and _plain(given[one]) != _plain(value))
+        changed = frozenset(one for one, value in usual.items() if one in parameters and _plain(parameters[one]) != _plain(value))
         if best is None or len(changed) < len(best.changed):
             best = NearestPreset(name, changed)
     assert best is not None
@@ -195,10 +194,10 @@ def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: Ne
             ShownParameter(str(name)[:_MAXIMUM_NAME], str(name)[:_MAXIMUM_NAME], "", "", "", _text(value), "", is_changed=False)
             for name, value in list(parameters.items())[:_MAXIMUM_MESSAGES]
         )
-    given, usual = search.model.with_current_names(parameters), _values(search, preset.name)
+    usual = _values(search, preset.name)
     return tuple(
         ShownParameter(
-            one.name, one.title, one.group, one.unit, one.help, _text(given.get(one.name, usual[one.name])), _text(usual[one.name]),
+            one.name, one.title, one.group, one.unit, one.help, _text(parameters.get(one.name, usual[one.name])), _text(usual[one.name]),
             one.name in preset.changed,
         )
         for one in search.model.describe()
@@ -271,7 +270,7 @@ def _methods(
 ) -> str:  # fmt: skip
     if search is None:
         return ""
-    values = {name: field.default for name, field in search.model.model_fields.items()} | search.model.with_current_names(run.parameters)
+    values = {name: field.default for name, field in search.model.model_fields.items()} | run.parameters
     files = tuple((one.kind, one.path.name) for one in inputs)
     facts = RunFacts(search.name, run.version, run.device, files, values, record, tuple(messages))
     try:

@@ -28,7 +28,7 @@ class MapPoints:
     x : (n,) float32, ascending: minutes, or the place in the order of the files where there are no times.
     mz : (n,) float32. status : (n,) uint8.
     has_times : whether x are times. n_missing : spectra that have no place, for want of a time or an m/z.
-    scan : (n,) int64, numbers of the scans in their files, -1 where there is none; None where the run did not keep them.
+    scan : (n,) int64, numbers of the scans in their files, -1 where there is none.
     file : (n,) int32, places in `files`, the names of several files; None where there is but one.
     """
 
@@ -38,13 +38,13 @@ class MapPoints:
     status: NDArray[np.uint8]
     has_times: bool
     n_missing: int
-    scan: NDArray[np.int64] | None = None
+    scan: NDArray[np.int64]
     file: NDArray[np.int32] | None = None
     files: tuple[str, ...] = ()
 
     @classmethod
     def of_table(cls, table: Any) -> MapPoints:
-        """The points of the table ``map`` (Arrow); its columns ``scan`` and ``spectrum_file`` may be missing."""
+        """Return the points of a table of spectra with their states (Arrow)."""
         spectrum = table["spectrum"].to_numpy().astype(np.int64)
         time = table["retention_time"].to_numpy().astype(np.float64) / 60
         mz = table["precursor_mz"].to_numpy().astype(np.float64)
@@ -53,7 +53,7 @@ class MapPoints:
         x = time if has_times else np.arange(len(spectrum), dtype=np.float64)
         kept = np.flatnonzero(np.isfinite(x) & np.isfinite(mz))
         kept = kept[np.argsort(x[kept], kind="stable")]
-        scan = table["scan"].fill_null(-1).to_numpy().astype(np.int64)[kept] if "scan" in table.column_names else None
+        scan = table["scan"].fill_null(-1).to_numpy().astype(np.int64)[kept]
         file, files = _files_of(table, kept)
         places = x[kept].astype(np.float32), mz[kept].astype(np.float32)
         found = cls(spectrum[kept], *places, status[kept], has_times, len(spectrum) - len(kept), scan, file, files)
@@ -81,7 +81,7 @@ class MapPoints:
 
     def name_of(self, point: int) -> str:
         """What the spectrum of a point is called: its scan, and its file where there are several; empty where neither is known."""
-        scan = -1 if self.scan is None else int(self.scan[point])
+        scan = int(self.scan[point])
         of_file = "" if self.file is None else self.files[int(self.file[point])]
         return " of ".join(part for part in (f"scan {scan}" if scan >= 0 else "", of_file) if part)
 
@@ -92,8 +92,6 @@ class MapPoints:
 
 
 def _files_of(table: Any, kept: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
-    if "spectrum_file" not in table.column_names:
-        return None, ()
     encoded = table["spectrum_file"].fill_null("").combine_chunks().dictionary_encode()
     files = tuple(encoded.dictionary.to_pylist())
     return (encoded.indices.to_numpy().astype(np.int32)[kept], files) if len(files) > 1 else (None, files)

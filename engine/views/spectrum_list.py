@@ -3,13 +3,9 @@ explanation they are those of the identification that it explains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
@@ -18,7 +14,7 @@ from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.queries import create_view
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.row_numbers import SpectrumRow
-from proteoscope.engine.spectra.tables import SPECTRA, peak_sums
+from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.views.chromatograms import Chromatogram, of_spectra
 from proteoscope.engine.views.conditions import AnyOf, Condition, Contains, Is
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -39,10 +35,10 @@ _MAP, _EXPLAINED = "map", "explained"
 """The tables of an explanation: what became of every spectrum, and those that are explained."""
 _COUNTED = ("n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity")
 _TYPES = {
-    "scan": "BIGINT", "n_peaks": "BIGINT", "spectrum_file": "VARCHAR", "spectrum_id": "VARCHAR",
-    **dict.fromkeys(("retention_time", "precursor_mz", "total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
+    "n_peaks": "BIGINT", "spectrum_id": "VARCHAR",
+    **dict.fromkeys(("total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
 }  # fmt: skip
-"""DuckDB's types of columns that a run may not have."""
+"""DuckDB's types of columns that the map of an explanation does not have."""
 _STORED = tuple(name for name in SPECTRA.by_name if name not in ("mz", "intensity"))
 _NEAR = 0.01
 """Thomson from the m/z that is looked for."""
@@ -99,8 +95,7 @@ def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambd
     """The spectra of a run as the table of `SPECTRUM_LIST`, a row for each of its table of spectra, in that order. Those of an explanation
     are of the identification that it explains, as the table of `EXPLAINED_LIST`; where that is gone, they have no peaks.
 
-    Opened for the first time it may take a while: the table is checked, and where an earlier version wrote it, the peaks are counted;
-    `is_wanted` is called between pieces, and may raise.
+    The first opening may take a while, since the table is checked; `is_wanted` is called between chunks, and may raise.
 
     Raises
     ------
@@ -116,46 +111,30 @@ def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambd
 
 _MOST_KEPT = 2_000_000
 """Spectra of a list that is held in memory: some 250 MB."""
-_VIEW, _BARE, _MATCHES, _SUMS = "spectra as a list", "spectra without peaks", "spectra and matches", "sums of peaks"
+_VIEW, _BARE, _MATCHES = "spectra as a list", "spectra without peaks", "spectra and matches"
 _OF_MAP = ("scan", "retention_time", "precursor_mz", "spectrum_file")
-"""What the map of an explanation may hold of spectra."""
+"""Columns of spectra that the map of an explanation has."""
 
 
 def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -> None:
     has_file, has_map = _NAME in run.tables.later, _MAP in run.tables.paths
-    present, sums = _checked(path, is_wanted) if has_file else ((), None)
-    of_map = _present_in_map(run) if has_map else ()
+    if has_file:
+        with TableFile(path, SPECTRA, remedy=_REMEDY) as file:
+            file.check(_STORED, is_wanted)
     with run.tables.changed(path) as connection:
         if has_file:
-            bare = Table(_BARE, "", (), stored=tuple(SPECTRA.by_name[name] for name in present))
-            with TableFile(path, bare, (), remedy=_REMEDY) as file:
+            bare = Table(_BARE, "", (), stored=SPECTRA.chosen(_STORED))
+            with TableFile(path, bare, remedy=_REMEDY) as file:
                 create_view(connection, file, name=_BARE, has_rows=True)
                 n_rows = file.n_rows
         else:
             connection.execute(f'CREATE VIEW "{_BARE}" AS SELECT file_row_number FROM {_MAP}')
             n_rows = connection.execute(f'SELECT count(*) FROM "{_BARE}"').fetchall()[0][0]
-        if sums is not None:
-            connection.register("counted", sums)
-            connection.execute(f'CREATE TABLE "{_SUMS}" AS SELECT * FROM counted')
-            connection.unregister("counted")
-        connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates(of_map) if has_map else _best_matches(run)}')
-        listed = _list_of_spectra(present, of_map, has_sums=sums is not None, has_states=has_map)
+        connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates() if has_map else _best_matches(run)}')
+        listed = _list_of_spectra(has_file=has_file, has_states=has_map)
         # Kept as a table, a page comes within milliseconds; from the file, whose row groups are small, each takes part of a second.
         kind = "TABLE" if n_rows <= _MOST_KEPT else "VIEW"
         connection.execute(f'CREATE {kind} "{_VIEW}" AS {listed}')
-
-
-def _present_in_map(run: FinishedRun) -> tuple[str, ...]:
-    with closing(run.tables.source(_MAP)) as source:
-        return tuple(name for name in _OF_MAP if name in source.types)
-
-
-def _checked(path: Path, is_wanted: Callable[[], object]) -> tuple[tuple[str, ...], Any]:
-    """The columns of a table of spectra besides their peaks, and what is counted from these where the table has it not (Arrow)."""
-    with TableFile(path, SPECTRA, ("mz", "intensity"), remedy=_REMEDY) as file:
-        present = tuple(name for name in _STORED if name in file.columns)
-        file.check(present, is_wanted)
-        return present, None if set(_COUNTED) <= set(present) else _counted(file, is_wanted)
 
 
 def _best_matches(run: FinishedRun) -> str:
@@ -164,10 +143,10 @@ def _best_matches(run: FinishedRun) -> str:
     return _best_library_matches(fdr) if LIBRARY_MATCHES in run.tables.paths else _best_psms(fdr)
 
 
-def _fates(of_map: Collection[str]) -> str:
-    """SQL of what became of each spectrum of an explanation, with these columns of its map besides."""
-    more = "".join(f", {name}" for name in of_map)
-    kept = "".join(f", any_value({name}) AS {name}" for name in of_map)
+def _fates() -> str:
+    """Return SQL of what became of each spectrum of an explanation, with the columns `_OF_MAP` of its map."""
+    more = "".join(f", {name}" for name in _OF_MAP)
+    kept = "".join(f", any_value({name}) AS {name}" for name in _OF_MAP)
     return (
         f"SELECT matched, CASE WHEN status = {EXPLAINED} THEN row END AS psm, q_value, peptide, status > {UNEXPLAINED} AS is_identified, "
         f"status{more} FROM (SELECT spectrum AS matched, least(any_value(status), {EXPLAINED}) AS status, any_value(peptide) AS peptide"
@@ -197,22 +176,20 @@ def _best_library_matches(fdr: float) -> str:
     )
 
 
-def _list_of_spectra(present: Collection[str], of_map: Collection[str], *, has_sums: bool, has_states: bool) -> str:
-    """SQL of the rows. Columns that the run has not are without values.
+def _list_of_spectra(*, has_file: bool, has_states: bool) -> str:
+    """Return SQL of the rows.
 
-    `present`: columns of the spectra. `of_map`: of an explanation, those that its map has of them too. `has_sums`: whether peaks were
-    summed into a table of their own. `has_states`: whether the matches tell what became of spectra.
+    `has_file`: whether there is a table of spectra; without one, their columns come from the map of an explanation, and those that it does
+    not have are without values. `has_states`: whether the matches say what became of spectra.
     """
 
     def stored(name: str) -> str:
-        if has_sums and name in _COUNTED:
-            return f"sums.{name}"
-        of = next((table for table, columns in (("bare", present), ("matches", of_map)) if name in columns), "")
-        return f"{of}.{name}" if of else f"CAST(NULL AS {_TYPES[name]}) AS {name}"
+        if has_file:
+            return f"bare.{name}"
+        return f"matches.{name}" if name in _OF_MAP else f"CAST(NULL AS {_TYPES[name]}) AS {name}"
 
     charges = "[z FOR z IN range(1, 32) IF (bare.charge_mask >> z) & 1 = 1]"
-    shown = f"array_to_string({charges}, ', ')" if "charge_mask" in present else "''"
-    joined = f'LEFT JOIN "{_SUMS}" AS sums ON bare.file_row_number = sums.counted ' if has_sums else ""
+    shown = f"array_to_string({charges}, ', ')" if has_file else "''"
     status = "matches.status" if has_states else f"CASE WHEN matches.is_identified THEN {IDENTIFIED} END"
     status = f"CAST(coalesce({status}, {UNEXPLAINED}) AS UTINYINT)"
     states = " ".join(f"WHEN {number} THEN '{name}'" for number, name in enumerate(STATUS_NAMES))
@@ -221,21 +198,8 @@ def _list_of_spectra(present: Collection[str], of_map: Collection[str], *, has_s
         f"{', '.join(map(stored, _COUNTED))}, coalesce(matches.is_identified, false) AS is_identified, {status} AS status, "
         f"CASE {status} {states} END AS state, CASE WHEN matches.is_identified THEN matches.peptide END AS peptide, matches.q_value, "
         f"{stored('spectrum_file')}, {stored('spectrum_id')}, matches.psm, bare.file_row_number "
-        f'FROM "{_BARE}" AS bare {joined}LEFT JOIN "{_MATCHES}" AS matches ON bare.file_row_number = matches.matched'
+        f'FROM "{_BARE}" AS bare LEFT JOIN "{_MATCHES}" AS matches ON bare.file_row_number = matches.matched'
     )
-
-
-def _counted(file: TableFile, is_wanted: Callable[[], object]) -> Any:
-    """Columns that are counted from peaks, with the rows of the spectra, of a table that has none (Arrow)."""
-    parts, first = [], 0
-    for piece in file.batches(("mz", "intensity")):
-        is_wanted()
-        mz, intensity = (piece[name].combine_chunks() for name in ("mz", "intensity"))
-        offsets = mz.offsets.to_numpy().astype(np.int64)
-        columns = peak_sums(offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy())
-        parts.append(pa.table({"counted": np.arange(first, first + len(piece)), **columns}))
-        first += len(piece)
-    return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.float64()) for name in ("counted", *_COUNTED)})
 
 
 @dataclass(frozen=True)

@@ -280,8 +280,7 @@ class SearchForm(QWidget):
         for name, text in prefill.pasted.items():
             self.file_lists[name].clear()
             self.inputs[name].paste(text)
-        given = self._model.with_current_names(prefill.parameters)
-        values = {name: value for name, value in given.items() if name in self._model.model_fields}
+        values = {name: value for name, value in prefill.parameters.items() if name in self._model.model_fields}
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
         self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
 

@@ -42,7 +42,7 @@ def files_of_spectra(run: FinishedRun) -> tuple[Path, ...]:
     """The files that the spectra of a run were read from, which may have been the run's from which this one goes on."""
     inputs = (*run.inputs, *inputs_of_source(run))
     if run.spectra_run != run.run.id:
-        # Explanations of earlier versions called the tables that they read files of spectra.
+        # The inputs of an explanation are tables of the identification, at the place where the project was then.
         try:
             inputs = tuple((one.kind, one.path) for one in run.project.inputs(run.spectra_run))
         except ProteoscopeError:

@@ -173,13 +173,13 @@ def _write_sums(folder: str, name: str) -> None:
 
 
 def _is_damaged(folder: str, name: str) -> bool:
-    """Whether a file is not what its sum says. One without a sum, of an earlier version, is believed as Numba does."""
+    """Return True if files of a function do not match their checksums, or have none because a program was killed before writing them."""
     try:
         sums = json.loads(Path(folder, name + _SUMS).read_bytes())
         # By their names: the folder holds thousands of others, and is looked at for each function.
         return any(path.exists() and _sum(path) != sums[path.name] for path in [Path(folder, file) for file in sums])
     except FileNotFoundError:
-        return False
+        return Path(folder, f"{name}.nbi").exists()
     except (ValueError, TypeError):
         return True
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 import pytest
 
@@ -35,29 +35,7 @@ def test_saved_values_are_there_at_the_next_start(path: Path) -> None:
     file.flush()
     again = SettingsFile(path).values
     assert (again.theme, again.searches["identify"].preset, again.recent_projects) == ("dark", "phospho", ("/data/Größe 1",))
-    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 3
-
-
-def test_settings_of_the_one_search_that_there_was_become_those_of_identification(path: Path) -> None:
-    path.parent.mkdir()
-    old = {"version": 1, "theme": "dark", "preset": "tmt", "databases": ["/d.fasta"], "spectra_folder": "/s", "database_folder": "/d"}
-    path.write_text(json.dumps(old | {"preset_folder": "/p", "results_layout": "{}"}), encoding="utf-8")
-    kept = SettingsFile(path).values
-    assert kept.theme == "dark"
-    assert kept.searches == {
-        "identify": SearchSettings(
-            preset="tmt", files={"database": ("/d.fasta",)}, folders={"spectra": "/s", "database": "/d"}, preset_folder="/p",
-            results_layout="{}",
-        )
-    }  # fmt: skip
-
-
-def test_settings_that_knew_of_databases_alone_name_the_files_by_what_they_are_for(path: Path) -> None:
-    path.parent.mkdir()
-    own = {"device": "cpu", "databases": ["/d.fasta"], "folders": {"queries": "/q", "databases": "/d"}}
-    path.write_text(json.dumps({"version": 2, "searches": {"align": own}}), encoding="utf-8")
-    kept = SearchSettings(device="cpu", files={"database": ("/d.fasta",)}, folders={"queries": "/q", "database": "/d"})
-    assert SettingsFile(path).values.searches == {"align": kept}
+    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 1
 
 
 def test_recent_projects_are_few_and_each_once_with_the_last_on_top() -> None:
@@ -81,31 +59,15 @@ def test_a_damaged_file_is_put_aside_and_the_defaults_are_taken(path: Path, cont
     assert aside[0].read_text(encoding="utf-8") == content
 
 
-def test_the_file_of_a_newer_version_is_kept_for_it(path: Path) -> None:
+@pytest.mark.parametrize("version", [0, 2, 7])
+def test_settings_of_another_version_are_put_aside(path: Path, version: int) -> None:
     path.parent.mkdir()
-    path.write_text('{"version": 7, "theme": "dark"}', encoding="utf-8")
+    path.write_text(f'{{"version": {version}, "theme": "dark"}}', encoding="utf-8")
     file = SettingsFile(path)
     file.save()
     file.flush()
     assert file.values == Settings()
-    assert json.loads((path.parent / "settings.version-7.json").read_text(encoding="utf-8"))["theme"] == "dark"
-
-
-def test_old_settings_go_through_every_migration_in_order(path: Path) -> None:
-    def first(content: dict[str, Any]) -> dict[str, Any]:
-        return {"look": content["colours"]}
-
-    def second(content: dict[str, Any]) -> dict[str, Any]:
-        return {"theme": content["look"]}
-
-    path.parent.mkdir()
-    path.write_text('{"version": 1, "colours": "dark"}', encoding="utf-8")
-    file = SettingsFile(path, (first, second))
-    assert (file.version, file.values.theme) == (3, "dark")
-    file.save()
-    file.flush()
-    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 3
-    assert SettingsFile(path, (first, second)).values.theme == "dark"
+    assert json.loads((path.parent / f"settings.version-{version}.json").read_text(encoding="utf-8"))["theme"] == "dark"
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

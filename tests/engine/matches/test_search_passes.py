@@ -38,18 +38,17 @@ def test_a_record_is_read_as_it_was_written(one, tmp_path):
     assert read_passes(path) == (one,)
 
 
-def test_runs_without_passes_tell_those_that_their_parameters_ask_for():
-    """As they were recorded before: with the tolerance that was used, and a second pass as its parameters say."""
+def test_asked_passes_are_those_that_parameters_request():
     parameters = {
         **PARAMETERS, "second_pass": True, "second_pass_modifications": ["Deamidated (NQ)"], "second_pass_specificity": "semi-specific",
     }  # fmt: skip
-    first, second = passes_of_record({"parameters": parameters, "precursor_tolerance": {"asked": "10 ppm", "used": "12.5 ppm"}})
-    assert (str(first.precursor_tolerance), str(second.precursor_tolerance)) == ("12.5 ppm", "10 ppm")
+    first, second = asked_passes(parameters)
+    assert (str(first.precursor_tolerance), str(second.precursor_tolerance)) == ("10 ppm", "10 ppm")
     assert (first.specificity, second.specificity, second.proteins) == ("specific", "semi-specific", "found")
     assert set(second.variable_modifications) == {*PARAMETERS["variable_modifications"], "Deamidated (NQ)"}
     (one,) = asked_passes({**PARAMETERS, "mass_shift": "-150..500"})
     assert one.mass_shift == (-150.0, 500.0)
-    assert asked_passes({"fdr": 0.01}) == passes_of_record({}) == ()
+    assert asked_passes({"fdr": 0.01}) == passes_of_record({}) == passes_of_record({"parameters": parameters}) == ()
 
 
 @pytest.mark.parametrize(
@@ -195,8 +194,7 @@ def test_what_cannot_be_understood_is_said(wrong):
         asked_passes({**PARAMETERS, **wrong})
 
 
-def test_a_run_without_a_record_tells_what_its_parameters_ask_for(tmp_path):
+def test_run_without_a_record_has_no_passes(tmp_path):
     with Project.create_or_open(tmp_path / "p").run("identify", {**PARAMETERS, "second_pass": False}, [], version="1") as run:
         pass
-    (one,) = passes_of_run(Project.open(tmp_path / "p"), run.id)
-    assert (one.precursor_tolerance, one.specificity) == (Tolerance(10.0, "ppm"), "specific")
+    assert passes_of_run(Project.open(tmp_path / "p"), run.id) == ()

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.jobs.progress import Cancelled
 from proteoscope.engine.project import Project, RunInput, is_project
-from proteoscope.engine.project import schema as project_schema
 from proteoscope.engine.project.database import is_network_file_system
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.locks import ProcessIdentity
@@ -406,36 +406,36 @@ def test_a_creation_that_was_killed_is_done_again(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["project.lock", "project.sqlite"]
 
 
-def test_a_project_of_a_newer_version_is_refused(project):
-    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    for opening in (Project.open, Project.create_or_open):
-        with pytest.raises(InputError, match=r"newer version of Proteoscope \(project format 99; .* up to \d+\).* Update"):
-            opening(project.folder)
-
-
-def test_a_project_of_an_older_version_is_brought_up_to_date(project, monkeypatch):
-    run = do_run(project)
-    newer = (*project_schema.MIGRATIONS, "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT 'old';")
-    monkeypatch.setattr(project_schema, "MIGRATIONS", newer)
-    reopened = Project.open(project.folder)
-    assert [record.id for record in reopened.runs()] == [run]
-    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchall() == [(len(newer),)]
-        assert connection.execute("SELECT note FROM runs").fetchall() == [("old",)]
-    do_run(reopened)
-
-
-def test_a_migration_that_fails_changes_nothing(project, monkeypatch):
+@pytest.mark.parametrize("version", [0, 2, 5])
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_project_of_another_version_is_refused_and_unchanged(project, capsys, version, journal):
     do_run(project)
-    broken = (*project_schema.MIGRATIONS, "ALTER TABLE runs ADD COLUMN note TEXT; ALTER TABLE absent ADD COLUMN note TEXT;")
-    monkeypatch.setattr(project_schema, "MIGRATIONS", broken)
-    with pytest.raises(StorageError):
-        Project.open(project.folder)
-    monkeypatch.undo()
-    assert len(Project.open(project.folder).runs()) == 1
-    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
-        assert "note" not in {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
+    database = project.folder / "project.sqlite"
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+    files = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"}
+    sentence = (
+        f"{database}: has project format {version}; this program opens only format 1. "
+        "Open it with the version of Proteoscope that made it, or repeat its searches in a new project."
+    )
+    for opening in (Project.open, Project.create_or_open):
+        with pytest.raises(InputError) as refused:
+            opening(project.folder)
+        assert str(refused.value) == sentence
+    protein, out = project.folder.with_name("a.fasta"), project.folder.with_name("out.tsv")
+    protein.write_text(">a\nMKVLAAGIVGLCAKAYEWTRE\n")
+    for command in (
+        ["runs", project.folder],
+        ["resume", project.folder],
+        ["export", project.folder, "--format", "tsv", "--out", out],
+        ["align", protein, protein, "--project", project.folder, "--out", out],
+    ):
+        assert main([str(part) for part in command]) == 2
+        assert sentence in capsys.readouterr().err
+    assert not out.exists()
+    assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"} == files
 
 
 def test_a_database_of_another_program_is_refused(tmp_path):

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.project import Project, RowMark
 from proteoscope.engine.project.row_marks import MAXIMUM_COMMENT, one_line
-from proteoscope.engine.project.schema import MIGRATIONS
 
 
 @pytest.fixture
@@ -67,20 +66,6 @@ def test_marks_go_with_their_run(project: Project) -> None:
     project.remove_deleted([run])
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
         assert connection.execute("SELECT count(*) FROM row_marks").fetchone() == (0,)
-
-
-def test_a_project_of_an_older_version_that_cannot_be_written_is_read_without_marks(project: Project) -> None:
-    run = project.latest() or ""
-    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
-        connection.executescript("DROP TABLE row_marks; DROP TABLE row_corrections;")
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 2}")
-        connection.commit()
-    assert project.row_marks(run, "psms") == {}
-    with pytest.raises(StorageError, match="older version"):
-        project.set_row_mark(run, "psms", 0, RowMark(True))
-    assert Project.open(project.folder).row_marks(run, "psms") == {}
-    project.set_row_mark(run, "psms", 0, RowMark(True))
-    assert project.row_marks(run, "psms") == {0: RowMark(True)}
 
 
 @given(st.text(max_size=40))

@@ -10,7 +10,6 @@ import pytest
 
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.project import Project, RunNote
-from proteoscope.engine.project.schema import APPLICATION_ID, MIGRATIONS
 
 
 def _run(project: Project, content: object = 1) -> str:
@@ -94,25 +93,6 @@ def test_a_failed_run_can_be_deleted_and_one_that_runs_cannot(tmp_path: Path) ->
         raise RuntimeError("no")
     project.delete_run(run.id)
     assert project.runs() == []
-
-
-def test_a_project_of_the_version_before_is_brought_up_to_date_and_read_where_it_cannot_be(tmp_path: Path) -> None:
-    folder = tmp_path / "p"
-    run = _run(Project.create_or_open(folder))
-    with closing(sqlite3.connect(folder / "project.sqlite")) as connection:
-        connection.executescript(
-            "DROP TABLE run_notes; DROP TABLE deleted_runs; DROP TABLE row_marks; DROP TABLE row_corrections; "
-            "PRAGMA user_version = 1; PRAGMA journal_mode = DELETE;"
-        )
-        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
-    # As on a disk that refuses writing, where nothing is brought up to date.
-    as_it_is = Project(folder, read_only=True)
-    assert as_it_is._database.check() == 1
-    assert [one.id for one in as_it_is.runs()] == [run]
-    assert as_it_is.note(run) == RunNote() and as_it_is.table("run").is_file()
-    project = Project.open(folder)
-    project.set_note(run, RunNote("now"))
-    assert project._database.check() == len(MIGRATIONS)
 
 
 def test_a_long_log_of_a_stranger_is_read_in_part(tmp_path: Path) -> None:

@@ -11,11 +11,8 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
-from proteoscope.engine.errors import InputError
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search
-from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.quantities import with_tables_by_sample
 from proteoscope.engine.views.quantity_design import files_of_runs
 from tests.engine.evidence.made_runs import make_run
 from tests.engine.simulation import proteins_of
@@ -106,24 +103,3 @@ def test_a_run_that_knows_no_error_rate_of_proteins_is_quantified_with_all_of_th
     assert {one["peptide"] for one in rows} == set(expected)
     if method == "counts":
         assert counted(project, added) == expected
-
-
-def test_a_quantification_of_before_reporter_ions_opens_with_what_it_has(explained):
-    import sqlite3
-
-    project, identified, _ = explained
-    added = command(project, identified, "--method", "counts")
-    expected = stored(project, added, "protein_quantities")
-    path = Project.open(project).table("reporter_ions", added)
-    connection = sqlite3.connect(project / "project.sqlite")
-    with connection:
-        assert connection.execute("DELETE FROM results WHERE run = ? AND name = 'reporter_ions'", (added,)).rowcount == 1
-    connection.close()
-    path.unlink()
-    with open_run(project, added) as run:
-        assert len(with_tables_by_sample(run).proteins) == len({one["accession"] for one in expected})
-    assert main(["export", str(project), "--out", str(project.parent / "old"), "--run", added, "--format", "tsv"]) == 0
-    assert len((project.parent / "old" / "protein_quantities.tsv").read_text().splitlines()) == len(expected) + 1
-    assert len((project.parent / "old" / "reporter_ions.tsv").read_text().splitlines()) == 1
-    with pytest.raises(InputError):
-        Project.open(project).table("reporter_ions", added)

@@ -31,7 +31,7 @@ TABLE = Table.of(
         Column("places", "Places", "Where", "numbers", type="list<int16>"),
         Column("masses", "Masses", "What is there", "numbers", as_long_as="places"),
         Column("row", "Row", "Row of others", "identifier", rows_of="others"),
-        Column("late", "Late", "What the first runs did not write", is_optional=True),
+        Column("late", "Late", "What some runs do not write", is_optional=True),
     ),
     rules=(Rule(("count", "row"), "counts more than rows", lambda count, row: bool((count.to_numpy() >= row.to_numpy()).all())),),
 )
@@ -69,7 +69,7 @@ def test_a_sound_table_comes_back_in_pieces_or_whole(tmp_path: Path):
         ("name", pa.array(["a", "b c", ""], pa.large_string())), ("name", pa.array(["a", "b c", ""]).dictionary_encode()),
         ("count", pa.array([1, 2, 3], pa.int64())), ("count", pa.array([1, 2, 3], pa.uint8())),
         ("share", pa.array([0.5, None, 0.0], pa.float32())),
-        ("share", pa.nulls(3)), ("turn", pa.array([TURN] * 3)), ("turn", pa.array([",".join(map(str, TURN))] * 3)),
+        ("share", pa.nulls(3)), ("turn", pa.array([TURN] * 3)),
         ("places", pa.array([[1], [], [2, 3]], pa.large_list(pa.int64()))),
     ],
 )  # fmt: skip
@@ -94,8 +94,8 @@ def not_utf_8() -> pa.Array:
         ("count", pa.array([1, 2, 1 << 40]), "cannot be read"), ("count", pa.array([1.0, 2.0, 3.0]), "numbers where"),
         ("count", pa.array([True] * 3), "truths"), ("share", pa.array([0.5, float("inf"), 0.1]), "outside"),
         ("share", pa.array(["a"] * 3), "texts"), ("turn", pa.array([TURN[:8]] * 3), "9 items"),
-        ("turn", pa.array(["1,2"] * 3), "9 numbers"),
-        ("turn", pa.array([",".join(["x"] * 9)] * 3), "cannot be read"), ("turn", pa.array([TURN, None, TURN]), "missing"),
+        ("turn", pa.array([",".join(map(str, TURN))] * 3), "texts where it should hold lists of numbers"),
+        ("turn", pa.array([TURN, None, TURN]), "missing"),
         ("turn", pa.array([[float("nan")] * 9] * 3), "not a number"), ("places", pa.array([[[1]]] * 3), "lists of lists"),
         ("places", pa.array([{"a": 1}] * 3), "struct"), ("places", pa.array([[1], None, [2]], pa.list_(pa.int16())), "missing"),
         ("places", pa.array([[1], [None], [2, 3]], pa.list_(pa.int16())), "missing"),
@@ -137,7 +137,7 @@ def test_what_is_no_table_is_refused(content: bytes, tmp_path: Path):
 def test_a_view_of_a_table_has_the_described_columns_and_types_and_reaches_nothing_else(tmp_path: Path):
     secret = tmp_path / "secret.txt"
     secret.write_text("years of work")
-    changed = {**GOOD, "turn": pa.array([",".join(map(str, TURN))] * 3), "count": pa.array([1, 2, 3]), "stranger": pa.array([1] * 3)}
+    changed = {**GOOD, "turn": pa.array([TURN] * 3), "count": pa.array([1, 2, 3]), "stranger": pa.array([1] * 3)}
     path = written(tmp_path / "t[1]*.parquet", changed)
     connection = duckdb.connect()
     with TableFile(path, TABLE, n_rows_of={"others": 3}) as source:

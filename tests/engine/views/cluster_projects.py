@@ -11,7 +11,7 @@ import pyarrow as pa
 from proteoscope.engine.clustering.parameters import ClusteringParameters, ExplanationParameters
 from proteoscope.engine.project import Project
 from tests.engine.identification_tables import identification
-from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results, run_spectra
 
 SIZES = (6, 4, 3, 2, 1, 1, 1)
 """Spectra of each cluster that is made, the largest first; those of one are no clusters."""
@@ -30,7 +30,7 @@ def _spectra(rows: list[tuple[np.ndarray, np.ndarray]]) -> pa.Table:
 def project_with_clusters(folder: Path, *, sizes: tuple[int, ...] = SIZES, with_labels: bool = False, with_spectra: bool = True) -> Project:
     """A project with one finished clustering. Spectra of a cluster have the peaks of its consensus and some of their own."""
     random = np.random.default_rng(11)
-    spectra, consensus, clusters, members = [], [], [], []
+    spectra, precursors, consensus, clusters, members = [], [], [], [], []
     for number, size in enumerate(sizes, start=1):
         mz, intensity = np.sort(random.uniform(150, 1200, 25)), random.lognormal(4, 1, 25)
         precursor, charge = float(random.uniform(400, 900)), int(random.choice([2, 3]))
@@ -40,6 +40,7 @@ def project_with_clusters(folder: Path, *, sizes: tuple[int, ...] = SIZES, with_
             order = np.argsort(of_one)
             heights = np.concatenate((intensity * random.uniform(0.7, 1.3, 25), random.lognormal(2, 0.5, 10)))
             spectra.append((of_one[order], heights[order]))
+            precursors.append((precursor + 0.001 * one, 1 << charge))
             members.append(
                 {
                     "spectrum": len(members), "cluster": number, "title": f"scan={100 * number + one}", "spectrum_file": "run.mgf",
@@ -69,7 +70,8 @@ def project_with_clusters(folder: Path, *, sizes: tuple[int, ...] = SIZES, with_
         run.write_table("members", pa.Table.from_pylist(members))
         run.write_table("consensus", _spectra(consensus))
         if with_spectra:
-            run.write_table("spectra", _spectra(spectra))
+            peaks = [list(zip(mz.tolist(), heights.tolist(), strict=True)) for mz, heights in spectra]
+            run.write_table("spectra", run_spectra(peaks, *map(list, zip(*precursors, strict=True))))
     return project
 
 
@@ -117,6 +119,8 @@ def project_with_explanation(
                         "precursor_mz": random.uniform(400, 1200, n),
                         "status": pa.array(status, pa.uint8()),
                         "peptide": pa.array([first[one]["peptide"] if status[one] and one in first else None for one in range(n)]),
+                        "scan": np.arange(n),
+                        "spectrum_file": ["run.mzML"] * n,
                     }
                 ),
             )

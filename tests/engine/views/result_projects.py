@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pyarrow.parquet as pq
 from pyteomics import mass
 
 from proteoscope.engine.project import Project
+from proteoscope.engine.spectra.tables import spectra_table as stored_spectra
 from tests.engine.identification_tables import Identification, identification
+from tests.engine.spectra.made import spectra as made_spectra
 
 PROTON = 1.00727646688
 PARAMETERS = {
@@ -44,7 +47,7 @@ def spectra_table(found: Identification, n_noise: int = 150, seed: int = 3) -> p
     random = np.random.default_rng(seed)
     rows = {row["spectrum"]: row for row in reversed(found.psms.to_pylist())}
     n_spectra = max(rows, default=-1) + 1
-    lists: dict[str, list[Any]] = {"mz": [], "intensity": []}
+    peaks = []
     for spectrum in range(n_spectra):
         mz = random.uniform(100, 1500, n_noise)
         intensity = random.lognormal(2, 0.8, n_noise)
@@ -55,15 +58,17 @@ def spectra_table(found: Identification, n_noise: int = 150, seed: int = 3) -> p
             mz = np.concatenate((mz, ions))
             intensity = np.concatenate((intensity, random.lognormal(5, 1, len(ions))))
         order = np.argsort(mz)
-        lists["mz"].append(mz[order].tolist())
-        lists["intensity"].append(intensity[order].tolist())
-    return pa.table(
-        {
-            "spectrum": pa.array(range(n_spectra), pa.int64()),
-            "mz": pa.array(lists["mz"], pa.large_list(pa.float64())),
-            "intensity": pa.array(lists["intensity"], pa.large_list(pa.float32())),
-        }
-    )
+        peaks.append(list(zip(mz[order].tolist(), intensity[order].tolist(), strict=True)))
+    best = [rows.get(spectrum, {"precursor_mz": 500.0, "charge": 2}) for spectrum in range(n_spectra)]
+    return run_spectra(peaks, [row["precursor_mz"] for row in best], [1 << row["charge"] for row in best])
+
+
+def run_spectra(peaks: list[list[tuple[float, float]]], precursor_mz: list[float], charge_masks: list[int]) -> pa.Table:
+    """The stored table of spectra of one file, 20 seconds apart, each named by its row."""
+    n = len(peaks)
+    made = made_spectra(peaks, precursor_mz, charge_masks)
+    names = [f"scan={row}" for row in range(n)]
+    return stored_spectra(replace(made, files=("run.mzML",), identifier=names, scan=np.arange(n), retention_time=20.0 * np.arange(n)))
 
 
 @cache

@@ -21,6 +21,7 @@ def table(n: int, seed: int = 1, *, has_times: bool = True) -> pa.Table:
             "precursor_mz": random.uniform(300, 1500, n),
             "status": random.choice(np.array([0, 1, 2], np.uint8), n, p=[0.6, 0.3, 0.1]),
             "scan": np.arange(n) + 1000,
+            "spectrum_file": ["run.mzML"] * n,
         }
     )
 
@@ -53,12 +54,10 @@ def test_points_are_called_by_their_scans_and_where_there_are_several_files_by_t
     points = MapPoints.of_table(made)
     assert [points.name_of(i) for i in range(50)] == [f"scan {1000 + row}" for row in points.spectrum.tolist()]
     files = ["two.mzML" if row % 3 else "one.mzML" for row in range(50)]
-    points = MapPoints.of_table(made.append_column("spectrum_file", pa.array(files)))
+    points = MapPoints.of_table(made.set_column(5, "spectrum_file", pa.array(files)))
     assert [points.name_of(i) for i in range(50)] == [f"scan {1000 + row} of {files[row]}" for row in points.spectrum.tolist()]
 
 
-def test_points_of_runs_that_kept_no_scans_have_no_names() -> None:
-    made = table(9)
-    assert MapPoints.of_table(made.drop_columns(["scan"])).name_of(4) == ""
-    nothing = made.set_column(4, "scan", pa.nulls(9, pa.int64())).append_column("spectrum_file", pa.nulls(9, pa.string()))
+def test_points_without_scans_have_no_names() -> None:
+    nothing = table(9).set_column(4, "scan", pa.nulls(9, pa.int64())).set_column(5, "spectrum_file", pa.nulls(9, pa.string()))
     assert MapPoints.of_table(nothing).name_of(4) == ""

@@ -36,9 +36,8 @@ from tests.engine.views.result_projects import PARAMETERS, project_with_results
 N = 40
 
 
-@pytest.fixture(scope="module", params=["counted", "bare"])
-def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project whose spectra have their counts, or that an earlier version wrote, which kept none."""
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     random = np.random.default_rng(4)
     sizes = random.integers(0, 30, N).tolist()
     columns = [(np.sort(random.uniform(100, 900, n)).tolist(), random.lognormal(3, 1, n).tolist()) for n in sizes]
@@ -46,8 +45,6 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     held = spectra(peaks, random.uniform(400, 900, N).tolist(), [4 + 8 * (i % 2) for i in range(N)])
     time = np.where(np.arange(N) == 9, np.nan, random.uniform(0, 600, N))
     table = spectra_table(replace(held, scan=np.arange(100, 100 + N), retention_time=time))
-    if request.param == "bare":
-        table = table.drop_columns(["n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity"])
     found = identification(n_spectra=30)
     made = Project.create_or_open(tmp_path_factory.mktemp("list") / "p")
     with made.run("identify", PARAMETERS) as run:

@@ -77,14 +77,15 @@ def test_more_points_in_a_pixel_are_never_fainter(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(map_picture, "_MAXIMUM_SMALL", -1)
     alphas = []
     for n in range(1, 12):
-        points = MapPoints(np.arange(n), np.full(n, 0.5, np.float32), np.full(n, 0.5, np.float32), np.zeros(n, np.uint8), True, 0)
+        middle, status = np.full(n, 0.5, np.float32), np.zeros(n, np.uint8)
+        points = MapPoints(np.arange(n), middle, middle.copy(), status, True, 0, np.full(n, -1))
         alphas.append(int(draw_points(points, MapView((0, 1), (0, 1), 1, 1), COLOURS, ALL)[0, 0]) >> 24)
     assert alphas == sorted(alphas) and alphas[0] > 100 and alphas[-1] == 255
 
 
 def test_few_points_are_dots_around_their_places_with_the_rarer_on_top() -> None:
     x = np.array([0.5, 0.5], np.float32)
-    points = MapPoints(np.arange(2), x, x.copy(), np.array([EXPLAINED, UNEXPLAINED], np.uint8), True, 0)
+    points = MapPoints(np.arange(2), x, x.copy(), np.array([EXPLAINED, UNEXPLAINED], np.uint8), True, 0, np.full(2, -1))
     picture = draw_points(points, MapView((0, 1), (0, 1), 41, 21), COLOURS, ALL)
     rows, columns = np.nonzero(picture)
     assert set(picture[rows, columns].tolist()) == {0xFF000000 | COLOURS[EXPLAINED]}

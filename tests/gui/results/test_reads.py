@@ -19,6 +19,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.views.aligned_pair import IDENTICAL
+from proteoscope.engine.views.reads import NO_READS
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.reads_view import ReadsView
 from proteoscope.gui.theme import Theme
@@ -234,22 +235,21 @@ def test_the_alignment_is_copied_and_qualities_are_pale(view: ReadsView, project
     assert f"score {rows[at]['score']}, identity" in copied and f"  {rows[at]['pattern_end']}  {pair.query[:60]}" in copied
 
 
-def without(project: Project, folder: Path, *names: str, patterns: bool) -> Project:
-    """The run as one that kept less."""
-    older = Project.create_or_open(folder)
-    with older.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
-        run.write_table("alignments", pq.read_table(project.table("alignments")).drop_columns(list(names)))
+def without_reads(project: Project, folder: Path, *, patterns: bool) -> Project:
+    """The run with an empty table of reads, or with none."""
+    other = Project.create_or_open(folder)
+    with other.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
+        run.write_table("alignments", pq.read_table(project.table("alignments")))
         if patterns:
-            run.write_table("patterns", pa.table({"pattern": pa.array([], pa.string())}))
-    return older
+            run.write_table("patterns", pq.read_table(project.table("patterns")).slice(0, 0))
+    return other
 
 
-def test_an_older_run_shows_its_table_and_why_no_alignment(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    more = ("mapping_quality", "mate", "md", "pattern_row", "text_row")
-    view = view_of(without(project, tmp_path / "older", *more, patterns=False), qtbot)
+def test_run_without_reads_shows_its_table_and_why_no_alignment(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    view = view_of(without_reads(project, tmp_path / "other", patterns=False), qtbot)
     rows = rows_of(project, "alignments")
     assert shown(view.alignments, "score") == [row["score"] for row in rows] and view.coverage.marked is not None
-    assert view.alignment.plot._text == "This run did not keep what an alignment is drawn from. Do the search again to see it."
+    assert view.alignment.plot._text == NO_READS
     assert view.coverage.shown is not None
     assert view.coverage.shown.n_alignments == sum(row["text"] == rows[0]["text"] for row in rows)
     view.show_place(1, 2000)
@@ -259,7 +259,7 @@ def test_an_older_run_shows_its_table_and_why_no_alignment(project: Project, tmp
 
 
 def test_tables_that_do_not_belong_together_are_said(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    view = view_of(without(project, tmp_path / "odd", patterns=True), qtbot)
+    view = view_of(without_reads(project, tmp_path / "odd", patterns=True), qtbot)
     assert view.alignment.plot.pair is None and "rows that patterns has not. Run the search again" in view.text
     view.clear()
 
