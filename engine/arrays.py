@@ -57,15 +57,16 @@ def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int
     return taken, new
 
 
-def pieces(starts: NDArray[np.int64]) -> list[slice]:
-    """All runs, given by where they begin, of some `_PIECE` values each, or one that is longer.
+def pieces(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
+    """All runs, given by where they begin, of some `size` values each (0: `_PIECE`), or one that is longer.
 
     >>> pieces(np.array([0, 0, 5]))  # the first is empty, and belongs to them
     [slice(0, 3, None)]
     """
     if not len(starts):
         return []
-    later = np.searchsorted(starts, np.arange(_PIECE, int(starts[-1]) + 1, _PIECE), side="right") - 1
+    size = size or _PIECE
+    later = np.searchsorted(starts, np.arange(size, int(starts[-1]) + 1, size), side="right") - 1
     cuts = np.unique(np.concatenate(([0], later)))
     return [slice(first, last) for first, last in pairwise([*cuts.tolist(), len(starts)])]
 

@@ -66,6 +66,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
+def shared_cases() -> Path:
+    """Folder of the shared cases, one folder each (``PROTEOSCOPE_SHARED_CASES``); tests are skipped where it is absent."""
+    folder = Path(os.environ.get("PROTEOSCOPE_SHARED_CASES", REPOSITORY.parent / "shared" / "cases"))
+    if not folder.is_dir():
+        pytest.skip(f"the shared cases are not there ({folder}); set PROTEOSCOPE_SHARED_CASES to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The unpacked real data: spectra, proteomes and more that may not ship with the program.
 

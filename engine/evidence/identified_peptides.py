@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.parameters import EvidenceParameters
@@ -19,6 +19,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.fixed_modifications import FixedModifications, fixed_of_parameters, on_all_residues
 from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, explained_run, explained_spectra, identified_run
+from proteoscope.engine.peptides.own_decoys import find_own_decoys
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
@@ -274,16 +275,40 @@ def _parsed(name: str, path: Path) -> Peptidoform:
         raise InputError(path, f"holds a peptide that is none ({error})", remedy=EXPLAIN_AGAIN) from None
 
 
+def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Refuse a table of groups whose targets are decoys of the database, as of a run that took them as proteins.
+
+    Raises
+    ------
+    InputError : there are such groups.
+    """
+    proteins = [
+        (row["accessions"][0] or "", row["sequence"]) for row in rows if not row["is_decoy"] and row["accessions"] and row["sequence"]
+    ]
+    if not proteins:
+        return
+    sequences = Texts.of(sequence for _, sequence in proteins)
+    found = find_own_decoys(sequences.letters, sequences.offsets, Texts.of(accession for accession, _ in proteins))
+    if found is not None:
+        raise InputError(
+            path,
+            f"{len(found):,} of {len(proteins):,} protein groups are decoys that the run took as proteins "
+            f"(the first is {proteins[found.example][0]}), so that its error rates are wrong",
+            remedy="Search the spectra again, with decoys=existing or decoys_in_database=leave-out",
+        )
+
+
 def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinEntry]:
     """The proteins that are looked at: of each group up to a q-value the first one, or those that are asked for by name. Where a run knows
     no error rates of proteins, as a search of a library, all of them.
 
     Raises
     ------
-    InputError : the table is none of protein groups. ParameterError : one that is asked for is in no group.
+    InputError : the table is none of protein groups, or holds decoys as targets. ParameterError : one that is asked for is in no group.
     """
     with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
         rows: list[dict[str, Any]] = source.read(_GROUPS).to_pylist()
+        _check_for_decoys(path, rows)
         wanted = dict.fromkeys(parameters.proteins)
         found, known = [], set[str]()
         are_judged = any(row["q_value"] is not None for row in rows)

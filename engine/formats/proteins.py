@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.row_numbers import ProteinRow
 
@@ -36,6 +37,28 @@ class Proteins:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def take(self, order: NDArray[np.int64]) -> Proteins:
+        """Return some of the proteins, in the order of their numbers given."""
+        return Proteins(
+            *take_runs(self.residues, self.offsets, order),
+            *take_runs(self.accession_bytes, self.accession_offsets, order),
+            *take_runs(self.description_bytes, self.description_offsets, order),
+            None if self.features is None else self.features.take(order),
+        )
+
+    def followed_by(self, other: Proteins) -> Proteins:
+        """Return these proteins and others behind them, without features."""
+
+        def joined(values: str, offsets: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+            (one, one_offsets), (two, two_offsets) = ((getattr(some, values), getattr(some, offsets)) for some in (self, other))
+            return np.concatenate((one, two)), np.concatenate((one_offsets, two_offsets[1:] + one_offsets[-1]))
+
+        return Proteins(
+            *joined("residues", "offsets"),
+            *joined("accession_bytes", "accession_offsets"),
+            *joined("description_bytes", "description_offsets"),
+        )
 
     def accession(self, i: ProteinRow) -> str:
         """Accession of protein `i`."""

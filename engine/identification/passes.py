@@ -105,7 +105,7 @@ def second_pass(
     found = identified_proteins(first, proteins, parameters.fdr)
     partners = proteins.partners()[found]
     if np.count_nonzero(partners < 0) > _MAXIMUM_WITHOUT_DECOY * len(found):
-        reason = "not each of the found proteins has its decoy, whose accession is the protein's behind the decoy prefix"
+        reason = "not each of the found proteins has its decoy, whose accession is the protein's with the decoy prefix or suffix"
         resources.progress.message(f"There is no second pass: {reason}", "warning")
         return None
     selected = np.unique(np.concatenate((found, partners[partners >= 0])))

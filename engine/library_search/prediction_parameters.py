@@ -72,6 +72,7 @@ class PredictionParameters(SpectrumSearchParameters):
         0.01, ge=0, le=0.5, title="Least intensity", group=FRAGMENTS, advanced=True,
         help="Peaks that are predicted below this part of the highest one are left out.",
     )  # fmt: skip
+    decoys_in_database: Literal["refuse", "leave-out"] = shared.DECOYS_IN_DATABASE
     index_memory: int = shared.INDEX_MEMORY
 
     @property
@@ -83,6 +84,11 @@ class PredictionParameters(SpectrumSearchParameters):
     def decoy_prefix(self) -> str:
         """What decoys are called, of which there are none."""
         return "DECOY_"
+
+    @property
+    def decoy_suffix(self) -> str:
+        """Empty, since the database's decoys are not used."""
+        return ""
 
     @model_validator(mode="after")
     def _can_be_predicted(self) -> Self:

@@ -22,7 +22,9 @@ __all__ = [
     "CORRELATION_BIN",
     "DATABASE",
     "DECOYS",
+    "DECOYS_IN_DATABASE",
     "DECOY_PREFIX",
+    "DECOY_SUFFIX",
     "DEISOTOPE",
     "DEVICE_MEMORY",
     "DIGESTION",
@@ -240,10 +242,32 @@ KSDP_WINDOW = parameter(
 )
 KSDP_POWER = parameter(3.0, ge=1, le=6, title="KSDP power", group=SCORING, advanced=True, help="Power by which KSDP favours runs of ions.")
 DECOYS = parameter(
-    "reverse", title="Decoys", group=DATABASE, help="How decoys are made; 'existing' takes those of the database, known by the prefix."
+    "reverse",
+    title="Decoys",
+    group=DATABASE,
+    help="How decoys are made; 'existing' takes those of the database, known by the prefix or suffix.",
 )
 DECOY_PREFIX = parameter(
-    "DECOY_", min_length=1, max_length=40, title="Decoy prefix", group=DATABASE, help="What the accessions of decoys begin with."
+    "DECOY_",
+    min_length=1,
+    max_length=40,
+    title="Decoy prefix",
+    group=DATABASE,
+    help="What the accessions of decoys begin with; with existing decoys also parts of accessions, as sp|rev_P02769|ALBU_BOVIN.",
+)
+DECOY_SUFFIX = parameter(
+    "",
+    max_length=40,
+    title="Decoy suffix",
+    group=DATABASE,
+    advanced=True,
+    help="What accessions of existing decoys, or parts of them, end with, as _REVERSED; unless it is empty, the prefix is not used.",
+)
+DECOYS_IN_DATABASE = parameter(
+    "refuse",
+    title="Decoys in the database",
+    group=DATABASE,
+    help="Whether a database or file of contaminants that already holds decoys is refused, or searched without these decoys (leave-out).",
 )
 CONTAMINANTS = parameter(
     (),

@@ -98,6 +98,8 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
     ksdp_power: float = shared.KSDP_POWER
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"] = shared.DECOYS
     decoy_prefix: str = shared.DECOY_PREFIX
+    decoy_suffix: str = shared.DECOY_SUFFIX
+    decoys_in_database: Literal["refuse", "leave-out"] = shared.DECOYS_IN_DATABASE
     contaminants: tuple[str, ...] = shared.CONTAMINANTS
     translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
     genetic_code: int = GENETIC_CODE

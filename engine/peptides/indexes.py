@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from proteoscope.engine.arrays import Texts
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
@@ -20,6 +21,7 @@ from proteoscope.engine.peptides.decoys import DECOY_SEED
 from proteoscope.engine.peptides.digestion import Digestion, DigestionSettings
 from proteoscope.engine.peptides.known_forms import SearchedForms
 from proteoscope.engine.peptides.known_modifications import known_modifications_of
+from proteoscope.engine.peptides.own_decoys import OwnDecoys, are_tagged, find_own_decoys
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
 from proteoscope.engine.peptides.variants import with_variants
@@ -28,7 +30,7 @@ from proteoscope.engine.results.counts import counted
 
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
 
-_FORMAT = 5
+_FORMAT = 6
 _FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
 _COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
 _VARIANT_RULES = 3
@@ -49,6 +51,14 @@ class IndexSettings(DigestionSettings, Protocol):
     @property
     def decoy_prefix(self) -> str:
         """What their accessions begin with."""
+
+    @property
+    def decoy_suffix(self) -> str:
+        """What accessions of the database's own decoys end with; empty: they have the prefix."""
+
+    @property
+    def decoys_in_database(self) -> Literal["refuse", "leave-out"]:
+        """What to do with a database that holds decoys that are not used as such."""
 
 
 class Databases(NamedTuple):
@@ -94,6 +104,7 @@ def open_indexes(databases: Databases, spare: Path, parameters: IndexSettings, r
     title = ", ".join([*(path.name for path in files), parameters.enzyme, f"decoys {parameters.decoys}"])
     try:
         indexes = index_store("peptides").get(parts, title, build, load, progress)
+        _report_left_out(indexes.proteins.n_left_out, progress)
     except StorageError as error:
         progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
         indexes = build_indexes(databases, spare, parameters, resources)
@@ -139,6 +150,8 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
         "inputs": databases.digests,
         "decoys": parameters.decoys,
         "decoy_prefix": parameters.decoy_prefix,
+        "decoy_suffix": parameters.decoy_suffix,
+        "decoys_in_database": parameters.decoys_in_database,
         "decoy_seed": DECOY_SEED,
         "digestion": digestion.content(),
         **translated,
@@ -152,12 +165,16 @@ def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings,
     digestion = Digestion.of(parameters, parameters.specificity)
     with storage_errors(folder, only_disk=True):
         _build(databases, folder, parameters, digestion, resources)
-    return _load(folder, digestion)
+    indexes = _load(folder, digestion)
+    _report_left_out(indexes.proteins.n_left_out, resources.progress)
+    return indexes
 
 
 def _build(databases: Databases, folder: Path, parameters: IndexSettings, digestion: Digestion, resources: Resources) -> None:
     progress = resources.progress
     read, variants = databases.read(progress), None
+    contaminants = read_proteins(databases.contaminants, progress=progress) if databases.contaminants else None
+    read, contaminants, n_left_out = _without_own_decoys(read, contaminants, databases, parameters)
     if databases.has_variants:
         variants = with_variants(read, maximum_length=digestion.maximum_length, cleaves=digestion.enzyme.cleavage_table())
         read = variants.proteins
@@ -171,8 +188,10 @@ def _build(databases: Databases, folder: Path, parameters: IndexSettings, digest
         decoys=parameters.decoys,
         decoy_prefix=parameters.decoy_prefix,
         cleaves=digestion.enzyme.cleavage_table(),
-        contaminants=read_proteins(databases.contaminants, progress=progress) if databases.contaminants else None,
+        contaminants=contaminants,
         variants=variants,
+        decoy_suffix=parameters.decoy_suffix,
+        n_left_out=n_left_out,
     )
     if databases.forms is not None:
         proteins = _with_known_modifications(folder, proteins, parameters, digestion)
@@ -184,6 +203,87 @@ def _build(databases: Databases, folder: Path, parameters: IndexSettings, digest
             "no protein gives a peptide within the limits of length and mass",
             remedy="Check the enzyme and the limits",
         )
+
+
+def _without_own_decoys(
+    proteins: Proteins, contaminants: Proteins | None, databases: Databases, parameters: IndexSettings
+) -> tuple[Proteins, Proteins | None, int]:
+    """Return proteins and contaminants without the decoys among them that are not used as decoys, and the number of these.
+
+    Raises
+    ------
+    InputError : there are such decoys, and they are to be refused.
+    """
+    accessions = Texts(np.asarray(proteins.accession_bytes), np.asarray(proteins.accession_offsets))
+    is_existing = parameters.decoys == "existing"
+    is_used = are_tagged(accessions, parameters.decoy_prefix, parameters.decoy_suffix) if is_existing else np.zeros(len(proteins), np.bool_)
+    if is_used.all() and contaminants is None:
+        return proteins, contaminants, 0  # empty, or of decoys only: refused later
+    numbers = np.flatnonzero(~is_used)
+    searched = proteins.take(numbers) if is_used.any() else proteins
+    every = searched if contaminants is None else searched.followed_by(contaminants)
+    found = find_own_decoys(
+        every.residues, np.asarray(every.offsets), Texts(np.asarray(every.accession_bytes), np.asarray(every.accession_offsets)),
+        n_database=len(searched), prefix="" if is_existing else parameters.decoy_prefix,
+    )  # fmt: skip
+    if found is None:
+        return proteins, contaminants, 0
+    is_left = ~found.is_decoy
+    if not is_left[: len(searched)].any():
+        raise InputError(databases.proteins[0], "every protein is a decoy", remedy="Give a database with targets too")
+    if parameters.decoys_in_database == "refuse":
+        is_contaminant = found.example >= len(searched)
+        number = found.example - len(searched) if is_contaminant else int(numbers[found.example])
+        raise InputError(
+            _file_of(number, databases, is_contaminant=is_contaminant),
+            _description(found, every.accession(found.example)),
+            remedy=_remedy(found, parameters, can_be_used=not is_existing and contaminants is None),
+        )
+    stays = is_used.copy()
+    stays[numbers] = is_left[: len(searched)]
+    if contaminants is not None:
+        some = np.flatnonzero(is_left[len(searched) :])
+        contaminants = contaminants.take(some) if len(some) else None
+    return proteins.take(np.flatnonzero(stays)), contaminants, len(found)
+
+
+def _report_left_out(n_left_out: int, progress: Progress) -> None:
+    if n_left_out:
+        proteins = counted(n_left_out, "protein was", "proteins were")
+        progress.message(f"{proteins} left out as decoys that the database or the contaminants already held")
+
+
+def _description(found: OwnDecoys, example: str) -> str:
+    parts = []
+    if found.n_by_name:
+        parts.append(f"{counted(found.n_by_name, 'protein has the name', 'proteins have names')} of decoys")
+    if found.n_by_sequence:
+        is_one = "protein has the residues of another protein"
+        parts.append(
+            f"{counted(found.n_by_sequence, is_one, 'proteins have the residues of other proteins')} in reversed or shuffled order"
+        )
+    return f"{' and '.join(parts)} (the first is {example}), so that error rates would be wrong: decoys must not be searched as targets"
+
+
+def _remedy(found: OwnDecoys, parameters: IndexSettings, *, can_be_used: bool) -> str:
+    leave_out = "eave them out with decoys_in_database=leave-out"
+    # Predicted libraries have no parameter for decoys.
+    if not can_be_used or found.tag is None or "decoys" not in getattr(type(parameters), "model_fields", {}):
+        return f"L{leave_out}, or give a database without decoys"
+    return f"Use them as decoys with decoys=existing {found.tag.parameter}, or l{leave_out}"
+
+
+def _file_of(number: int, databases: Databases, *, is_contaminant: bool) -> Path:
+    """The file that a protein comes from, by its number among those of all database files, or of all files of contaminants."""
+    files = databases.contaminants if is_contaminant else databases.proteins
+    if len(files) == 1 or (databases.translation is not None and not is_contaminant):
+        return files[0]
+    for path in files[:-1]:
+        n = len(read_proteins([path]))
+        if number < n:
+            return path
+        number -= n
+    return files[-1]
 
 
 def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: IndexSettings, digestion: Digestion) -> ProteinIndex:

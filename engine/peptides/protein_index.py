@@ -15,17 +15,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.arrays import Texts, take_runs
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats.feature_files import open_features, write_features
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.peptides.decoys import decoys_of
 from proteoscope.engine.peptides.known_modifications import KnownModifications, open_known_modifications
+from proteoscope.engine.peptides.own_decoys import are_tagged, without_tag
 from proteoscope.engine.peptides.variants import VariantEntries
 from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
-from proteoscope.engine.row_numbers import ProteinRow, row_range
+from proteoscope.engine.row_numbers import ProteinRow
 
 __all__ = ["ProteinIndex", "build_protein_index", "open_protein_index"]
 
@@ -51,7 +53,9 @@ class ProteinIndex:
     ----------
     proteins : all sequences; residues are ASCII capitals A-Z (``*`` inside a sequence becomes X, which no peptide may contain).
     n_targets : the proteins before this number are targets, the others decoys.
-    decoy_prefix : what the accessions of decoys begin with.
+    decoy_prefix : what the accessions of decoys begin with, those of a database's own decoys perhaps in a later part.
+    decoy_suffix : what the accessions of a database's own decoys, or parts of them, end with; empty: they have the prefix.
+    n_left_out : number of proteins that were left out because they are decoys.
     n_contaminants : targets that came from contaminant databases; they stand just before `n_targets`.
     features : what the databases know of the targets; None where they say nothing.
     kept : (proteins, 2) uint32, where variants are entries (`proteoscope.engine.peptides.variants`): of each the peptides count that begin
@@ -69,6 +73,8 @@ class ProteinIndex:
     kept: NDArray[np.uint32] | None = None
     replaced: NDArray[np.uint32] | None = None
     known: KnownModifications | None = None
+    decoy_suffix: str = ""
+    n_left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.proteins)
@@ -110,8 +116,8 @@ class ProteinIndex:
         return whole[:first] + own + whole[stop:]
 
     def partners(self) -> NDArray[np.int64]:
-        """(proteins,) int64: of a target the decoy whose accession is its own behind the prefix, of a decoy that target; -1 where there is
-        none."""
+        """(proteins,) int64: of a target the decoy whose accession is its own with the prefix or suffix, of a decoy that target; -1 where
+        there is none."""
         partner = np.full(len(self), -1, np.int64)
         accessions = _Texts.of(self.proteins, "accession")
         targets = accessions.take(np.arange(self.n_targets)).prefixed(self.decoy_prefix.encode())
@@ -120,12 +126,14 @@ class ProteinIndex:
             partner[: self.n_targets] = np.arange(self.n_targets, len(self))
             partner[self.n_targets :] = np.arange(self.n_targets)
             return partner
-        every = row_range(ProteinRow, len(self))
-        numbers = {self.proteins.accession(i): i for i in every[self.n_targets :]}
-        for target in every[: self.n_targets]:
-            decoy = numbers.get(self.decoy_prefix + self.proteins.accession(target), -1)
-            if decoy >= 0:
-                partner[target], partner[decoy] = decoy, target
+        names = Texts(*accessions.take(np.arange(self.n_targets)).columns).arrow()
+        decoy_names = Texts(*decoys.columns)
+        for stripped in without_tag(decoy_names, self.decoy_prefix, self.decoy_suffix):
+            found = pa.compute.fill_null(pa.compute.index_in(stripped, value_set=names), -1).to_numpy().astype(np.int64)
+            new = np.flatnonzero((found >= 0) & (partner[self.n_targets :] < 0))
+            partner[self.n_targets + new] = found[new]
+        paired = self.n_targets + np.flatnonzero(partner[self.n_targets :] >= 0)
+        partner[partner[paired]] = paired
         return partner
 
 
@@ -139,16 +147,19 @@ def build_protein_index(
     cleaves: NDArray[np.bool_],
     contaminants: Proteins | None = None,
     variants: VariantEntries | None = None,
+    decoy_suffix: str = "",
+    n_left_out: int = 0,
 ) -> ProteinIndex:
     """Write the index of `proteins` into `folder` and open it.
 
     Parameters
     ----------
     database : what to call the database in messages.
-    decoys : one of `proteoscope.engine.peptides.decoys.DECOY_METHODS`; "existing" takes the proteins whose accession begins with
-        `decoy_prefix` as the decoys.
+    decoys : one of `proteoscope.engine.peptides.decoys.DECOY_METHODS`; "existing" takes the proteins that
+        `decoy_pattern` finds by `decoy_prefix` or `decoy_suffix` as the decoys.
     cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
     variants : whose proteins are `proteins`, where some of these are variants.
+    n_left_out : number of decoys that `proteins` and `contaminants` are without.
 
     Raises
     ------
@@ -161,7 +172,12 @@ def build_protein_index(
     features = proteins.features
     kept = None if variants is None else variants.kept
     replaced = None if variants is None else variants.replaced
-    has_prefix = accessions.starts_with(decoy_prefix.encode())
+    if decoys == "existing":
+        has_prefix = are_tagged(Texts(*accessions.columns), decoy_prefix, decoy_suffix)
+        tag = f"ends with the decoy suffix '{decoy_suffix}'" if decoy_suffix else f"begins with the decoy prefix '{decoy_prefix}'"
+        place = f"decoy suffix '{decoy_suffix}'" if decoy_suffix else f"decoy prefix '{decoy_prefix}'"
+    else:
+        has_prefix, place = accessions.starts_with(decoy_prefix.encode()), f"decoy prefix '{decoy_prefix}'"
     if not has_prefix.any() and (common := accessions.prefix_of_all(_COMMON_PREFIXES)):
         raise InputError(
             database,
@@ -175,13 +191,12 @@ def build_protein_index(
         if not has_prefix.any():
             raise InputError(
                 database,
-                f"no accession begins with the decoy prefix '{decoy_prefix}', so that no error rate could be estimated",
-                remedy="Set decoy_prefix to what the decoys of this database begin with, or let decoys be made (decoys=reverse)",
+                f"no accession {tag}, so that no error rate could be estimated",
+                remedy="Set decoy_prefix (or decoy_suffix) to what the decoys of this database begin (or end) with, or let decoys be made "
+                "(decoys=reverse)",
             )
         if has_prefix.all():
-            raise InputError(
-                database, "every protein is a decoy", place=f"decoy prefix '{decoy_prefix}'", remedy="Give a database with targets too"
-            )
+            raise InputError(database, "every protein is a decoy", place=place, remedy="Give a database with targets too")
         order = np.concatenate((np.flatnonzero(~has_prefix), np.flatnonzero(has_prefix)))
         residues, offsets = take_runs(residues, offsets, order)
         accessions, descriptions = accessions.take(order), descriptions.take(order)
@@ -193,15 +208,13 @@ def build_protein_index(
             )
     else:
         if has_prefix.all():
-            raise InputError(
-                database, "every protein is a decoy", place=f"decoy prefix '{decoy_prefix}'", remedy="Give a database with targets too"
-            )
+            raise InputError(database, "every protein is a decoy", place=place, remedy="Give a database with targets too")
         if has_prefix.any():
             count = int(has_prefix.sum())
             raise InputError(
                 database,
                 f"{count} accessions begin with '{decoy_prefix}' already, so the database brings decoys of its own",
-                remedy="Use them with decoys=existing, or choose another decoy_prefix",
+                remedy=f"Use them with decoys=existing decoy_prefix={decoy_prefix}, or leave them out with decoys_in_database=leave-out",
             )
         if contaminants is not None:
             residues = np.concatenate((residues, _in_alphabet(contaminants.residues)))
@@ -238,7 +251,9 @@ def build_protein_index(
     description = {
         "n_targets": n_targets,
         "decoy_prefix": decoy_prefix,
+        "decoy_suffix": decoy_suffix if decoys == "existing" else "",
         "n_contaminants": n_contaminants,
+        "n_left_out": n_left_out,
     }
     if features is not None:
         write_features(folder, features)
@@ -259,7 +274,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     ------
     UnsoundIndexError : something in it is not as `build_protein_index` writes it.
     """
-    description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants"), ("decoy_prefix",))
+    description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants", "n_left_out"), ("decoy_prefix", "decoy_suffix"))
     columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
     proteins = Proteins(**columns, features=None)
     n = len(proteins.offsets) - 1
@@ -282,7 +297,10 @@ def open_protein_index(folder: Path) -> ProteinIndex:
         is_sound = is_sound and (replaced[:, 2] <= np.diff(proteins.offsets)[replaced[:, 0]]).all()
         require(bool(is_sound), f"{folder}: a variant stands in the place of residues outside its protein")
     known = open_known_modifications(folder, proteins.residues)
-    return ProteinIndex(proteins, n_targets, description["decoy_prefix"], n_contaminants, features, kept, replaced, known)
+    return ProteinIndex(
+        proteins, n_targets, description["decoy_prefix"], n_contaminants, features, kept, replaced, known, description["decoy_suffix"],
+        description["n_left_out"],
+    )  # fmt: skip
 
 
 def _whole(proteins: Proteins) -> NDArray[np.int64]:
@@ -331,6 +349,11 @@ class _Texts:
     @classmethod
     def of(cls, proteins: Proteins, name: str) -> _Texts:
         return cls(np.asarray(getattr(proteins, f"{name}_bytes")), np.asarray(getattr(proteins, f"{name}_offsets")))
+
+    @property
+    def columns(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Characters and offsets."""
+        return self.characters, self.offsets
 
     def __add__(self, other: _Texts) -> _Texts:
         return _Texts(

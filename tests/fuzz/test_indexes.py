@@ -11,7 +11,7 @@ HARMLESS = {
     "peptide_flags", "peptide_letters", "peptide_position", "peptide_length", "peptide_occurrence", "protein_residues",
     "protein_accession_bytes", "protein_description_bytes", "residues", "file_index", "accessions",
     "accession_lengths", "descriptions", "description_lengths",
-    "proteins.n_targets", "proteins.n_contaminants", "proteins.decoy_prefix",
+    "proteins.n_targets", "proteins.n_contaminants", "proteins.decoy_prefix", "proteins.decoy_suffix", "proteins.n_left_out",
     "database.n_repeated_names", "database.n_nucleotides",
 }  # fmt: skip
 

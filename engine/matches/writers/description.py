@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.matches.search_passes import asked_passes, widest
 from proteoscope.engine.parameters import list_text
+from proteoscope.engine.peptides.own_decoys import decoy_pattern
 
 if TYPE_CHECKING:
     from proteoscope.engine.chemistry.enzymes import Enzyme
@@ -34,8 +36,8 @@ class SearchDescription:
     ----------
     parameters : by name, as the search's own description of parameters has them. Those that the formats have a place for are ``enzyme``,
         ``specificity``, ``missed_cleavages``, ``precursor_tolerance``, ``fragment_tolerance``, ``fixed_modifications``,
-        ``variable_modifications``, ``second_pass``, ``second_pass_modifications``, ``decoys``, ``decoy_prefix`` and ``fdr``; each may be
-        absent. All are written as names and values too, where the format has room: what was asked for.
+        ``variable_modifications``, ``second_pass``, ``second_pass_modifications``, ``decoys``, ``decoy_prefix``, ``decoy_suffix`` and
+        ``fdr``; each may be absent. All are written as names and values too, where the format has room: what was asked for.
     done : the passes, as they were done; where nobody tells, those that the parameters ask for. What a format says once of the whole search
         is true for all of them: the widest tolerance, the fewest ends that the enzyme must have cut, all modifications.
     spectra, databases : the files that were read, as paths; where none are given, those that the passes name.
@@ -96,6 +98,13 @@ class SearchDescription:
     def decoy_prefix(self) -> str:
         """What accessions of decoys begin with, empty where the parameters do not say."""
         return str(self.parameters.get("decoy_prefix", ""))
+
+    @property
+    def decoy_pattern(self) -> str:
+        """Regular expression of the accessions of decoys; empty if the parameters do not say."""
+        if self.parameters.get("decoys") == "existing":
+            return decoy_pattern(self.decoy_prefix, str(self.parameters.get("decoy_suffix", "")))
+        return f"^{re.escape(self.decoy_prefix)}" if self.decoy_prefix else ""
 
     def tolerance(self, name: str) -> chemistry.tolerance.Tolerance | None:
         """The tolerance of that name that holds in every pass, None where there is none."""

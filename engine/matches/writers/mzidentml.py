@@ -7,7 +7,6 @@ Names of what refers to each other are numbers of rows: ``Pep_7`` is peptidoform
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
@@ -190,11 +189,11 @@ def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription)
         for position, name, mass, unimod in zip(*modifications, strict=True):
             yield _modification(residues, position, name, mass, unimod)
         yield "</Peptide>\n"
-    prefix = search.decoy_prefix
-    by_prefix = f" OR starts_with(accession, {text_literal(prefix)})" if prefix else ""
+    pattern = search.decoy_pattern
+    by_name = f" OR regexp_matches(accession, {text_literal(pattern)})" if pattern else ""
     for form, place, protein, start, end, before, after, is_decoy in rows(
         connection,
-        f"SELECT form, place, protein, start, start + length - 1, before, after, is_decoy{by_prefix} FROM evidence ORDER BY form, place",
+        f"SELECT form, place, protein, start, start + length - 1, before, after, is_decoy{by_name} FROM evidence ORDER BY form, place",
     ):
         yield (
             f'<PeptideEvidence id="PE_{form}_{place}" peptide_ref="Pep_{form}" dBSequence_ref="DBSeq_{protein}"'
@@ -326,8 +325,8 @@ def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, fi
 
 def _decoys(search: SearchDescription) -> Iterator[str]:
     yield _term("MS:1001197", "DB composition target+decoy")
-    if search.decoy_prefix:
-        yield _term("MS:1001283", "decoy DB accession regexp", "^" + re.escape(search.decoy_prefix))
+    if search.decoy_pattern:
+        yield _term("MS:1001283", "decoy DB accession regexp", search.decoy_pattern)
     made = search.parameters.get("decoys")
     if made in ("reverse", "pseudo-reverse"):
         yield _term("MS:1001195", "decoy DB type reverse")

@@ -111,7 +111,7 @@ DATABASES = {
     "garbage": (GARBAGE, "binary data"),
     "spectra": (SPECTRUM.encode(), "is a file of spectra (MGF), where a FASTA file of proteins belongs"),
     "decoys only": (PROTEINS.replace(">", ">DECOY_").encode(), "every protein is a decoy"),
-    "some decoys": ((PROTEINS + PROTEINS.replace(">", ">DECOY_")).encode(), "2 accessions begin with 'DECOY_' already"),
+    "some decoys": ((PROTEINS + PROTEINS.replace(">", ">DECOY_")).encode(), "2 proteins have names of decoys (the first is DECOY_"),
     "decoys of another name": (PROTEINS.replace(">", ">rev_").encode(), "every accession begins with 'rev_'"),
     "no peptide": (b">A\nMK\n>B\nGGG\n", "no protein gives a peptide within the limits"),
 }

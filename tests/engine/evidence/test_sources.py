@@ -318,3 +318,13 @@ def test_what_is_expected_is_told_by_the_run_that_is_meant(tmp_path: Path) -> No
     for run, n in (spectra | {"": spectra[one]}).items():
         request = SearchRequest({"project": [folder]}, ExplanationParameters(run=run))
         assert expected_of_explaining(request).counts["spectra"] == n
+
+
+@pytest.mark.parametrize("name", ["{}_REVERSED", "Q{}"])
+def test_decoys_that_a_run_took_as_proteins_are_refused(name: str, tmp_path: Path, albumin: Path) -> None:
+    sequence = read_structure(albumin).chains.sequence(0)
+    targets = {f"P{first}": sequence[first : first + 100] for first in range(0, 500, 100)}
+    mirrors = {name.format(target): residues[::-1] for target, residues in targets.items()}
+    project = write_identification(tmp_path, targets | mirrors)
+    with pytest.raises(InputError, match="protein groups are decoys that the run took as proteins"):
+        run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu")

@@ -27,6 +27,8 @@ from proteoscope.engine.peptides.protein_index import open_protein_index
 from proteoscope.engine.project.columns import UnsoundIndexError
 from tests.engine.formats.entry_files import swiss_prot_entry
 
+DECOY_KEYS = ("decoys", "decoy_prefix", "decoy_suffix", "decoys_in_database", "decoy_seed")
+
 LENGTHS = (5, 20)
 MISSED = 1
 RESIDUES = "ACDEFGHIKLMNPQRSTVWYKRSST"
@@ -339,7 +341,7 @@ def test_keys_tell_what_decides_the_forms(tmp_path: Path) -> None:
     digestion = Digestion.of(settings, "specific")
     plain = Databases([], [], {"database": ["x"]})
     without = key_parts(plain, settings, digestion)
-    assert without.keys() == {"format", "inputs", "decoys", "decoy_prefix", "decoy_seed", "digestion"}
+    assert without.keys() == {*DECOY_KEYS, "format", "inputs", "digestion"}
     others = (settings, *(settings.changed(**change) for change in ({"maximum_modifications": 1}, {"variable_modifications": ()})))
     keys = [str(key_parts(plain._replace(forms=searched(one)), one, digestion)) for one in others]
     assert len({str(without), *keys}) == 4

@@ -21,6 +21,8 @@ from proteoscope.engine.peptides.peptide_index import build_peptide_index
 from proteoscope.engine.peptides.variants import with_variants
 from tests.engine.formats.entry_files import swiss_prot_entry
 
+DECOY_KEYS = ("decoys", "decoy_prefix", "decoy_suffix", "decoys_in_database", "decoy_seed")
+
 LENGTHS = (6, 20)
 MISSED = 1
 RESIDUES = "ACDEFGHIKLMNPQRSTVWYKR"
@@ -165,7 +167,7 @@ def test_without_the_parameter_keys_and_columns_are_as_they_were(known, tmp_path
     settings = parameters(known_variants=False)
     digestion = Digestion.of(settings, "specific")
     plain = Databases([database], [], {"database": ["x"]})
-    assert key_parts(plain, settings, digestion).keys() == {"format", "inputs", "decoys", "decoy_prefix", "decoy_seed", "digestion"}
+    assert key_parts(plain, settings, digestion).keys() == {*DECOY_KEYS, "format", "inputs", "digestion"}
     assert key_parts(plain._replace(has_variants=True), settings, digestion) != key_parts(plain, settings, digestion)
     built(tmp_path / "index", database, settings)
     assert not list((tmp_path / "index").glob("protein_kept*"))

@@ -70,7 +70,7 @@ def test_other_ends_and_water_make_another_key(monkeypatch):
     [
         {"enzyme": "Lys-C"}, {"specificity": "semi-specific"}, {"missed_cleavages": 1}, {"minimum_length": 8}, {"maximum_length": 20},
         {"minimum_mass": 700.0}, {"maximum_mass": 3000.0}, {"clip_methionine": False}, {"fixed_modifications": ()}, {"decoys": "shuffle"},
-        {"decoy_prefix": "REV_"},
+        {"decoy_prefix": "REV_"}, {"decoy_suffix": "_REVERSED"}, {"decoys_in_database": "leave-out"},
     ],
 )  # fmt: skip
 def test_every_parameter_of_the_peptides_makes_another_key(changes):

@@ -221,6 +221,28 @@ def test_the_search_is_described(root):
     assert parameters["isotope_errors"] == "0, 1"
 
 
+@pytest.mark.parametrize(
+    ("settings", "pattern"),
+    [
+        ({"decoy_prefix": "sp|DECOY_"}, r"(?:^|\|)sp\|DECOY_"),
+        ({"decoy_prefix": "DECOY_"}, r"^(?:[^|]*\|)?DECOY_|^[^|]*\|.*\|DECOY_(?:[A-Z0-9]{0,5}[^A-Z0-9|]|[A-Z0-9]{6})"),
+        ({"decoy_suffix": "_REVERSED"}, r"_REVERSED(?:\||$)"),
+    ],
+)
+def test_existing_decoys_are_described_by_their_tag(small, tmp_path, settings, pattern):
+    written = etree.parse(write(small, tmp_path, decoys="existing", **settings))
+    assert {one.get("value") for one in written.iterfind(".//m:cvParam[@accession='MS:1001283']", NAMESPACE)} == {pattern}
+
+
+def test_decoys_are_known_by_their_suffix(small, root, tmp_path):
+    suffix = next(one.get("accession") for one in root.iterfind(".//m:DBSequence", NAMESPACE))[-3:]
+    written = etree.parse(write(small, tmp_path, decoys="existing", decoy_suffix=suffix))
+    accessions = {one.get("id"): one.get("accession") for one in written.iterfind(".//m:DBSequence", NAMESPACE)}
+    for evidence in written.iterfind(".//m:PeptideEvidence", NAMESPACE):
+        if accessions[evidence.get("dBSequence_ref")].endswith(suffix):
+            assert evidence.get("isDecoy") == "true"
+
+
 def test_protein_groups_rest_on_the_psms_that_pass(small, root):
     psms = small.psms.to_pylist()
     groups = root.findall(".//m:ProteinAmbiguityGroup", NAMESPACE)
