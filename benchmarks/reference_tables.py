@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from benchmarks.simulated_reads import genome_of, write_reads
 from proteoscope.engine.matches.exporting import OF_GENOMES
 from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.sequences.hits import OF_ONE_QUERY
 from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, Dataset
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -232,7 +233,13 @@ def export(options: argparse.Namespace, environment: dict[str, str], out: Path, 
             continue
         for safe in ((), ("--spreadsheet-safe",)) if one.name == "tsv" else ((),):
             target = out / "exported" / f"{kind}-{one.name}{'-safe' * bool(safe)}{next(iter(one.endings), '')}"
-            run(options, environment, ["export", str(project), "--run", run_id, "--format", one.name, "--out", str(target), *safe])
+            query = ("--query", _query_with_hits(out / "exported" / f"{kind}-tsv.tsv")) if one.name in OF_ONE_QUERY else ()
+            run(options, environment, ["export", str(project), "--run", run_id, "--format", one.name, "--out", str(target), *safe, *query])
+
+
+def _query_with_hits(table: Path) -> str:
+    """Return the query of the first hit of an exported table."""
+    return table.read_text(encoding="utf-8").splitlines()[1].split("\t")[0]
 
 
 def main() -> int:
