@@ -93,6 +93,13 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_bare_packages() -> Iterator[None]:
+    """Fail the last test of a process that has imported a part of the program by a name without `proteoscope`, as a second copy."""
+    yield
+    assert not {"engine", "gui", "kernels", "resources"} & sys.modules.keys()
+
+
+@pytest.fixture(scope="session", autouse=True)
 def cache_of_tests(tmp_path_factory) -> Iterator[Path]:
     """A cache of their own for all tests, so that the user's neither helps nor grows."""
     folder = tmp_path_factory.mktemp("cache-of-tests")

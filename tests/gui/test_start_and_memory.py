@@ -56,6 +56,7 @@ at_first = [[name for name in {_HEAVY} if name in sys.modules], made, len(window
 window.menus.new["structures"].trigger()
 application.processEvents()
 print(json.dumps([at_first, [name for name in {_DRAWING} if name in sys.modules]]))
+assert not {{"engine", "gui", "kernels", "resources"}} & sys.modules.keys()
 window.close()
 window.queue.shutdown(5)
 """
