@@ -7,5 +7,6 @@ __all__ = ["path"]
 
 
 def path(*parts: str) -> Path:
-    """Path of a shipped file or folder, as ``path("presets", "identify")``."""
-    return Path(str(files(__name__))).joinpath(*parts)
+    """Return the path of a shipped file or folder, as ``path("presets", "identify")``."""
+    # Resolved: in a checkout this package is reached through a link, and projects record the real paths of files.
+    return Path(str(files(__name__))).resolve().joinpath(*parts)

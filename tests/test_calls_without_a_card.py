@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 TESTS = Path(__file__).resolve().parent
-FILES = sorted([*(TESTS / "gpu").glob("*.py"), *(TESTS / "benchmarks").glob("*.py")])
-OURS = ("kernels", "engine", "gui", "tests")
+FILES = sorted([*(TESTS / "gpu").glob("*.py"), *(TESTS.parent / "benchmarks").glob("*.py")])
+OURS = ("proteoscope", "benchmarks", "tests")
 
 
 def imported(tree: ast.Module) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from proteoscope.engine.matches.expecting import peptides_of
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.searches import search_of_kind
 
-MEASURED = Path(__file__).parents[1] / "benchmarks" / "results" / "growth.jsonl"
+MEASURED = Path(__file__).parents[2] / "benchmarks" / "results" / "growth.jsonl"
 ROWS = [row for row in map(json.loads, MEASURED.read_text(encoding="utf-8").splitlines()) if row["figure"] != "growth of reads"]
 
 
