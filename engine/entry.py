@@ -120,6 +120,7 @@ class Option:
     is_project : whether the folder is a project that the search goes on from.
     editor : how the window has the file made in place of asking for one: ``design``, a table of samples of the identification that is
         gone on from; empty where it asks.
+    choices : values that it takes on the command line, any where it is empty.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Option:
     metavar: str = ""
     is_project: bool = False
     editor: Literal["", "design"] = ""
+    choices: tuple[str, ...] = ()
 
     @property
     def flag(self) -> str:

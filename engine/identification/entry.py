@@ -50,6 +50,10 @@ IDENTIFICATION = Search(
         Option(
             "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
         ),
+        Option(
+            "advice", "", "search for causes of few identifications: brief, in a tenth of the run's time (default); full; or none",
+            metavar="brief|full|none", choices=("brief", "full", "none"),
+        ),
     ),
     writes="project",
     run=_run,
