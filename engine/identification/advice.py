@@ -132,7 +132,8 @@ def advise(request: SearchRequest, run_id: str, progress: Progress | None = None
         run, resources = _read_again(request, project, run_id, record, parameters, Path(folder), recording)
         explain_low_yield(run, "full", 0.0, resources)
         progress.check()
-    project.append_messages(run_id, recording.messages, clock.stages, progress)
+    if recording.messages:
+        project.append_messages(run_id, recording.messages, clock.stages, progress)
     return recording.messages
 
 

@@ -78,6 +78,7 @@ IDENTIFICATION = Search(
     export=_export,
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
     expecting=lambda: identification.expecting.expected,
+    advise_later=lambda: identification.advice.advise,
     work=(SPECTRA, FRAGMENT_INDEX),
     keeps=(KeptKind("peptides", "peptide indexes"),),
     identifies=True,
