@@ -21,7 +21,7 @@ from proteoscope.engine.identification.precursor_errors import measured_errors
 from proteoscope.engine.identification.results import Results
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.preset_advice import advise_for_files
+from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.matches.run_tables import EXPORTED
 from proteoscope.engine.peptides.indexes import Indexes, open_indexes
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
@@ -54,9 +54,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> Spectra:
-        advice = advise_for_files("identify", request.files("spectra"), parameters)
-        if advice is not None:
-            progress.message(advice.sentence, "warning")
+        warn_of_misfits("identify", request.files("spectra"), parameters, progress)
         return read_spectra(
             request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
         )
