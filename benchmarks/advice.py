@@ -2,8 +2,8 @@
 
     python -m benchmarks.advice --data FOLDER [--repeats 3] [--levels brief full none]
 
-FOLDER is the unpacked test data: 2,269 spectra (``bench_hires_2269.mgf``) are searched in yeast, on the CPU. A first command compiles kernels
-and makes the peptide index, and is not counted.
+FOLDER is the unpacked test data: 2,269 spectra (``bench_hires_2269.mgf``) are searched in yeast, on the CPU. A first command compiles
+kernels and makes the peptide index, and is not counted.
 
 advice
     of the repeat with the least ratio: `seconds` of the run, `five_steps`, `advice` (the step), and `ratio`, the seconds of the run over

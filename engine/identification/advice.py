@@ -37,7 +37,8 @@ __all__ = ["AdviceLevel", "advice_level", "advise", "explain_low_yield"]
 AdviceLevel = Literal["brief", "full", "none"]
 """Probe searches within a tenth of the run's time, all of them, or no advice."""
 
-_SHARE = 0.1
+_SHARE = 0.09
+"""Of the seconds of the five steps; with what a probe takes to stop it is a tenth."""
 _INCOMPLETE = "More causes were not checked to save time; --advice full checks them"
 _STOPPED = "The advice was stopped; the results are complete"
 _NO_CONTAMINANTS = "No contaminants were searched: trypsin, keratins and albumin may be what the spectra are of"

@@ -31,6 +31,8 @@ _LOW_YIELD = 0.05
 """Share of the searched spectra: below, settings of a pure sample searched in the right database are more likely wrong than its spectra."""
 _MAXIMUM_PROBED, _MINIMUM_PROBED = 2000, 200
 """Spectra of a probe. In fewer, ten confident matches are not to be expected."""
+_PLANNED = 0.7
+"""Share of the time that is planned for: an estimate may be too low."""
 _WIDE_PRECURSOR = Tolerance(200.0, "ppm")
 """Four times the drift of the worst time-of-flight instruments between calibrations."""
 _WIDE_FRAGMENTS = Tolerance(100.0, "ppm"), Tolerance(0.5, "Da")
@@ -150,7 +152,7 @@ def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgr
             predicted_intensities=False, isotope_errors=near_isotopes(parameters),
         )  # fmt: skip
         try:
-            sample = _sample(run, quick, resources, limit.seconds_left / (len(windows) - number))
+            sample = _sample(run, quick, resources, _PLANNED * limit.seconds_left / (len(windows) - number))
             found = _probe(sample, run.indexes, quick, resources)
         except TimeOverError:
             if best is None:
