@@ -120,6 +120,7 @@ class Option:
     is_project : whether the folder is a project that the search goes on from.
     editor : how the window has the file made in place of asking for one: ``design``, a table of samples of the identification that is
         gone on from; empty where it asks.
+    choices : values that it takes on the command line, any where it is empty.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Option:
     metavar: str = ""
     is_project: bool = False
     editor: Literal["", "design"] = ""
+    choices: tuple[str, ...] = ()
 
     @property
     def flag(self) -> str:
@@ -347,6 +349,9 @@ class Search:
     work : the kinds of work that it computes on devices, each by its name and a callable that returns its
         `proteoscope.engine.execution.work.Kind`; they are known as soon as the entry is. Searches that share a kind share the pair.
     expecting : returns the function that tells the work of a request before it is done, for `proteoscope.engine.estimates`.
+    advise_later : returns the function that checks a finished run with few identifications for causes (request, the run's id, progress; its
+        warnings, which the run's record has then). A window, which shows results first, searches with the option ``advice`` as ``none`` and
+        calls it afterwards for runs whose summary has `has_low_yield`. None where there is nothing to check.
     keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
         identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
@@ -383,6 +388,7 @@ class Search:
     pages: Callable[[], Callable[[Project, str, Path, Progress], list[Path]]] | None = None
     work: tuple[WorkKind, ...] = ()
     expecting: Expecting | None = None
+    advise_later: Callable[[], Callable[[SearchRequest, str, Progress], tuple[str, ...]]] | None = None
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
     goes_on_from: Mapping[str, frozenset[str]] = field(default_factory=dict)

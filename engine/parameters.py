@@ -93,15 +93,33 @@ class ParameterDescription:
 
 @dataclass(frozen=True)
 class PresetAdvice:
-    """A preset that suits the files better than what is chosen, and why, as the end of a sentence."""
+    """Settings that do not suit the files, and the preset that does.
+
+    Attributes
+    ----------
+    preset : str
+        Preset that suits all files better; '' where there is none.
+    reasons : tuple of str
+        One sentence per kind of misfit, without its full stop.
+    are_mixed : bool
+        True if the files need different settings.
+    """
 
     preset: str
-    reason: str
+    reasons: tuple[str, ...]
+    are_mixed: bool = False
 
     @property
-    def sentence(self) -> str:
-        """For people."""
-        return f"{self.reason[:1].upper()}{self.reason[1:]}; the preset {self.preset} suits these spectra better"
+    def sentences(self) -> tuple[str, ...]:
+        """The reasons and what to do, without full stops."""
+        if self.preset:
+            return (*self.reasons[:-1], f"{self.reasons[-1]}; the preset {self.preset} suits these spectra better")
+        return (*self.reasons, "The files need different settings: search them in separate runs") if self.are_mixed else self.reasons
+
+    @property
+    def text(self) -> str:
+        """The sentences in one line."""
+        return ". ".join(self.sentences)
 
 
 class SearchParameters(BaseModel):

@@ -159,7 +159,7 @@ class SearchRun(Generic[Read]):
         self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []))
 
     def step(self, name: str) -> AbstractContextManager[None]:
-        """One of the five steps, measured: ``read``, ``index``, ``plan``, ``score`` or ``report``."""
+        """Measure one of the five steps (``read``, ``index``, ``plan``, ``score``, ``report``), or ``advice`` after them."""
         return self.clock.stage(name)
 
     def paths(self, kind: str) -> list[Path]:
@@ -243,7 +243,8 @@ class SearchRun(Generic[Read]):
             return None
         measured = {name: stage["seconds"] for name, stage in self.clock.stages.items() if name in STEPS}
         if self.was_compiled and not self.spec.request.resume:
-            remember_run(found, device, self.threads, measured, self.seconds)
+            advice = self.clock.stages.get("advice", {"seconds": 0.0})["seconds"]  # optional, and not predicted
+            remember_run(found, device, self.threads, measured, self.seconds - advice)
         parts = ("seconds", "transfer", "kernel", "synchronisation", "host")
         return {
             **{name: round(getattr(found, name), 4) for name in parts}, "bound": found.bound, "device": found.device,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from proteoscope.engine.structures.database import StructureDatabase
 
 __all__ = [
+    "AdviceTask",
     "CalibrationTask",
     "ConversionTask",
     "DatabaseTask",
@@ -74,10 +75,21 @@ class SearchTask:
     def run(self, progress: Progress) -> Any:
         """Do the search, in the background thread, where what computes is imported; the engine's summary of it."""
         progress.stage("Starting")
+        return self.search.run(self.whole_request(), progress)
+
+    def whole_request(self) -> SearchRequest:
+        """Return the request with files for what was given as text; advice is left to `advice`."""
         written = {name: self._written(name, "pasted", text, ".fasta") for name, text in self.pasted.items() if text}
         inputs = {name: [*paths, *([written[name]] if name in written else [])] for name, paths in self.request.inputs.items()}
-        options = {name: self._written(name, "made", text, ".tsv") for name, text in self.tables.items()}
-        return self.search.run(replace(self.request, inputs=inputs, options={**self.request.options, **options}), progress)
+        made = {name: self._written(name, "made", text, ".tsv") for name, text in self.tables.items()}
+        later = {} if self.search.advise_later is None else {"advice": "none"}
+        return replace(self.request, inputs=inputs, options={**self.request.options, **made, **later})
+
+    def advice(self, summary: Any) -> AdviceTask | None:
+        """Return the task that checks the finished run for causes of few identifications; None where it has enough."""
+        if self.search.advise_later is None or not getattr(summary, "has_low_yield", False):
+            return None
+        return AdviceTask(self, summary.run_id)
 
     def run_in_project(self, progress: Progress) -> Any:
         """Do the search in the project that was there when it was asked for. One that is gone since then is not made anew.
@@ -133,6 +145,39 @@ class WritingTask:
     def library_search(self) -> MadeLibrary | None:
         """What a search of the library that it wrote begins with; None where it is none."""
         return None
+
+
+@dataclass(frozen=True)
+class AdviceTask(WritingTask):
+    """A finished run that is checked for causes of few identifications, after the searches that wait."""
+
+    lane = "searches"
+    searched: SearchTask
+    run_id: str
+
+    @property
+    def title(self) -> str:
+        """Title of the job."""
+        return f"Check causes of few identifications in {self.run_id}"
+
+    @property
+    def project_folder(self) -> Path:
+        """The project's folder."""
+        return self.searched.project_folder
+
+    def run(self, progress: Progress) -> tuple[str, ...]:
+        """Check it in the background thread, and return the warnings, which the run's record has then."""
+        progress.stage("Starting")
+        advise_later = self.searched.search.advise_later
+        assert advise_later is not None
+        return advise_later()(self.searched.whole_request(), self.run_id, progress)
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """Return the first warning and the number of others."""
+        if not written:
+            return "No cause found"
+        return written[0] + (f" ({locale.toString(len(written) - 1)} more on the run's page)" if len(written) > 1 else "")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from proteoscope.gui.searches import SearchPages
 from proteoscope.gui.settings import SettingsFile
 from proteoscope.gui.side_dialogs import SideDialogs
 from proteoscope.gui.task_projects import TaskProjects, project_dialog
-from proteoscope.gui.tasks import SearchTask, WritingTask
+from proteoscope.gui.tasks import AdviceTask, SearchTask, WritingTask
 from proteoscope.gui.theme import Theme, ThemeChoice
 from proteoscope.gui.window_frame import WindowFrame
 from proteoscope.gui.window_memory import WindowMemory
@@ -258,8 +258,22 @@ class MainWindow(WindowFrame):
             self._remember_project(self.project_pane.project)
         if self.closing.is_agreed:
             self.closing.close_if_idle()
-        else:
-            self.news.tell(job, task)
+            return
+        self.news.tell(job, task)
+        if job.state != "done":
+            return
+        # Results first: what follows looks for the causes of few identifications.
+        if isinstance(task, SearchTask) and (advice := task.advice(job.result)) is not None:
+            self.tasks.add(advice)
+        elif isinstance(task, AdviceTask):
+            self._show_advice(task, job.result)
+
+    def _show_advice(self, task: AdviceTask, warnings: tuple[str, ...]) -> None:
+        """Show the warnings of a run with its results, where these are shown."""
+        project = self.project_pane.project
+        results = self.searches[task.searched.search.kind].made_results
+        if project is not None and project.folder == task.project_folder and results is not None:
+            results.add_messages(task.run_id, warnings)
 
     def _show_results_of(self, folder: Path, run_id: str) -> None:
         project = self.project_pane.project

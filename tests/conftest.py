@@ -127,8 +127,7 @@ def leave_advice_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     It changes no result, and takes two thirds of an identification of the sample. That of the manual's page "From Python" has it.
     """
-    monkeypatch.setattr("proteoscope.engine.identification.few_matches.tell_few_matches", lambda *_: None)
-    monkeypatch.setattr("proteoscope.engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
+    monkeypatch.setattr("proteoscope.engine.identification.advice.explain_low_yield", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

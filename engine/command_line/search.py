@@ -118,7 +118,8 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     parser.add_argument("--certificates", metavar="DIR", help=helps[1])
     for option in search.options:
         if option.metavar:
-            parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help)
+            choices = option.choices or None
+            parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help, choices=choices)
         else:
             parser.add_argument(option.flag, dest=option.name, action="store_true", help=option.help)
     output = parser.add_mutually_exclusive_group()

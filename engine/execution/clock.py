@@ -25,6 +25,11 @@ class StageClock:
         self.stages: dict[str, dict[str, float]] = {}
         self.works: dict[str, dict[str, float]] = {}
 
+    @property
+    def seconds(self) -> float:
+        """Seconds of all stages together."""
+        return sum(stage["seconds"] for stage in self.stages.values())
+
     def add_work(self, kind: str, device: str, seconds: float) -> None:
         """A device was so long busy with a work."""
         of_kind = self.works.setdefault(kind, {})

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.formats.label_evidence import LabelEvidence, detect_label
 from proteoscope.engine.formats.reading import parser_of
 from proteoscope.engine.formats.sources import ByteSource, blocks
 from proteoscope.engine.formats.spectrum_blocks import ParsedBlock
@@ -65,6 +66,7 @@ class SpectraContent:
     fragments, precursors : how their masses are measured.
     n_spectra : in the file, where it says so, else 0. n_looked_at, n_ms2 : spectra of its beginning, and those of level 2 among them.
     singly_charged : share of singly charged ones of the precursors whose charge is known; 0 where none is.
+    label : isobaric label, by reporter ions and y1 ions. name : of the file.
     """
 
     analysers: tuple[str, ...] = ()
@@ -76,6 +78,8 @@ class SpectraContent:
     n_looked_at: int = 0
     n_ms2: int = 0
     singly_charged: float = 0.0
+    label: LabelEvidence = ""
+    name: str = ""
 
     @property
     def text(self) -> str:
@@ -83,7 +87,8 @@ class SpectraContent:
         levels = "MS2 only" if self.n_ms2 == self.n_looked_at else "MS1 and MS2"
         fragments = {"exact": "exact fragments", "ion trap": "ion-trap fragments"}.get(self.fragments, "")
         count = f"{self.n_spectra:,} spectra" if self.n_spectra else ""
-        parts = (", ".join(self.analysers), ", ".join(self.fragmentation), fragments, ", ".join(filter(None, (levels, count))))
+        label = "" if self.label in ("", "none") else f"label {self.label}"
+        parts = (", ".join(self.analysers), ", ".join(self.fragmentation), fragments, label, ", ".join(filter(None, (levels, count))))
         return "; ".join(part for part in parts if part)
 
 
@@ -103,10 +108,10 @@ def spectra_content(path: Path) -> SpectraContent | None:
                     break
     except (ProteoscopeError, OSError):
         return None
-    return _content(parsed, b"".join(texts)) if parsed else None
+    return _content(parsed, b"".join(texts), path.name) if parsed else None
 
 
-def _content(parsed: list[ParsedBlock], text: bytes) -> SpectraContent:
+def _content(parsed: list[ParsedBlock], text: bytes, name: str) -> SpectraContent:
     terms = dict.fromkeys(_TERM.findall(text))
     analysers = list(dict.fromkeys(_ANALYSERS[one] for one in terms if one in _ANALYSERS))
     fragmentation = list(dict.fromkeys(_FRAGMENTATION[one] for one in terms if one in _FRAGMENTATION))
@@ -125,10 +130,11 @@ def _content(parsed: list[ParsedBlock], text: bytes) -> SpectraContent:
     precursors = precursor_exactness(np.concatenate([one.precursor_mz for one in parsed]), charges)
     known = charges[charges > 1]
     count = next((int(one or other) for one, other in _COUNT.findall(text)), 0)
+    label = detect_label([(one.mz, one.intensity, one.offsets) for one in parsed], is_exact=fragments == "exact")
     return SpectraContent(
         tuple(dict.fromkeys(analysers)), tuple(dict.fromkeys(fragmentation)), is_maldi, fragments,
         precursors or _by_filter(of_precursors) or _by_name(analysers), count, sum(one.n_spectra for one in parsed), len(charges),
-        float((known == 2).mean()) if len(known) else 0.0,
+        float((known == 2).mean()) if len(known) else 0.0, label, name,
     )  # fmt: skip
 
 

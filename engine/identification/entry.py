@@ -50,6 +50,10 @@ IDENTIFICATION = Search(
         Option(
             "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
         ),
+        Option(
+            "advice", "", "search for causes of few identifications: brief, in a tenth of the run's time (default); full; or none",
+            metavar="brief|full|none", choices=("brief", "full", "none"),
+        ),
     ),
     writes="project",
     run=_run,
@@ -74,6 +78,7 @@ IDENTIFICATION = Search(
     export=_export,
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
     expecting=lambda: identification.expecting.expected,
+    advise_later=lambda: identification.advice.advise,
     work=(SPECTRA, FRAGMENT_INDEX),
     keeps=(KeptKind("peptides", "peptide indexes"),),
     identifies=True,

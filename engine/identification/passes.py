@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.enzymes import Specificity
 from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
@@ -46,6 +48,7 @@ class Pass:
         self._spectra, self._indexes, self._modifications = spectra, indexes, modifications
         self._parameters, self._resources = parameters, resources
         self._search: ScoringPass
+        self._seconds = 0.0
 
     def plan(self) -> None:
         """Count the candidates, and cut the work."""
@@ -60,8 +63,20 @@ class Pass:
     def score(self) -> Psms:
         """The matches."""
         with self._resources.clock.stage("score"):
+            began = time.perf_counter()
             matches = self._search.run(with_bonds=self._predicts_intensities)
+            self._seconds = time.perf_counter() - began
             return collect_psms(matches, self._indexes.peptides, self._indexes.proteins, self._modifications)
+
+    @property
+    def n_candidates(self) -> NDArray[np.int64]:
+        """(q,) int64: candidates of each query, once it is planned."""
+        return self._search.n_candidates
+
+    @property
+    def seconds_per_candidate(self) -> float:
+        """Seconds of scoring per candidate; 0 before the pass is scored."""
+        return self._seconds / max(1, int(self.n_candidates.sum()))
 
     @property
     def _predicts_intensities(self) -> bool:

@@ -110,10 +110,12 @@ class Results:
         """Decoys for each target, with which error rates were estimated."""
         return self._scored.psms.decoy_ratio
 
-    def summary(self, run: SearchRun[Spectra], counts: dict[str, int], passes: tuple[SearchPass, ...]) -> IdentificationSummary:
+    def summary(
+        self, run: SearchRun[Spectra], counts: dict[str, int], passes: tuple[SearchPass, ...], *, has_low_yield: bool
+    ) -> IdentificationSummary:
         """What the run tells."""
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return IdentificationSummary(
             **run.summary_fields, **numbers, certainty=self.certainty, top_proteins=self.tables.best_proteins, fdr=self._parameters.fdr,
-            passes=passes, has_decoys=self._parameters.decoys != "none",
+            passes=passes, has_decoys=self._parameters.decoys != "none", has_low_yield=has_low_yield,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Identify peptides and proteins: read -> index -> plan -> score -> report, from files to a project."""
+"""Identify peptides and proteins: read -> index -> plan -> score -> report -> advice, from files to a project."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_spectra
-from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.identification.compilation import KNOWN_FORMS, SCORING
-from proteoscope.engine.identification.few_matches import tell_few_matches
-from proteoscope.engine.identification.other_reasons import tell_other_reasons
+from proteoscope.engine.identification.databases import searched_databases
+from proteoscope.engine.identification.low_yield import LowYieldRun, is_low_yield
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import Pass
 from proteoscope.engine.identification.precursor_errors import measured_errors
 from proteoscope.engine.identification.results import Results
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.preset_advice import advise_for_files
+from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.matches.run_tables import EXPORTED
-from proteoscope.engine.peptides.indexes import Databases, Indexes, open_indexes
-from proteoscope.engine.peptides.known_forms import SearchedForms
+from proteoscope.engine.peptides.indexes import Indexes, open_indexes
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
@@ -42,22 +40,21 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     ----------
     request : inputs ``spectra``, files of any known format, and ``database``, of proteins; `IdentificationParameters`. Its `project` is
         made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run stand
-        beside it. With the option ``skip_broken`` spectra that cannot be read are left out, and counted.
+        beside it. With the option ``skip_broken`` spectra that cannot be read are left out, and counted. The option ``advice`` limits the
+        search for causes of few identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
 
     Raises
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    parameters = request.parameters_as(IdentificationParameters)
+    parameters, level = request.parameters_as(IdentificationParameters), identification.advice.advice_level(request)
     spec = RunSpec(
         "identify", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"},
         {"spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants},
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> Spectra:
-        advice = advise_for_files("identify", request.files("spectra"), parameters)
-        if advice is not None:
-            progress.message(advice.sentence, "warning")
+        warn_of_misfits("identify", request.files("spectra"), parameters, progress)
         return read_spectra(
             request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
         )
@@ -90,14 +87,21 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             spectra_written = run.begin(results.write_spectra)
             n_searched = spectra.n_searched
             results.judge(matches, spectra, indexes, errors.of_second)
-            tell_few_matches(results.n_spectra_accepted, results.n_spectra_matched, spectra, indexes, used, resources)
-            tell_other_reasons(results.n_spectra_accepted, spectra, indexes, used, run.run.folder, resources)
             run.device = resources.used
-            del searched, spectra, matches  # of a large run they take as much room as the tables
+            low_yield = None
+            if is_low_yield(results.n_spectra_accepted, n_searched, parameters):
+                low_yield = LowYieldRun(
+                    results.n_spectra_accepted, results.n_spectra_matched, spectra, indexes, used, run.run.folder,
+                    searched.seconds_per_candidate,
+                )  # fmt: skip
+            del searched, spectra, matches  # of a large run they take as much memory as the tables
             with run.step("report"):
                 results.write(run.begin)
                 spectra_written()
                 run.progress.check()
+            with run.step("advice"):
+                if low_yield is not None:
+                    identification.advice.explain_low_yield(low_yield, level, run.clock.seconds, resources)
             counts = {
                 "spectra": len(found), "searched": n_searched, "proteins_in_database": indexes.proteins.n_targets,
                 "peptides_in_index": len(indexes.peptides) - indexes.peptides.n_forms, **results.tables.counts,
@@ -111,22 +115,18 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             run.record(
                 counts, tables.message, exports=EXPORTED, certainty=results.certainty, decoy_ratio=results.decoy_ratio,
                 passes=[one.record() for one in passes], **errors.record(),
+                **({} if low_yield is None else {"low_yield": low_yield.record()}),
             )  # fmt: skip
-            return results.summary(run, counts, passes)
+            return results.summary(run, counts, passes, has_low_yield=low_yield is not None)
 
 
 def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:
-    """Devices and indexes."""
+    """Return devices and indexes."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
-    forms = None
     if parameters.known_modifications and not parameters.maximum_modifications:
         run.progress.message("Known modifications are not searched: a peptide may carry none (maximum_modifications=0)", "warning")
-    elif parameters.known_modifications:
-        variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-        forms = SearchedForms(variable, parameters.maximum_modifications, parameters.maximum_forms)
+    databases = searched_databases(run.paths("database"), run.paths("contaminants"), digests, parameters)
+    if databases.forms is not None:
         KNOWN_FORMS.compile(progress)
-    databases = Databases(
-        run.paths("database"), run.paths("contaminants"), digests, translation_of(parameters), parameters.known_variants, forms
-    )
     return resources.telling(run.progress), open_indexes(databases, spare, parameters, resources)

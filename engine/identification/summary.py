@@ -15,10 +15,12 @@ class IdentificationSummary(MatchSummary):
     """Results of an identification.
 
     `certainty` holds the PSMs of a ``second_pass`` too. Of making the index, which goes on beside reading, `stages` holds what it took
-    longer. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
+    longer. `top_proteins`: (accession, description, peptides, coverage) of the best groups. `has_low_yield`: whether so few spectra were
+    identified that causes are looked for (step ``advice``).
     """
 
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
+    has_low_yield: bool = False
 
     def lines(self) -> list[str]:
         """As every search of spectra, and the best proteins."""

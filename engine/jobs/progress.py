@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["PASSING", "Cancelled", "Progress", "ProgressEvent", "RecordingProgress"]
+__all__ = ["PASSING", "Cancelled", "LimitedProgress", "Progress", "ProgressEvent", "RecordingProgress", "TimeOverError"]
 
 PASSING = "passing"
 """The level of a message that is true for the moment alone."""
@@ -15,6 +16,10 @@ PASSING = "passing"
 
 class Cancelled(Exception):  # noqa: N818 - it is a wish of the user, not an error
     """The user asked to stop. Whoever catches it leaves nothing half-written and lets it pass on."""
+
+
+class TimeOverError(Cancelled):
+    """The time of a `LimitedProgress` is over."""
 
 
 @dataclass(frozen=True)
@@ -154,3 +159,54 @@ class RecordingProgress(Progress):
             if self._log is not None:
                 self._log(level, text)
         self._progress.message(text, level)
+
+
+class LimitedProgress(Progress):
+    """Progress of optional work, which stops when its time is over or the progress behind it is cancelled.
+
+    Stages are passed on, messages are not: the results of the work are reported, not its steps.
+
+    Parameters
+    ----------
+    progress : Progress
+        Progress of the whole computation.
+    seconds : float or None
+        Time limit; None for no limit.
+    now : callable
+        Clock, seconds.
+    """
+
+    def __init__(self, progress: Progress, seconds: float | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._progress, self._now = progress, now
+        self._deadline = math.inf if seconds is None else now() + seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the deadline; infinite without one."""
+        return self._deadline - self._now()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """See `Progress.is_cancelled`; also True when the time is over."""
+        return super().is_cancelled or self._progress.is_cancelled or self.seconds_left <= 0.0
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the user asked to stop, or `TimeOverError` if the time is over."""
+        self._progress.check()
+        super().check()
+        if self.seconds_left <= 0.0:
+            raise TimeOverError
+
+    def stage(self, title: str, total: int = 0) -> None:
+        """See `Progress.stage`."""
+        self.check()
+        self._progress.stage(title, total)
+
+    def advance(self, n: int = 1) -> None:
+        """See `Progress.advance`."""
+        self.check()
+        self._progress.advance(n)
+
+    def message(self, text: str, level: str = "info") -> None:
+        """Drop the message."""

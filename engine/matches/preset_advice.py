@@ -1,74 +1,176 @@
-"""Which preset suits spectra better than the values that are chosen: told before a search, by what its files are of.
+"""Settings that do not suit spectra: found before a search, by the first spectra of each file.
 
-Only what costs most answers is told: fragments of an ion trap looked for within parts per million, exact ones within half a dalton,
-precursors of an ion trap within parts per million, and singly charged ions of MALDI looked for as others. What files do not tell is not
-judged.
+Only what costs most answers is reported: fragments of an ion trap searched within parts per million, exact ones within half a dalton,
+precursors of an ion trap searched within parts per million, singly charged ions of MALDI searched with other charges, a label that the
+spectra do not have, and reporter ions of a label that is not set. What the spectra leave open is not reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.formats.label_evidence import LABEL_MASSES, LabelEvidence
 from proteoscope.engine.formats.spectra_content import SpectraContent, spectra_content
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import PresetAdvice, preset_names
 
-__all__ = ["advise", "advise_for_files"]
+__all__ = ["advise", "warn_of_misfits"]
 
 _USUAL_FRAGMENT, _USUAL_PRECURSOR = 500.0, 1500.0
 _NARROW_FRAGMENT, _WIDE_FRAGMENT, _NARROW_PRECURSOR = 0.15, 0.1, 0.25
 """Da. An ion trap errs by some tenths; an exact analyser by thousandths."""
 _MOSTLY = 0.9
-_LOOKED_AT = 3
-"""Files of a search whose beginnings are read."""
+_NAMED_FILES = 3
+_OF_LABEL = 0.01  # dalton
+_EXACT_PRESETS = ("high-resolution", "standard")
+_PRESETS_OF_LABELS: dict[str, tuple[str, ...]] = {"TMT": ("tmt",)}
 
 
-def advise_for_files(kind: str, files: Sequence[Path], parameters: Any) -> PresetAdvice | None:
-    """What `advise` says of the first of some files."""
-    found = [spectra_content(path) for path in files[:_LOOKED_AT]]
-    return advise(kind, [one for one in found if one is not None], parameters)
+class _Misfit(NamedTuple):
+    """What does not suit a file, and the presets that do, the preferred first."""
+
+    reason: str
+    presets: tuple[str, ...]
 
 
-def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> PresetAdvice | None:
-    """The preset that suits spectra better than the parameters, and why; None where they suit, where nothing is known, and where files
-    differ.
+class _Settings(NamedTuple):
+    """Settings of a search, as far as spectra can contradict them.
+
+    Attributes
+    ----------
+    fragment, precursor : half-widths of the windows, Da. shown : the tolerances as texts. maximum_charge : 1 where there is none.
+    fixed, labels : labels among the fixed modifications, and among all.
+    """
+
+    fragment: float
+    precursor: float
+    shown: Mapping[str, str]
+    maximum_charge: int
+    fixed: tuple[LabelEvidence, ...]
+    labels: tuple[LabelEvidence, ...]
+
+
+def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress: Progress) -> None:
+    """Inspect the first spectra of each file, and warn of settings that do not suit them.
 
     Parameters
     ----------
-    kind : of the search, whose presets they are. contents : of its files of spectra. parameters : with the tolerances that are chosen.
+    kind : str
+        Kind of the search.
+    files : sequence of Path
+        Files of spectra.
+    parameters : SearchParameters
+        Parameters of the search.
+    progress : Progress
+        Receives a warning per kind of misfit.
     """
-    told = {_advice(one, parameters) for one in contents}
-    if len(told) != 1:
+    contents = []
+    for path in files:
+        progress.check()
+        if (content := spectra_content(path)) is not None:
+            contents.append(content)
+    advice = advise(kind, contents, parameters)
+    for sentence in () if advice is None else advice.sentences:
+        progress.message(sentence, "warning")
+
+
+def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> PresetAdvice | None:
+    """Return the settings that do not suit some spectra, and the preset that does; None where nothing is known to be wrong.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the search, whose presets are considered.
+    contents : sequence of SpectraContent
+        Contents of its files of spectra.
+    parameters : SearchParameters
+        Parameters of the search.
+    """
+    settings = _settings(parameters)
+    files: dict[str, list[str]] = {}
+    presets: list[str | None] = []
+    for content in contents:
+        misfits = _misfits(content, settings)
+        for misfit in misfits:
+            files.setdefault(misfit.reason, []).append(content.name)
+        if misfits:
+            # The last concerns the label, which the presets for other spectra do not have.
+            presets.append(next((name for name in misfits[-1].presets if name in preset_names(kind)), ""))
+        elif content.fragments or content.label:
+            presets.append(None)  # these settings suit it
+    if not files:
         return None
-    names, reason = told.pop()
-    preset = next((name for name in names if name in preset_names(kind)), "")
-    return PresetAdvice(preset, reason) if preset else None
+    # A file of which nothing is known contradicts nothing, and supports no preset.
+    preset = presets[0] if len(set(presets)) == 1 and len(presets) == len(contents) else None
+    return PresetAdvice(preset or "", tuple(_sentence(reason, names) for reason, names in files.items()), len(set(presets)) > 1)
 
 
-def _advice(content: SpectraContent, parameters: Any) -> tuple[tuple[str, ...], str]:
-    """Names of the preset, in the order of preference, and why; none where what is chosen suits."""
+def _sentence(reason: str, names: Sequence[str]) -> str:
+    """Return a reason with the files concerned: the first, and how many others."""
+    named = [name for name in names if name][:_NAMED_FILES]
+    if not named:
+        return f"{reason[:1].upper()}{reason[1:]}"
+    more = len(names) - len(named)
+    return f"{', '.join(named)}{f' and {more:,} more files' if more > 1 else ' and 1 more file' if more else ''}: {reason}"
+
+
+def _settings(parameters: Any) -> _Settings:
     values: Mapping[str, Any] = parameters.model_dump()
-    fragment, precursor = _width(values["fragment_tolerance"], _USUAL_FRAGMENT), _width(values["precursor_tolerance"], _USUAL_PRECURSOR)
-    shown = {name: str(values[f"{name}_tolerance"]) for name in ("fragment", "precursor")}
-    is_trap = content.fragments == "ion trap"
-    traps = ("ion-trap", "low-resolution") if content.precursors == "ion trap" else ("low-resolution",)
-    if content.is_maldi and content.singly_charged >= _MOSTLY and int(values.get("maximum_charge", 1)) > 1 and fragment < _WIDE_FRAGMENT:
-        return ("maldi-tof-tof",), "the spectra are singly charged ions of MALDI"
-    if is_trap and fragment < _NARROW_FRAGMENT:
-        return traps, f"the fragments were measured in an ion trap, and within {shown['fragment']} most of them are missed"
-    if is_trap and content.precursors == "ion trap" and precursor < _NARROW_PRECURSOR:
-        return traps, f"the precursors were measured in an ion trap, and within {shown['precursor']} most peptides are missed"
-    if content.fragments == "exact" and fragment > _WIDE_FRAGMENT and not content.is_maldi:
-        return (
-            "high-resolution",
-            "standard",
-        ), f"the fragments are exact, and within {shown['fragment']} chance matches far more than need be"
-    return (), ""
+    fixed, variable = (_labels(values.get(f"{kind}_modifications", ())) for kind in ("fixed", "variable"))
+    return _Settings(
+        _width(values["fragment_tolerance"], _USUAL_FRAGMENT), _width(values["precursor_tolerance"], _USUAL_PRECURSOR),
+        {name: str(values[f"{name}_tolerance"]) for name in ("fragment", "precursor")}, int(values.get("maximum_charge", 1)),
+        fixed, tuple(dict.fromkeys((*fixed, *variable))),
+    )  # fmt: skip
+
+
+def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
+    """Return the labels among some modifications, by their masses; of equal masses those that the name says."""
+    found: dict[LabelEvidence, None] = {}
+    for name in names:
+        mass = parse_modification(name).mass
+        near = [label for label, of_label in LABEL_MASSES.items() if abs(mass - of_label) < _OF_LABEL]
+        named = [label for label in near if label[:3].lower() == name.strip()[:3].lower()]
+        found.update(dict.fromkeys(named or near))
+    return tuple(found)
+
+
+def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
+    """Return what does not suit a file, at most one misfit of its tolerances or charges and one of its label."""
+    return [one for one in (_tolerance_misfit(content, settings), _label_misfit(content, settings)) if one is not None]
+
+
+def _tolerance_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
+    is_trap, is_trap_precursor = content.fragments == "ion trap", content.precursors == "ion trap"
+    traps = ("ion-trap", "low-resolution") if is_trap_precursor else ("low-resolution",)
+    shown = settings.shown
+    if content.is_maldi and content.singly_charged >= _MOSTLY and settings.maximum_charge > 1 and settings.fragment < _WIDE_FRAGMENT:
+        return _Misfit("the spectra are singly charged ions of MALDI", ("maldi-tof-tof",))
+    if is_trap and settings.fragment < _NARROW_FRAGMENT:
+        return _Misfit(f"the fragments were measured in an ion trap, and within {shown['fragment']} most of them are missed", traps)
+    if is_trap and is_trap_precursor and settings.precursor < _NARROW_PRECURSOR:
+        return _Misfit(f"the precursors were measured in an ion trap, and within {shown['precursor']} most peptides are missed", traps)
+    if content.fragments == "exact" and settings.fragment > _WIDE_FRAGMENT and not content.is_maldi:
+        return _Misfit(f"the fragments are exact, and within {shown['fragment']} chance matches far more than need be", _EXACT_PRESETS)
+    return None
+
+
+def _label_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
+    label = content.label
+    if label == "none" and settings.fixed:
+        expected = " and ".join(settings.fixed)
+        return _Misfit(f"no reporter ions and no labelled lysine were found, but {expected} is a fixed modification", _EXACT_PRESETS)
+    if label in ("", "none") or label in settings.labels:
+        return None
+    but = f"{' and '.join(settings.labels)} is set" if settings.labels else "no label is set"
+    return _Misfit(f"ions of the label {label} were found, but {but}", _PRESETS_OF_LABELS.get(label, ()))
 
 
 def _width(tolerance: Tolerance | str, mass: float) -> float:
-    """Half of the window about a mass, Da."""
+    """Return half of the window about a mass, Da."""
     given = tolerance if isinstance(tolerance, Tolerance) else Tolerance.parse(str(tolerance))
     return given.value if given.unit == "Da" else given.value * mass * 1e-6

@@ -242,6 +242,11 @@ class ScoringPass:
             self._n_candidates = self._session.run({"phase": "count"}, is_measured=False)["candidates"]
             self._opened = stack.pop_all()
 
+    @property
+    def n_candidates(self) -> NDArray[np.int64]:
+        """(q,) int64: candidates of each query, in the order of the queries, once the pass is planned."""
+        return self._n_candidates
+
     def score(self) -> HitArrays:
         """The best candidates of each query."""
         fragments = FragmentIndexSearch(

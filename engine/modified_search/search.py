@@ -17,7 +17,7 @@ from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.preset_advice import advise_for_files
+from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
 from proteoscope.engine.matches.search_passes import SearchPass
@@ -84,9 +84,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
 
     def read(progress: Progress, threads: int) -> _Read:
         if source is None:
-            advice = advise_for_files("modified", request.files("spectra"), parameters)
-            if advice is not None:
-                progress.message(advice.sentence, "warning")
+            warn_of_misfits("modified", request.files("spectra"), parameters, progress)
             found = read_spectra(
                 request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
             )

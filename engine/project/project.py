@@ -18,19 +18,20 @@ A project may be a stranger's: see `proteoscope.engine.project.paths` for what k
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shlex
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
-from proteoscope.engine.files import is_temporary, storage_errors, sync_folder
+from proteoscope.engine.files import atomic_file, is_temporary, storage_errors, sync_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project.database import Database, gone_error
 from proteoscope.engine.project.digests import canonical_json, content_bytes, file_digest
@@ -38,7 +39,7 @@ from proteoscope.engine.project.kept_file import PARTITIONS, is_kept_name, kept_
 from proteoscope.engine.project.kept_records import looks_kept
 from proteoscope.engine.project.locks import FileLock, ProcessIdentity
 from proteoscope.engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
-from proteoscope.engine.project.publishing import has_unpublished, publish, unpublish
+from proteoscope.engine.project.publishing import has_unpublished, publish, show_record, unpublish
 from proteoscope.engine.project.records import (
     DamagedRowError,
     InputRecord,
@@ -59,6 +60,7 @@ from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_go
 __all__ = ["Project", "is_project"]
 
 _OPENING_SECONDS = 1.0
+_MESSAGE_SECONDS = 60.0  # to wait for another process before warnings are added
 _MAXIMUM_JSON = 16 << 20
 _MAXIMUM_LINES, _MAXIMUM_LETTERS = 20_000, 10_000
 """Of a log, that are read: a stranger's may have any number."""
@@ -460,6 +462,50 @@ class Project:
         except (InputError, StorageError, OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
+
+    def append_messages(
+        self, run: str, messages: Sequence[str], steps: Mapping[str, Mapping[str, float]], progress: Progress | None = None
+    ) -> None:
+        """Add warnings about a finished run to its log and to its record (``run.json``).
+
+        Parameters
+        ----------
+        run : str
+            Id of the run.
+        messages : sequence of str
+            The warnings.
+        steps : mapping
+            Steps that computed them, as ``run.json`` has steps; they replace steps of the same name.
+        progress : Progress, optional
+            Asked while waiting for other processes whether the user wants to stop.
+
+        Raises
+        ------
+        InputError : the run has no record. StorageError : the disk refused, or another process is writing. Cancelled : the user asked to
+            stop.
+        """
+        self._refuse_reading_only()
+        lock = FileLock(self.folder / LOCK)
+        try:
+            if not lock.acquire(f"advice on {run}", _MESSAGE_SECONDS, progress):
+                raise _busy(self.folder, lock)
+            path, record = self.table("run", run), self.record(run)
+            record["messages"] = [*record.get("messages", ()), *messages]
+            record["steps"] = {**record.get("steps", {}), **steps}
+            content = json.dumps(record, indent=2, ensure_ascii=False).encode() + b"\n"
+            with self._database.transaction(write=True) as connection:
+                connection.executemany(
+                    "INSERT INTO log (run, time, level, text) VALUES (?, ?, 'warning', ?)", [(run, _now(), text) for text in messages]
+                )
+                connection.execute(
+                    "UPDATE results SET bytes = ?, sha256 = ? WHERE run = ? AND name = 'run'",
+                    (len(content), hashlib.sha256(content).hexdigest(), run),
+                )
+                with atomic_file(path) as file:
+                    file.write(content)
+            show_record(self.folder, run)
+        finally:
+            lock.release()
 
     def verify(self) -> list[str]:
         """Compare every registered file with its digest; what is wrong, a sentence each, and none when all is well."""

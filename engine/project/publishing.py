@@ -16,7 +16,7 @@ from typing import Any
 from proteoscope.engine.files import atomic_file, storage_errors, sync_folder
 from proteoscope.engine.project.paths import EXPORTS, RESULTS, RUN_JSON, entries, inside
 
-__all__ = ["has_unpublished", "publish", "unpublish"]
+__all__ = ["has_unpublished", "publish", "show_record", "unpublish"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _MAXIMUM_JSON = 16 << 20
@@ -55,6 +55,19 @@ def publish(project: Path, run_id: str) -> None:
                 shutil.copyfileobj(content, file)
         sync_folder(shown)
         shutil.rmtree(own)
+
+
+def show_record(project: Path, run_id: str) -> None:
+    """Copy the record of a run again, if it is the one that a project shows. The caller holds the project's lock.
+
+    Raises
+    ------
+    StorageError : the disk refused, or there are links.
+    """
+    record, of_run = inside(project, RUN_JSON), inside(project, RESULTS, run_id, RUN_JSON)
+    if _read(record).get("run") == run_id:
+        with storage_errors(record), atomic_file(record) as file, of_run.open("rb") as content:
+            shutil.copyfileobj(content, file)
 
 
 def unpublish(project: Path, run_id: str) -> None:

@@ -11,7 +11,7 @@ from proteoscope.engine.views.estimates import seconds_text
 
 __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_prediction", "stack_lines", "stacked_bars"]
 
-PARTS = ("start", "read", "index", "plan", "score", "report", "rest")
+PARTS = ("start", "read", "index", "plan", "score", "report", "advice", "rest")
 """Steps of a run that are parts of a bar, from its begin."""
 SHARES = ("transfer", "kernel", "synchronisation", "host", "cards")
 """What seconds go into; ``cards``: transfers, kernels and waiting on cards, which a run does not tell apart."""

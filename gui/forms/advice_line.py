@@ -1,4 +1,4 @@
-"""A line beside the button Run that says which preset suits the files better, with a button that takes it."""
+"""A line next to the button Run that warns of settings that do not suit the files, with a button for the preset that does."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class AdviceLine(QWidget):
         """Show advice, or nothing."""
         self.advice = advice
         if advice is not None:
-            self.label.setText(f"{advice.sentence}.")
+            self.label.setText(f"{advice.text}.")
+            self.button.setVisible(bool(advice.preset))
             self.button.setText(f"Use {advice.preset}")
             self.button.setToolTip(f"Fill the parameters from the preset {advice.preset}; Undo beside the preset brings edited values back")
         self.setVisible(advice is not None)

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
 _MAXIMUM_ROWS = 7
-_MAXIMUM_SPECTRA_FILES = 5
-"""That are looked into at a time: what the others are of is as the first ones."""
 _MAXIMUM_NAMED = 3
 _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
@@ -300,12 +298,7 @@ class FileList(QWidget):
             self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
         if found.sort in self._asked.sorts and self._asked.sort == "structures" and found.path not in self.structure_counts:
             self._survey.count_structures(found, lambda count: self._learn_structures(found.path, count))
-        elif (
-            found.sort == "spectra"
-            and found.sort in self._sorts
-            and found.path.is_file()
-            and len(self._asked_of_spectra) < _MAXIMUM_SPECTRA_FILES
-        ):
+        elif found.sort == "spectra" and found.sort in self._sorts and found.path.is_file() and found.path not in self._asked_of_spectra:
             self._asked_of_spectra.add(found.path)
             self._survey.look_into_spectra(found.path, lambda content: self._learn_spectra(found.path, content))
         self._showing.start()

@@ -138,6 +138,11 @@ class RunView(QWidget):
         self._say("Opening the results…")
         self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)
 
+    def add_messages(self, run_id: str, messages: tuple[str, ...]) -> None:
+        """Show further messages of a run before those that it has, if it is the one that is shown."""
+        if self._finished is not None and self._finished.run.id == run_id:
+            self._show_messages(self._finished, (*messages, *self._finished.messages))
+
     def clear(self) -> None:
         """Show nothing, let all files go, and end what still runs."""
         for worker in (self._opener, self._statistician, self._reader):
@@ -367,12 +372,15 @@ class RunView(QWidget):
         self._finished = run
         for name, panel in self.panels.items():
             panel.open_table(sources[name])
-        when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
-        self.header.show_run(f"{run.run.id}, {when}", run.messages)
+        self._show_messages(run, run.messages)
         self._stack.setCurrentWidget(self._shown)
         self._enable_actions(True)
         self._begin(run, self._statistics)
         self.opened.emit()
+
+    def _show_messages(self, run: FinishedRun, messages: tuple[str, ...]) -> None:
+        when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
+        self.header.show_run(f"{run.run.id}, {when}", messages)
 
     def _choose_row(self, panel: TablePanel, row: int) -> None:
         """Choose a row by its place in the file, as a click on it does."""

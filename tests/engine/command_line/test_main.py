@@ -99,7 +99,7 @@ def test_run_json_tells_what_was_done_and_what_it_cost(demo, database):
     assert set(run["parameters"]) == set(IdentificationParameters.model_fields)
     assert run["parameters"]["fragment_tolerance"] == "0.5 Da"
     assert [Path(one["path"]).name for one in run["inputs"]] == [SPECTRA.name, database.name]
-    assert list(run["steps"]) == ["read", "index", "plan", "score", "report"]
+    assert list(run["steps"]) == ["read", "index", "plan", "score", "report", "advice"]
     for step in run["steps"].values():
         assert step["seconds"] >= 0
         assert 10 < step["peak_memory_mb"] < 4000

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from proteoscope import resources
+from proteoscope.engine.formats.label_evidence import LabelEvidence
 from proteoscope.engine.formats.spectra_content import SpectraContent, fragment_exactness, precursor_exactness, spectra_content
-from proteoscope.engine.matches.preset_advice import advise
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.preset_advice import advise, warn_of_misfits
 from proteoscope.engine.searches import search_of_kind
 
 
@@ -53,7 +55,7 @@ def test_what_is_no_spectra_or_broken_is_not_known(tmp_path: Path) -> None:
     ):
         path = tmp_path / f"{number}.mzML"
         path.write_bytes(content)
-        assert spectra_content(path) in (None, SpectraContent(n_looked_at=1)) or number == 2
+        assert spectra_content(path) in (None, SpectraContent(n_looked_at=1, name=path.name)) or number == 2
     assert spectra_content(tmp_path / "absent.mzML") is None
 
 
@@ -72,3 +74,80 @@ def test_advice_names_the_preset_that_suits_and_is_silent_where_one_fits() -> No
     assert advised("low-resolution", exact) == "high-resolution" and advised("high-resolution", exact) == ""
     assert advised("high-resolution", trap, exact) == "" and advised("high-resolution", SpectraContent()) == ""
     assert advise("modified", [trap], search_of_kind("modified").parameters_of("standard")).preset == "low-resolution"
+
+
+def test_advise_names_the_files_of_each_misfit() -> None:
+    search = search_of_kind("identify")
+    traps = [SpectraContent(fragments="ion trap", precursors="exact", name=f"trap{n}.mzML") for n in range(5)]
+    exact = SpectraContent(fragments="exact", precursors="exact", name="exact.mzML", label="none")
+    advice = search.advice([exact, *traps], search.parameters_of("high-resolution"))
+    assert advice is not None and advice.preset == "" and advice.are_mixed
+    assert advice.reasons == (
+        "trap0.mzML, trap1.mzML, trap2.mzML and 2 more files: the fragments were measured in an ion trap, and within 20 ppm most of them "
+        "are missed",
+    )
+    assert advice.sentences[-1] == "The files need different settings: search them in separate runs"
+    alone = search.advice(traps[:4], search.parameters_of("high-resolution"))
+    assert (
+        alone is not None
+        and "trap2.mzML and 1 more file: " in alone.text
+        and alone.text.endswith("low-resolution suits these spectra better")
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "changes", "expected", "preset"),
+    [
+        ("none", {}, "", ""),
+        ("", {"fixed_modifications": "TMT6plex (K)"}, "", ""),
+        ("none", {"fixed_modifications": "TMT6plex (K)"}, "labelled lysine were found, but TMT is a fixed", "high-resolution"),
+        ("none", {"variable_modifications": "TMT6plex (K)"}, "", ""),
+        ("TMT", {}, "the label TMT were found, but no label is set", "tmt"),
+        ("TMT", {"variable_modifications": "TMT6plex (K)"}, "", ""),
+        ("TMT", {"fixed_modifications": "TMTpro (K)"}, "the label TMT were found, but TMTpro is set", "tmt"),
+        ("TMT", {"fixed_modifications": "TMT6plex (K)"}, "", ""),
+        ("TMTpro", {"fixed_modifications": "TMT6plex (K)"}, "the label TMTpro were found, but TMT is set", ""),
+        ("iTRAQ 4-plex", {"fixed_modifications": "iTRAQ4plex (K)"}, "", ""),
+        ("iTRAQ 8-plex", {"fixed_modifications": "iTRAQ8plex (K)"}, "", ""),
+    ],
+)  # fmt: skip
+def test_advise_compares_labels_with_modifications(label: LabelEvidence, changes: dict[str, str], expected: str, preset: str) -> None:
+    search = search_of_kind("identify")
+    parameters = search.parameters_of("high-resolution").changed([f"{name}={value}" for name, value in changes.items()])
+    found = search.advice([SpectraContent(fragments="exact", precursors="exact", label=label)], parameters)
+    assert (found is None) == (not expected)
+    assert found is None or (expected in found.text and found.preset == preset)
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("spectra/isobaric/TMTTenPlexMethod_test.mzML", "TMT"), ("spectra/isobaric/IsobaricAnalyzer_input_1.mzML", "iTRAQ 4-plex"),
+        ("spectra/bench_hires_2269.mgf", "none"), ("spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML", "none"),
+        ("spectra/Ecoli_MS2_small.mzML", ""),
+    ],
+)  # fmt: skip
+def test_spectra_content_detects_labels_of_real_runs(shared_data: Path, name: str, label: str) -> None:
+    content = spectra_content(shared_data / name)
+    assert content is not None and content.label == label
+
+
+def test_warn_of_misfits_inspects_every_file(tmp_path: Path, sample_data: Path) -> None:
+    search, warnings = search_of_kind("identify"), list[str]()
+    files = [tmp_path / f"exact{n}.mgf" for n in range(4)]
+    random = np.random.default_rng(3)
+    for path in files:
+        lines = []
+        for number in range(60):
+            mz = np.sort(np.append(random.uniform(120, 1500, 60), (147.1128, 400.0, 400.004)))
+            mz = np.sort(np.append(mz, mz + 1.00336))
+            peaks = "\n".join(f"{one:.5f} {height:.1f}" for one, height in zip(mz, random.uniform(10, 100, len(mz)), strict=True))
+            lines.append(f"BEGIN IONS\nTITLE={number}\nPEPMASS=700.35\nCHARGE=2+\n{peaks}\nEND IONS\n")
+        path.write_text("".join(lines))
+    progress = Progress(lambda event: warnings.append(event.message))
+    warn_of_misfits("identify", files, search.parameters_of("high-resolution"), progress)
+    assert warnings == []
+    warn_of_misfits("identify", [*files, sample_data / "BSA1.mzML.gz"], search.parameters_of("tmt"), progress)
+    assert warnings[0].startswith("exact0.mgf, exact1.mgf, exact2.mgf and 1 more file: no reporter ions and no labelled lysine were found")
+    assert warnings[1].startswith("BSA1.mzML.gz: the fragments were measured in an ion trap")
+    assert warnings[2].startswith("The files need different settings") and len(warnings) == 3

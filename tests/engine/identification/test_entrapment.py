@@ -34,8 +34,7 @@ CONTAMINANT = re.compile(r"TRYP|TRY\d_|K[12]C|KRT|KRHB|KR[AB]|ALBU_|ALBO_|CAS[12
 @pytest.fixture(autouse=True)
 def without_advice(monkeypatch):
     """What a run of few matches is told of its errors and of other enzymes changes no result, and would take most of the time here."""
-    monkeypatch.setattr("proteoscope.engine.identification.few_matches.tell_few_matches", lambda *_: None)
-    monkeypatch.setattr("proteoscope.engine.identification.other_reasons.tell_other_reasons", lambda *_: None)
+    monkeypatch.setattr("proteoscope.engine.identification.advice.explain_low_yield", lambda *_: None)
 
 
 def proteins_of(path):

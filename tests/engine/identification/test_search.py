@@ -45,10 +45,10 @@ def database(proteins, tmp_path_factory):
     return path
 
 
-def search(spectra, database, folder, preset, **changes):
+def search(spectra, database, folder, preset, *, advice=None, **changes):
     parameters = IdentificationParameters.checked(read_preset("identify", preset)).changed(**changes)
     spectra = spectra if isinstance(spectra, list) else [spectra]
-    summary = identify(spectra, [database], folder, parameters, threads=2)
+    summary = identify(spectra, [database], folder, parameters, threads=2, advice=advice)
     with (Path(folder) / "exports" / "psms.tsv").open(encoding="utf-8", newline="") as file:
         return summary, list(csv.DictReader(file, delimiter="\t"))
 

@@ -55,3 +55,16 @@ def test_ion_trap_spectra_and_the_default_preset_are_told_and_mended_by_one_clic
 def test_a_form_without_spectra_tells_nothing(form: SearchForm) -> None:
     form.check()
     assert form.advice.advice is None and not form.advice.isVisible()
+
+
+def test_form_inspects_every_file(form: SearchForm, qtbot: QtBot, tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.mgf" for number in range(7)]
+    for path in files:
+        path.write_text("BEGIN IONS\nPEPMASS=500\nCHARGE=2+\n200.1 1\n300.2 1\nEND IONS\n")
+    form.presets.choose("tmt")
+    form.file_lists["spectra"].add([*files, Path(str(resources.path("samples", "BSA1.mzML.gz")))])
+    qtbot.waitUntil(lambda: len(form.file_lists["spectra"].spectra_contents) == 8)
+    qtbot.waitUntil(lambda: form.advice.isVisible())
+    assert form.advice.label.text().startswith("BSA1.mzML.gz: the fragments were measured in an ion trap")
+    # Nothing is known of the others: no preset is offered for all.
+    assert "separate runs" not in form.advice.label.text() and not form.advice.button.isVisible()

@@ -1,4 +1,4 @@
-"""What else is told of a run of which few spectra were identified: the enzyme, and precursors that no peptide has."""
+"""Causes of few identifications besides the tolerances: the enzyme, and precursors of no searched mass."""
 
 import re
 
@@ -26,26 +26,26 @@ def before_aspartate(proteins, n):
     return [one for one in pieces if not set(one) - set("ACDEFGHIKLMNPQRSTVWY") and one[-1] not in "KR"][::7][:n]
 
 
-def test_the_enzyme_that_made_the_peptides_is_named_and_finds_them(proteins, database, tmp_path):
+def test_advice_names_the_enzyme_that_made_the_peptides(proteins, database, tmp_path):
     simulation = Simulation(3, 4, 10)
     for number, sequence in enumerate(before_aspartate(proteins, 80)):
         simulation.add(sequence, 2 + number % 2, fixed(sequence))
     path = simulation.write(tmp_path / "asp.mgf")
-    summary, rows = search(path, database, tmp_path / "lost", "high-resolution")
+    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full")
     assert len(accepted(rows)) < 4
     (message,) = [one for one in summary.messages if "set enzyme to" in one]
     assert "set enzyme to Asp-N" in message
     # Peptides of other enzymes are made only near the precursors: no fewer match than a search for them finds.
     assert int(re.search(r"spectra (\d+) match well with peptides that Asp-N makes", message)[1]) > 60
-    again, found = search(path, database, tmp_path / "found", "high-resolution", enzyme="Asp-N")
+    again, found = search(path, database, tmp_path / "found", "high-resolution", advice="full", enzyme="Asp-N")
     assert len(accepted(found)) > 60 and not [one for one in again.messages if "enzyme" in one]
 
 
-def test_precursors_that_no_searched_peptide_weighs_are_told(proteins, database, tmp_path):
+def test_advice_reports_precursors_outside_the_searched_masses(proteins, database, tmp_path):
     simulation = Simulation(4, 4, 10)
     for sequence in before_aspartate(proteins, 40):
         simulation.add(sequence, 2, fixed(sequence))
     path = simulation.write(tmp_path / "light.mgf")
-    summary, _ = search(path, database, tmp_path / "project", "high-resolution", minimum_mass=3000)
+    summary, _ = search(path, database, tmp_path / "project", "high-resolution", advice="full", minimum_mass=3000)
     (message,) = [one for one in summary.messages if "minimum_mass" in one]
     assert message.startswith("40 of 40 precursors weigh less than 3000 Da")

@@ -1,4 +1,4 @@
-"""What is told of a run of which few spectra were identified: where its errors lie, when they lie outside the tolerances."""
+"""Tolerances named by the advice on a run with few identifications."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.command_line.main import main
-from proteoscope.engine.identification.few_matches import cluster_of_errors
+from proteoscope.engine.identification.low_yield import find_error_cluster
 from tests.engine.identification.test_search import REPOSITORY, Simulation, accepted, fixed, proteins_of, search, tryptic
 
 
@@ -40,52 +40,52 @@ def told(summary):
 
 
 @pytest.mark.parametrize("asked", ["10 ppm", "0.01 Da"])
-def test_errors_outside_the_precursor_tolerance_are_told_with_the_tolerance_that_holds_them(asked, proteins, database, tmp_path):
+def test_advice_names_the_precursor_tolerance_that_covers_the_errors(asked, proteins, database, tmp_path):
     path = spectra_of(OutOfTune(21, 4, 10), proteins, tmp_path / "tune.mgf")
-    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", precursor_tolerance=asked)
+    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full", precursor_tolerance=asked)
     assert len(accepted(rows)) < 10
     (message,) = told(summary)
     assert "errors of precursors lie near +35 ppm" in message
     assert "of fragments are" not in message
     needed = message.split("set the precursor tolerance to ")[1].split(",")[0]
-    again, found = search(path, database, tmp_path / "found", "high-resolution", precursor_tolerance=needed)
+    again, found = search(path, database, tmp_path / "found", "high-resolution", advice="full", precursor_tolerance=needed)
     assert len(accepted(found)) > 80
     assert not told(again)
 
 
-def test_a_weak_run_that_is_out_of_tune_is_told_where_its_errors_lie(tmp_path):
+def test_advice_names_the_errors_of_a_weak_run_out_of_tune(tmp_path):
     samples = REPOSITORY / "resources" / "samples"
     assert main(["convert", str(samples / "BSA1.mzML.gz"), "--out", str(tmp_path / "bsa.mgf"), "--quiet"]) == 0
     text = re.sub(r"PEPMASS=([\d.]+)", lambda mz: f"PEPMASS={float(mz[1]) * (1 - 60e-6):.6f}", (tmp_path / "bsa.mgf").read_text())
     (tmp_path / "tune.mgf").write_text(text)
     database = samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
-    summary, _ = search(tmp_path / "tune.mgf", database, tmp_path / "lost", "low-resolution")
+    summary, _ = search(tmp_path / "tune.mgf", database, tmp_path / "lost", "low-resolution", advice="full")
     (message,) = told(summary)
     assert "errors of precursors lie near -60 ppm" in message and "set the precursor tolerance to 65 ppm, or calibrate" in message
 
 
-def test_fragments_of_an_ion_trap_searched_like_those_of_an_orbitrap_are_told(proteins, database, tmp_path):
+def test_advice_names_the_fragment_tolerance_of_an_ion_trap(proteins, database, tmp_path):
     path = spectra_of(Simulation(5, 4, 300), proteins, tmp_path / "trap.mgf")
-    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", fragment_tolerance="5 ppm")
+    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full", fragment_tolerance="5 ppm")
     assert len(accepted(rows)) < 10
     (message,) = told(summary)
     assert "set the fragment tolerance to 0.5 Da" in message
     assert "errors of precursors" not in message
 
 
-def test_spectra_of_other_proteins_are_told_to_have_no_common_error(proteins, database, tmp_path):
+def test_advice_reports_no_common_error_for_other_proteins(proteins, database, tmp_path):
     simulation = Simulation(6, 4, 10)
     for number, sequence in enumerate(tryptic(proteins, 22, 60)):
         simulation.add(sequence[:-1][::3] + sequence[:-1][1::3] + sequence[:-1][2::3] + sequence[-1], 2 + number % 2, fixed(sequence))
-    summary, _ = search(simulation.write(tmp_path / "other.mgf"), database, tmp_path / "project", "high-resolution")
+    summary, _ = search(simulation.write(tmp_path / "other.mgf"), database, tmp_path / "project", "high-resolution", advice="full")
     (message,) = told(summary)
     assert "of 60 at 1 % FDR" in message
-    assert "no common error shows" in message
+    assert "60 spectra show no common error" in message
 
 
-def test_errors_anywhere_in_the_window_are_no_cluster():
+def test_find_error_cluster_returns_none_for_uniform_errors():
     random = np.random.default_rng(1)
-    assert not any(cluster_of_errors(random.uniform(-200, 200, 12), 200.0) for _ in range(300))
-    cluster = cluster_of_errors(np.append(random.normal(-61, 3, 40), random.uniform(-200, 200, 4)), 200.0)
+    assert not any(find_error_cluster(random.uniform(-200, 200, 12), 200.0) for _ in range(300))
+    cluster = find_error_cluster(np.append(random.normal(-61, 3, 40), random.uniform(-200, 200, 4)), 200.0)
     assert cluster.median == pytest.approx(-61, abs=2)
     assert 65 <= cluster.reach <= 80

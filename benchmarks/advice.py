@@ -1,0 +1,75 @@
+"""Time of a whole identification over the sum of its five steps, with few identifications. One JSON line per level of advice.
+
+    python -m benchmarks.advice --data FOLDER [--repeats 3] [--levels brief full none]
+
+FOLDER is the unpacked test data: 2,269 spectra (``bench_hires_2269.mgf``) are searched in yeast, on the CPU. A first command compiles
+kernels and makes the peptide index, and is not counted.
+
+advice
+    of the repeat with the least ratio: `seconds` of the run, `five_steps`, `advice` (the step), and `ratio`, the seconds of the run over
+    those of the five steps: the start of the program, which is before the run, excluded. `ratios` of all repeats. `command_seconds` of the
+    process, with the start; `start_seconds` of ``proteoscope --version``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import emit
+from proteoscope.engine.execution.threads import available_threads
+
+SPECTRA, DATABASE = "spectra/bench_hires_2269.mgf", "proteomes/yeast_2021_04_reviewed_UPS.fasta"
+STEPS = ("read", "index", "plan", "score", "report")
+
+
+def timed(arguments: list[str], cache: Path) -> float:
+    """Return the seconds of a command."""
+    began = time.perf_counter()
+    environment = os.environ | {"PROTEOSCOPE_CACHE": str(cache)}
+    subprocess.run([sys.executable, "-m", "proteoscope", *arguments], check=True, env=environment, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began
+
+
+def identified(data: Path, folder: Path, level: str, cache: Path) -> dict[str, Any]:
+    """Return the figures of one command."""
+    command = ["identify", str(data / SPECTRA), "--database", str(data / DATABASE), "--out", str(folder), "--device", "cpu", "--quiet"]
+    seconds = timed([*command, "--preset", "high-resolution", "--advice", level], cache)
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    five = sum(record["steps"][step]["seconds"] for step in STEPS)
+    return {
+        "seconds": record["seconds"], "five_steps": round(five, 3), "advice": record["steps"]["advice"]["seconds"],
+        "ratio": round(record["seconds"] / five, 3), "command_seconds": round(seconds, 3),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure each level."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--levels", nargs="+", default=["none", "brief", "full"])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-advice-") as name:
+        folder = Path(name)
+        identified(options.data, folder / "first", "none", folder / "cache")
+        start = min(timed(["--version"], folder / "cache") for _ in range(options.repeats))
+        for level in options.levels:
+            figures = [identified(options.data, folder / f"{level}-{n}", level, folder / "cache") for n in range(options.repeats)]
+            best = min(figures, key=lambda one: one["ratio"])
+            emit(
+                {"figure": "advice", "date": str(date.today()), "threads": available_threads(), "level": level},
+                **best, ratios=[one["ratio"] for one in figures], start_seconds=round(start, 3),
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Advice on a run with few identifications: warnings that name likely causes, computed after its results are written.
+
+Counting is cheap and always done. Probe searches run within a time limit: a tenth of the seconds of the five steps, or none.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.execution.clock import StageClock
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.files import nearest_folder
+from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.identification.compilation import SCORING
+from proteoscope.engine.identification.databases import searched_databases
+from proteoscope.engine.identification.low_yield import LowYieldRun, describe_yield, probe_tolerances
+from proteoscope.engine.identification.low_yield_causes import find_better_enzyme, find_unusual_precursors
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.jobs.progress import Cancelled, LimitedProgress, Progress, RecordingProgress
+from proteoscope.engine.peptides.indexes import open_indexes
+from proteoscope.engine.project import Project
+from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
+
+__all__ = ["AdviceLevel", "advice_level", "advise", "explain_low_yield"]
+
+AdviceLevel = Literal["brief", "full", "none"]
+"""Probe searches within a tenth of the run's time, all of them, or no advice."""
+
+_SHARE = 0.09
+"""Of the seconds of the five steps; with what a probe takes to stop it is a tenth."""
+_INCOMPLETE = "More causes were not checked to save time; --advice full checks them"
+_STOPPED = "The advice was stopped; the results are complete"
+_NO_CONTAMINANTS = "No contaminants were searched: trypsin, keratins and albumin may be what the spectra are of"
+
+
+def advice_level(request: SearchRequest) -> AdviceLevel:
+    """Return the value of the option ``advice``; ``brief`` where it is not given.
+
+    Raises
+    ------
+    ParameterError : it is another value.
+    """
+    value = request.options.get("advice") or "brief"
+    for level in get_args(AdviceLevel):
+        if value == level:
+            return level
+    raise ParameterError(f"advice is {value!r}; expected {', '.join(get_args(AdviceLevel))}")
+
+
+def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: float, resources: Resources) -> None:
+    """Warn of likely causes of few identifications. A cancel ends this, and nothing else.
+
+    Parameters
+    ----------
+    run : LowYieldRun
+        The run.
+    level : {"brief", "full", "none"}
+        ``brief`` limits the probe searches to a tenth of `seconds_of_run`.
+    seconds_of_run : float
+        Seconds of the five steps.
+    resources : Resources
+        Its progress receives the warnings.
+    """
+    if level == "none":
+        return
+    progress = resources.progress
+    limit = LimitedProgress(progress, None if level == "full" else _SHARE * seconds_of_run)
+    # A probe is not kept to resume the run, and its seconds are those of the advice.
+    quiet = replace(resources, progress=limit, kept=None, clock=StageClock())
+    is_complete = True
+
+    def found_by(probe: Callable[[LowYieldRun, Resources, LimitedProgress], str]) -> str:
+        nonlocal is_complete
+        try:
+            return probe(run, quiet, limit)
+        except Cancelled:
+            is_complete = False
+            return ""
+
+    texts = [". ".join(filter(None, (describe_yield(run), found_by(probe_tolerances)))), find_unusual_precursors(run)]
+    texts.append(found_by(find_better_enzyme))
+    if not run.parameters.contaminants:
+        texts.append(_NO_CONTAMINANTS)
+    if progress.is_cancelled:
+        texts.append(_STOPPED)
+    elif not is_complete:
+        texts.append(_INCOMPLETE)
+    for text in filter(None, texts):
+        progress.message(text, "warning")
+
+
+def advise(request: SearchRequest, run_id: str, progress: Progress | None = None) -> tuple[str, ...]:
+    """Check all causes of few identifications of a finished run, and add the warnings to its log and record.
+
+    Parameters
+    ----------
+    request : SearchRequest
+        Request of the run, which names the project.
+    run_id : str
+        Id of the run.
+    progress : Progress, optional
+        Progress; a cancel leaves the run as it was.
+
+    Returns
+    -------
+    tuple of str
+        The warnings; none where the run identified enough.
+
+    Raises
+    ------
+    InputError : a file has changed since the run. StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    assert request.project is not None
+    parameters = request.parameters_as(IdentificationParameters)
+    project = Project.open(request.project)
+    record, progress = project.record(run_id), progress or Progress()
+    counted = record.get("low_yield")
+    if not isinstance(counted, dict):
+        return ()
+    recording, clock = RecordingProgress(progress), StageClock()
+    with clock.stage("advice"), tempfile.TemporaryDirectory(prefix="proteoscope-advice-") as folder:
+        run, resources = _read_again(request, project, run_id, record, parameters, Path(folder), recording)
+        explain_low_yield(run, "full", 0.0, resources)
+        progress.check()
+    if recording.messages:
+        project.append_messages(run_id, recording.messages, clock.stages, progress)
+    return recording.messages
+
+
+def _read_again(
+    request: SearchRequest, project: Project, run_id: str, record: dict[str, Any], parameters: IdentificationParameters, folder: Path,
+    progress: Progress,
+) -> tuple[LowYieldRun, Resources]:  # fmt: skip
+    """Read spectra and indexes of a finished run again, as it searched them."""
+    SCORING.compile(progress)
+    quiet = LimitedProgress(progress)
+    quiet.stage("Reading the files of the run")
+    digests: dict[str, list[str]] = {"spectra": [], "database": [], "contaminants": []}
+    for one in project.inputs(run_id):
+        if file_digest(one.path, quiet) != one.sha256:
+            raise InputError(one.path, f"has changed since {run_id}", remedy="Restore it, or search again")
+        digests.setdefault(one.kind, []).append(one.sha256)
+    threads = request.threads or available_threads()
+    resources = Resources(threads, progress=quiet)
+    files = {kind: request.files(kind) for kind in ("spectra", "database")}
+    databases = searched_databases(files["database"], [Path(one) for one in parameters.contaminants], digests, parameters)
+    indexes = open_indexes(databases, folder, parameters, resources)
+    spectra = read_spectra(
+        files["spectra"], progress=quiet, skip_broken=request.flag("skip_broken"), threads=threads, spool=nearest_folder(project.folder)
+    )
+    errors = record.get("precursor_errors", {}).get("medians_ppm", [0.0] * len(spectra.files))
+    index = build_spectrum_index(spectra, parameters, resources).corrected(np.asarray(errors, np.float64)[spectra.file])
+    used = parameters.changed(precursor_tolerance=Tolerance.parse(record["passes"][0]["precursor_tolerance"]))
+    accepted, matched = (int(record["low_yield"][name]) for name in ("accepted", "matched"))
+    return LowYieldRun(accepted, matched, index, indexes, used, folder), replace(resources, progress=progress)

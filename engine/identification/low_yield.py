@@ -1,0 +1,247 @@
+"""Tolerances of a run with few identifications: do the mass errors of its spectra lie outside?
+
+A file that is far out of tune loses all its right answers, and the wrong ones in their place do not show why. A probe searches some of the
+spectra in a wide window, and again with fragment tolerances that suit an ion trap. Errors of right answers gather in one place; those of
+wrong answers lie anywhere in the window. The probe only reports: results stay those of the search that was requested.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.passes import Pass, near_isotopes
+from proteoscope.engine.jobs.progress import LimitedProgress, TimeOverError
+from proteoscope.engine.matches.psms import search_score
+from proteoscope.engine.peptides.indexes import Indexes
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.engine.statistics.target_decoy import q_values
+
+__all__ = ["ErrorCluster", "LowYieldRun", "affordable_spectra", "describe_yield", "find_error_cluster", "is_low_yield", "probe_tolerances"]
+
+_LOW_YIELD = 0.05
+"""Share of the searched spectra: below, settings of a pure sample searched in the right database are more likely wrong than its spectra."""
+_MAXIMUM_PROBED, _MINIMUM_PROBED = 2000, 200
+"""Spectra of a probe. In fewer, ten confident matches are not to be expected."""
+_PLANNED = 0.7
+"""Share of the time that is planned for: an estimate may be too low."""
+_WIDE_PRECURSOR = Tolerance(200.0, "ppm")
+"""Four times the drift of the worst time-of-flight instruments between calibrations."""
+_WIDE_FRAGMENTS = Tolerance(100.0, "ppm"), Tolerance(0.5, "Da")
+"""The second suits ion traps."""
+_CONFIDENT, _ENOUGH = 0.05, 10
+_NARROW = 0.1
+"""Maximum spread of errors that gather, as a share of the half-width of the window; that of wrong answers is 0.74."""
+_FILLS = 0.35
+"""Mean size of errors that fill a window, as a share of its half-width; 0.5 where they lie anywhere."""
+_NORMAL, _SPREADS = 1.4826, 3.0
+_USUAL_MASS, _USUAL_MZ = 1500.0, 600.0  # dalton, of a peptide; thomson, of a fragment
+
+
+@dataclass(frozen=True)
+class LowYieldRun:
+    """A run with few identifications, as its causes are looked for.
+
+    Attributes
+    ----------
+    n_accepted, n_matched : int
+        Spectra with an accepted match, and with any match.
+    spectra : SpectrumIndex
+        Spectra as they were searched.
+    indexes : Indexes
+        Proteins and peptides.
+    parameters : IdentificationParameters
+        Parameters of the first pass.
+    folder : Path
+        Folder for temporary indexes.
+    seconds_per_candidate : float
+        Seconds of scoring per candidate in the run; 0 where unknown.
+    """
+
+    n_accepted: int
+    n_matched: int
+    spectra: SpectrumIndex
+    indexes: Indexes
+    parameters: IdentificationParameters
+    folder: Path
+    seconds_per_candidate: float = 0.0
+
+    def record(self) -> dict[str, int]:
+        """Return the counts, for ``run.json``."""
+        return {"accepted": self.n_accepted, "matched": self.n_matched}
+
+
+class ErrorCluster(NamedTuple):
+    """Errors that gather in one place, ppm: median, robust standard deviation, and number of matches."""
+
+    median: float
+    spread: float
+    n: int
+
+    @property
+    def reach(self) -> float:
+        """Narrowest common tolerance (ppm) covering nearly all errors."""
+        return 5.0 * math.ceil((abs(self.median) + _SPREADS * self.spread) / 5.0)
+
+
+def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCluster | None:
+    """Return where errors of matches gather in a window; None where they are too few, or lie anywhere in it.
+
+    Parameters
+    ----------
+    error : ndarray of float64, shape (n,)
+        Errors, ppm.
+    half_width : float
+        Half-width of the window in which they were found, ppm.
+
+    Examples
+    --------
+    >>> find_error_cluster(np.linspace(33.0, 37.0, 21), 200.0).reach
+    40.0
+    >>> find_error_cluster(np.linspace(-190.0, 190.0, 21), 200.0) is None
+    True
+    """
+    if len(error) < _ENOUGH:
+        return None
+    median = float(np.median(error))
+    spread = _NORMAL * float(np.median(np.abs(error - median)))
+    return ErrorCluster(median, spread, len(error)) if spread <= _NARROW * half_width else None
+
+
+def is_low_yield(n_accepted: int, n_searched: int, parameters: IdentificationParameters) -> bool:
+    """True if so few spectra were identified that causes are looked for; False without decoys, which leave the number unknown."""
+    return n_accepted < _LOW_YIELD * n_searched and parameters.decoys != "none"
+
+
+def describe_yield(run: LowYieldRun) -> str:
+    """Return a sentence with the spectra that were identified and matched."""
+    parameters = run.parameters
+    return (
+        f"Few spectra were identified: {run.n_accepted:,} of {run.spectra.n_searched:,} at {parameters.fdr * 100:.3g} % FDR; "
+        f"{run.n_matched:,} had a peptide within {parameters.precursor_tolerance} that matches with fragments within "
+        f"{parameters.fragment_tolerance}"
+    )
+
+
+def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
+    """Search some of the spectra in wide windows, and return what their errors say of the tolerances.
+
+    The sample is as large as the time that is left allows.
+
+    Raises
+    ------
+    TimeOverError : there is no time for a useful sample. Cancelled : the user asked to stop.
+    """
+    limit.stage("Checking the tolerances")
+    parameters = run.parameters
+    precursors, fragments = parameters.precursor_tolerance, parameters.fragment_tolerance
+    wide = _wider(precursors, _WIDE_PRECURSOR, _USUAL_MASS)
+    best, n_probed = None, 0
+    windows = list(dict.fromkeys(_wider(fragments, one, _USUAL_MZ) for one in _WIDE_FRAGMENTS))
+    for number, wide_fragments in enumerate(windows):
+        quick = parameters.changed(
+            precursor_tolerance=wide, fragment_tolerance=wide_fragments, variable_modifications=(), hits_per_spectrum=1,
+            predicted_intensities=False, isotope_errors=near_isotopes(parameters),
+        )  # fmt: skip
+        try:
+            sample = _sample(run, quick, resources, _PLANNED * limit.seconds_left / (len(windows) - number))
+            found = _probe(sample, run.indexes, quick, resources)
+        except TimeOverError:
+            if best is None:
+                raise
+            break
+        n_probed = max(n_probed, sample.n_searched)
+        if found is not None:
+            best = *found, wide_fragments, sample.n_searched
+            if found[1] < _FILLS * _ppm(wide_fragments, _USUAL_MZ):
+                break
+    if best is not None:
+        cluster, fragment_error, within, n = best
+        probed = f"Of {n:,} spectra {cluster.n:,} match well with precursors within {wide} and fragments within {within}"
+        return f"{probed}: {_advice(cluster, fragment_error, precursors, fragments, within)}"
+    return (
+        f"Even with precursors within {wide} and fragments within {windows[-1]} {n_probed:,} spectra show no common error: check that the "
+        "database is that of the sample, and enzyme and modifications"
+    )
+
+
+def affordable_spectra(n_candidates: NDArray[np.int64], n_spectra: int, seconds_per_candidate: float, seconds: float) -> int:
+    """Return how many of some spectra can be searched in a time.
+
+    Parameters
+    ----------
+    n_candidates : ndarray of int64, shape (q,)
+        Candidates of each query of the spectra.
+    n_spectra : int
+        Number of spectra.
+    seconds_per_candidate, seconds : float
+        Seconds of scoring per candidate, and in all.
+
+    Examples
+    --------
+    >>> affordable_spectra(np.full(1000, 50), 1000, 1e-4, 2.5), affordable_spectra(np.full(1000, 50), 1000, 1e-4, np.inf)
+    (500, 1000)
+    """
+    needed = float(n_candidates.sum()) * seconds_per_candidate
+    return n_spectra if needed <= seconds else int(n_spectra * max(0.0, seconds) / needed)
+
+
+def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resources, seconds: float) -> SpectrumIndex:
+    """Return spectra at equal distances: at most `_MAXIMUM_PROBED`, and no more than can be searched in a time.
+
+    Raises
+    ------
+    TimeOverError : these would be fewer than are useful.
+    """
+    spectra = np.unique(run.spectra.queries.spectrum)
+    chosen = spectra[:: max(1, -(-len(spectra) // _MAXIMUM_PROBED))]
+    if math.isinf(seconds):
+        return run.spectra.only(chosen)
+    planned = Pass(run.spectra.only(chosen), run.indexes, (), quick, resources)
+    planned.plan()
+    n = affordable_spectra(planned.n_candidates, len(chosen), run.seconds_per_candidate, seconds)
+    if n < min(len(chosen), _MINIMUM_PROBED):
+        raise TimeOverError
+    return run.spectra.only(chosen[:: -(-len(chosen) // n)])
+
+
+def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance, fragments: Tolerance, wide_fragments: Tolerance) -> str:
+    """Return what errors of precursors and fragments (ppm) say of the tolerances that were requested."""
+    advice = []
+    if abs(cluster.median) + cluster.spread > _ppm(precursors, _USUAL_MASS):
+        place = f"errors of precursors lie near {cluster.median:+.0f} ppm and scatter by {cluster.spread:.0f} ppm"
+        advice.append(f"{place}; set the precursor tolerance to {cluster.reach:g} ppm, or calibrate the file")
+    if fragment_error > _ppm(fragments, _USUAL_MZ):
+        needed = str(wide_fragments) if wide_fragments.unit == "Da" else f"{5 * math.ceil(2 * fragment_error / 5):g} ppm"
+        advice.append(f"errors of fragments are {fragment_error:.0f} ppm on average; set the fragment tolerance to {needed}")
+    return "; ".join(advice) or "their errors lie within the tolerances, so that these are not what is wrong"
+
+
+def _probe(
+    sample: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources
+) -> tuple[ErrorCluster, float] | None:
+    """Return where precursor errors of good matches gather, and the median error of their fragments (ppm); None where they do not."""
+    search = Pass(sample, indexes, (), quick, resources)
+    search.plan()
+    psms = search.score()
+    rates = q_values(search_score(psms), psms.is_decoy, decoy_ratio=psms.decoy_ratio)
+    confident = (rates <= _CONFIDENT) & ~psms.is_decoy
+    cluster = find_error_cluster(psms.mass_error_ppm[confident], _ppm(quick.precursor_tolerance, _USUAL_MASS))
+    return None if cluster is None else (cluster, float(np.median(psms.features["mean_absolute_fragment_error"][confident])))
+
+
+def _wider(requested: Tolerance, probed: Tolerance, usual: float) -> Tolerance:
+    return max(requested, probed, key=lambda one: _ppm(one, usual))
+
+
+def _ppm(tolerance: Tolerance, usual: float) -> float:
+    """Return a tolerance at a usual mass or m/z, as ppm of that."""
+    return tolerance.width(usual) / usual * 1e6
