@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, offsets_of, pieces, ranges, take_runs
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.row_numbers import ProteinRow
 
 __all__ = ["DecoyTag", "OwnDecoys", "are_tagged", "decoy_pattern", "find_own_decoys", "without_tag"]
 
@@ -107,7 +108,7 @@ class OwnDecoys:
     n_by_name: int
     n_by_sequence: int
     tag: DecoyTag | None
-    example: int
+    example: ProteinRow
 
     def __len__(self) -> int:
         return self.n_by_name + self.n_by_sequence
@@ -183,7 +184,7 @@ def find_own_decoys(
     if not is_named.any():
         tags = _tags_of_pairs(*(accessions.take(others[some[:_SAMPLE]]).strings() for some in pairs))
     of_all = next((tag for tag in tags[:_MOST_TAGS] if np.array_equal(_matches(accessions, tag.pattern), is_decoy)), None)
-    return OwnDecoys(is_decoy, int(np.count_nonzero(is_named)), len(mirrors), of_all, int(np.argmax(is_decoy)))
+    return OwnDecoys(is_decoy, int(np.count_nonzero(is_named)), len(mirrors), of_all, ProteinRow(int(np.argmax(is_decoy))))
 
 
 def _matches(accessions: Texts, pattern: str) -> NDArray[np.bool_]:
