@@ -90,7 +90,8 @@ def searched(folder: Path, progress: Progress, index: int, threads: int) -> None
     """The sample, identified."""
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
     parameters = parameters.changed(second_pass=True, maximum_mass=5000.0 + index)
-    identify([SPECTRA], [DATABASE], folder, parameters, threads=threads, progress=progress)
+    # A cancel during the advice, after the results, ends the advice only.
+    identify([SPECTRA], [DATABASE], folder, parameters, threads=threads, progress=progress, advice="none")
 
 
 def cancelled_after(seconds: float, work: Callable[[Progress], Any]) -> float:

@@ -88,7 +88,8 @@ def search(folder, progress, *, index):
     if index is not None:
         parameters = parameters.changed(maximum_mass=5000.0 + index)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    return identify([SPECTRA], [few_proteins(folder.parent)], folder, parameters, threads=2, progress=progress)
+    # A cancel during the advice, after the results, ends the advice only (`test_advice.py`).
+    return identify([SPECTRA], [few_proteins(folder.parent)], folder, parameters, threads=2, progress=progress, advice="none")
 
 
 def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages, own_cache):
