@@ -35,6 +35,7 @@ from proteoscope.engine.project.kept_file import KeptFile
 from proteoscope.engine.project.outputs import check_distinct, check_outputs
 from proteoscope.engine.project.paths import check_folder_name
 from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.counts import warning_of_nothing
 from proteoscope.engine.resumption import check_same, record_of
 from proteoscope.engine.version import VERSION
 
@@ -207,7 +208,13 @@ class SearchRun(Generic[Read]):
         Parameters
         ----------
         counts : of what was searched and found. message : the same in a sentence. exports : names of the files that the project shows.
+        more : further content; of a search that accepts nothing at its rate, `certainty` says how many there are at 5 %, in a warning.
         """
+        certainty = more.get("certainty") or {}
+        known = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
+        fdr = getattr(self.spec.request.parameters, "fdr", None)
+        if known is not None and fdr is not None and (warning := warning_of_nothing(known, fdr)):
+            self.progress.message(warning, "warning")
         self.seconds = round(time.perf_counter() - self.began, 3)
         prediction = self._prediction()
         if self.run is None:

@@ -6,14 +6,22 @@ from PySide6.QtCore import QLocale
 
 from proteoscope.engine.results.counts import Certainty
 
-__all__ = ["certainty_text", "share_text"]
+__all__ = ["certainty_text", "nothing_text", "share_text"]
 
 
 def certainty_text(certainty: Certainty, locale: QLocale) -> str:
-    """As ``2 decoys; 0.1–2.6 % false``; of a short list ``0 decoys; 0–15 % false; few: 41 at 5 %``."""
-    decoys, low, high, at_5_percent = certainty
+    """As ``2 decoys; 0.1–2.6 % false``; of a short list ``0 decoys; 0–15 % false; few: 41 at 5 %``, of an empty one
+    ``0 at 1 % FDR; 103 at 5 % FDR``."""
+    decoys, low, high, at_5_percent, nothing_at = certainty
+    if nothing_at is not None and at_5_percent is not None:
+        return nothing_text(at_5_percent, nothing_at, locale)
     text = f"{locale.toString(decoys)} decoy{'' if decoys == 1 else 's'}; {share_text(low, high, locale)} false"
     return text if at_5_percent is None else f"{text}; few: {locale.toString(at_5_percent)} at 5 %"
+
+
+def nothing_text(at_5_percent: int, fdr: float, locale: QLocale) -> str:
+    """Return the numbers at both rates of a count that is 0 at its rate `fdr`, as ``0 at 1 % FDR; 103 at 5 % FDR``."""
+    return f"0 at {locale.toString(fdr * 100, 'g', 3)} % FDR; {locale.toString(at_5_percent)} at 5 % FDR"
 
 
 def share_text(low: float, high: float, locale: QLocale) -> str:

@@ -21,13 +21,13 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.identified_spectra import Identified, read_identified
 from proteoscope.engine.matches.source_run import identified_run
+from proteoscope.engine.matches.tables import Counted
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import RunSpec, search_run
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.tables import read_spectra_table
-from proteoscope.engine.statistics.target_decoy import false_share_interval
 
 if TYPE_CHECKING:
     pass
@@ -104,16 +104,21 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
         decoys = int(
             np.count_nonzero(every.is_decoy & (every.q_value <= parameters.fdr) & (every.similarity >= parameters.minimum_similarity))
         )
-        low, high = false_share_interval(len(accepted), decoys)
+        certainty = Counted(len(accepted), decoys, targets_at_5_percent=int(np.count_nonzero(reported.q_value <= 0.05))).certainty()
         counts = {
             "spectra": len(spectra), "identified": len(identified), "unidentified": len(rows), "explained": len(accepted),
             "modified": int(accepted.is_modified.sum()),
         }  # fmt: skip
-        run.record(counts, f"{counted(len(accepted), 'spectrum', 'spectra')} explained", exports=[_NAME], source_run=source.run)
+        run.record(
+            counts, f"{counted(len(accepted), 'spectrum', 'spectra')} explained", exports=[_NAME], source_run=source.run,
+            certainty={"explained": certainty},
+        )  # fmt: skip
         return ExplanationSummary(
             **run.summary_fields, source_run=source.run, n_spectra=len(spectra), n_identified=len(identified), n_unidentified=len(rows),
             n_explained=len(accepted), n_same=int((~accepted.is_modified).sum()), n_modified=int(accepted.is_modified.sum()),
-            n_peptides=len(np.unique(identified.peptide)), fdr=parameters.fdr, decoys=decoys, false_share_low=low, false_share_high=high,
+            n_peptides=len(np.unique(identified.peptide)), fdr=parameters.fdr, decoys=decoys,
+            **{name: certainty[name] for name in ("false_share_low", "false_share_high")},
+            targets_at_5_percent=int(certainty["targets_at_5_percent"]),
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proteoscope.engine.clustering.quality import Quality
-from proteoscope.engine.results.counts import Certainty, Count, counted
+from proteoscope.engine.results.counts import Count, counted
 from proteoscope.engine.summary import Summary
 
 __all__ = ["ClusteringSummary", "ExplanationSummary"]
@@ -47,7 +47,7 @@ class ExplanationSummary(Summary):
     """Spectra that are explained at the false discovery rate: by a peptide of the same mass, and of another.
 
     `source_run`: the identification. `decoys`, `false_share_low`, `false_share_high`: of all explained
-    (`proteoscope.engine.statistics.target_decoy.false_share_interval`).
+    (`proteoscope.engine.statistics.target_decoy.false_share_interval`). `targets_at_5_percent`: explained at 5 %.
     """
 
     source_run: str
@@ -62,18 +62,20 @@ class ExplanationSummary(Summary):
     decoys: int = 0
     false_share_low: float = 0.0
     false_share_high: float = 1.0
+    targets_at_5_percent: int = 0
 
     def counts(self) -> list[Count]:
         """Explained spectra."""
-        certainty = Certainty(self.decoys, self.false_share_low, self.false_share_high)
-        return [Count(self.n_explained, "explained spectrum", "explained spectra", certainty, self.n_unidentified)]
+        names = "decoys", "false_share_low", "false_share_high", "targets_at_5_percent"
+        known = {name: getattr(self, name) for name in names}
+        return [Count.judged(self.n_explained, "explained spectrum", "explained spectra", known, self.fdr, self.n_unidentified)]
 
     def lines(self) -> list[str]:
         """How many spectra were looked at, and how many are explained."""
-        low, high = self.false_share_low * 100, self.false_share_high * 100
+        certainty = self.counts()[0].certainty
         return [
             f"{self.n_identified:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} are identified (run {self.source_run})",
             f"At {self.fdr * 100:.3g} % FDR {self.n_explained:,} of the {self.n_unidentified:,} others resemble one of "
             f"{counted(self.n_peptides, 'peptide')}: {self.n_same:,} of the same mass, {self.n_modified:,} of another (probably modified)",
-            f"  with {counted(self.decoys, 'decoy')}: {low:.1f} to {high:.1f} % false (95 % interval)",
+            *([f"  {certainty.text}"] if certainty is not None else []),
         ]

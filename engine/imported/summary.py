@@ -48,7 +48,7 @@ class ImportSummary(Summary):
             (self.n_proteins, "protein", "proteins", "proteins"),
         )  # fmt: skip
         return [
-            Count.judged(number, one, several, self.certainty[name]) if name in self.certainty else Count(number, one, several)
+            Count.judged(number, one, several, self.certainty[name], self.fdr) if name in self.certainty else Count(number, one, several)
             for number, one, several, name in named
         ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from proteoscope.engine.results.counts import Certainty, Count, counted
+from proteoscope.engine.results.counts import Count, counted
 from proteoscope.engine.summary import Summary
 
 __all__ = ["LibrarySummary"]
@@ -40,10 +40,7 @@ class LibrarySummary(Summary):
 
     def counts(self) -> list[Count]:
         """Spectra with a match."""
-        told = self.certainty
-        certainty = Certainty(int(told["decoys"]), told["false_share_low"], told["false_share_high"]) if told else None
-        matched = Count(self.n_matches, "spectrum matched", "spectra matched", certainty, self.n_spectra)
-        return [matched, Count(self.n_peptides, "peptide", "peptides"), Count(self.n_proteins, "protein", "proteins")]
+        return [self._matched, Count(self.n_peptides, "peptide", "peptides"), Count(self.n_proteins, "protein", "proteins")]
 
     def lines(self) -> list[str]:
         """What was searched, and what was found."""
@@ -58,12 +55,21 @@ class LibrarySummary(Summary):
             lines.append(f"No error rate is known: {self.unknown}")
             lines.append(f"{counted(self.n_matches, 'spectrum', 'spectra')} resemble an entry ({self.n_compounds:,} names){shifted}")
             return lines
-        low, high = self.certainty["false_share_low"] * 100, self.certainty["false_share_high"] * 100
-        n_decoys = int(self.certainty["decoys"])
-        lines.append(f"At {self.fdr * 100:.3g} % FDR {counted(self.n_matches, 'spectrum', 'spectra')} resemble an entry{shifted}")
-        lines.append(f"  with {counted(n_decoys, 'decoy')}: {low:.1f} to {high:.1f} % false (95 % interval)")
+        certainty = self._matched.certainty
+        if certainty is not None and certainty.nothing_accepted:
+            lines.append(f"Spectra that resemble an entry: {certainty.nothing_accepted}")
+        else:
+            lines.append(f"At {self.fdr * 100:.3g} % FDR {counted(self.n_matches, 'spectrum', 'spectra')} resemble an entry{shifted}")
+            lines += [f"  {certainty.text}"] if certainty is not None else []
         if self.n_unrated:
             spectra = counted(self.n_unrated, "spectrum resembles", "spectra resemble")
             lines.append(f"  besides, {spectra} an entry without decoys, as of a small molecule: of these no error rate is known")
         lines.append(f"  {counted(self.n_peptides, 'peptide')} of {counted(self.n_proteins, 'protein')}")
         return lines
+
+    @property
+    def _matched(self) -> Count:
+        words = "spectrum matched", "spectra matched"
+        if not self.certainty:
+            return Count(self.n_matches, *words, total=self.n_spectra)
+        return Count.judged(self.n_matches, *words, self.certainty, self.fdr, self.n_spectra)

@@ -134,4 +134,7 @@ def _interval(known: Mapping[str, Any]) -> str:
     low, high, decoys = known.get("false_share_low"), known.get("false_share_high"), known.get("decoys")
     if not (isinstance(low, int | float) and isinstance(high, int | float) and isinstance(decoys, int)):
         return ""
+    looser = known.get("targets_at_5_percent")
+    if known.get("targets") == 0 and isinstance(looser, int) and looser:
+        return f" ({looser:,} at 5 %)"
     return f" (with {plural(decoys, 'decoy')}; 95 % interval of the false share {low * 100:.1f} to {high * 100:.1f} %)"

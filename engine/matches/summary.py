@@ -38,7 +38,7 @@ class MatchSummary(Summary):
     def counts(self) -> list[Count]:
         """PSMs, peptides and protein groups at the false discovery rate, with how certain they are; all where there are no decoys."""
         return [
-            Count.judged(number, one, several, known) if self.has_decoys else Count(number, one, several)
+            Count.judged(number, one, several, known, self.fdr) if self.has_decoys else Count(number, one, several)
             for number, one, several, known in (
                 (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
                 (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),

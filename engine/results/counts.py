@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["FEW", "WITHOUT_DECOYS", "Certainty", "Count", "counted"]
+__all__ = ["FEW", "WITHOUT_DECOYS", "Certainty", "Count", "counted", "warning_of_nothing"]
 
 FEW = 100
 """Matches of which 1 % is less than one: a shorter list is never shown as a longer one is."""
@@ -27,13 +27,33 @@ def counted(number: int, one: str, several: str = "") -> str:
 class Certainty(NamedTuple):
     """How sure a count is: decoys that were accepted too, and the 95 % interval of the share of false ones, as parts of one.
 
-    Where the count is so small that a rate of 1 % is less than one match, `at_5_percent` tells how many there are at 5 %.
+    `at_5_percent` : number at 5 %, of counts so small that a rate of 1 % is less than one match. `nothing_at` : the rate, if nothing is
+    accepted at it although something is at 5 %; None otherwise.
+
+    >>> Certainty(0, 0.0, 1.0, 103, 0.01).nothing_accepted
+    '0 at 1 % FDR; 103 at 5 % FDR'
     """
 
     decoys: int
     low: float
     high: float
     at_5_percent: int | None = None
+    nothing_at: float | None = None
+
+    @property
+    def nothing_accepted(self) -> str:
+        """Numbers at both rates, of a count that is 0 at its rate and not at 5 %; '' otherwise."""
+        if self.nothing_at is None or self.at_5_percent is None:
+            return ""
+        return f"0 at {self.nothing_at * 100:.3g} % FDR; {self.at_5_percent:,} at 5 % FDR"
+
+    @property
+    def text(self) -> str:
+        """Decoys, interval and, of a short list, the number at 5 %, for a terminal or a report."""
+        if self.nothing_accepted:
+            return self.nothing_accepted
+        few = "" if self.at_5_percent is None else f"; few: {self.at_5_percent:,} at 5 %"
+        return f"with {counted(self.decoys, 'decoy')}: {self.low * 100:.1f} to {self.high * 100:.1f} % false (95 % interval){few}"
 
 
 class Count(NamedTuple):
@@ -46,23 +66,47 @@ class Count(NamedTuple):
     total: int | None = None
 
     @classmethod
-    def judged(cls, number: int, one: str, several: str, known: Mapping[str, float]) -> Count:
-        """A count with its certainty, as `proteoscope.engine.matches.tables.Counted.certainty` tells it."""
+    def judged(
+        cls, number: int, one: str, several: str, known: Mapping[str, float], fdr: float | None = None, total: int | None = None
+    ) -> Count:
+        """A count with its certainty, as `proteoscope.engine.matches.tables.Counted.certainty` tells it, at the rate `fdr` if known."""
         looser = known.get("targets_at_5_percent")
         at_5_percent = int(looser) if looser and number < FEW else None
-        certainty = Certainty(int(known["decoys"]), known["false_share_low"], known["false_share_high"], at_5_percent)
-        return cls(number, one, several, certainty)
+        nothing_at = fdr if not number and at_5_percent else None
+        low, high = known["false_share_low"], known["false_share_high"]
+        return cls(number, one, several, Certainty(int(known["decoys"]), low, high, at_5_percent, nothing_at), total)
 
     def line(self, more: str = "") -> str:
         """A line for a terminal, with `more` behind what is counted."""
         name = f"{self.noun}{more}"
         if self.certainty is None:
             return f"  {self.number:,} {name}"
-        decoys, low, high, at_5_percent = self.certainty
-        text = f"  {self.number:,} {name}, with {counted(decoys, 'decoy')}: {low * 100:.1f} to {high * 100:.1f} % false (95 % interval)"
-        return text if at_5_percent is None else f"{text}; few: {at_5_percent:,} at 5 %"
+        if self.certainty.nothing_accepted:
+            return f"  {name}: {self.certainty.nothing_accepted}"
+        return f"  {self.number:,} {name}, {self.certainty.text}"
 
     @property
     def noun(self) -> str:
         """Its name in the number that fits."""
         return self.one if self.number == 1 else self.several
+
+
+def warning_of_nothing(known: Mapping[str, float], fdr: float) -> str:
+    """Return the warning of a search that accepts no match at its rate but some at 5 %; '' otherwise.
+
+    Parameters
+    ----------
+    known : mapping
+        Certainty of its matches, see `Count.judged`.
+    fdr : float
+        Rate of the search.
+
+    Examples
+    --------
+    >>> known = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
+    >>> warning_of_nothing(known, 0.01), warning_of_nothing(known | {"targets_at_5_percent": 0}, 0.01)
+    ('No match is accepted: 0 at 1 % FDR; 103 at 5 % FDR', '')
+    """
+    certainty = Count.judged(int(known["targets"]), "match", "matches", known, fdr).certainty
+    numbers = "" if certainty is None else certainty.nothing_accepted
+    return f"No match is accepted: {numbers}" if numbers else ""

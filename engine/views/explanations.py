@@ -53,12 +53,12 @@ def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
 
 
 def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
-    """How many spectra are ``explained`` at a false discovery rate, of these the ``modified`` ones, and their ``peptides``; with a map
-    ``spectra``, all of the run, and the ``identified`` ones. `source`: any table of the run.
+    """How many spectra are ``explained`` at a false discovery rate, of these the ``modified`` ones, and their ``peptides``; how many are
+    explained ``at_5_percent``; with a map ``spectra``, all of the run, and the ``identified`` ones. `source`: any table of the run.
     """
     accepted = source.query(
-        "SELECT count(*) AS explained, count(*) FILTER (kind = 'modified') AS modified, count(DISTINCT peptide) AS peptides "
-        "FROM explained WHERE q_value <= ?",
+        "SELECT count(*) FILTER (q_value <= $1) AS explained, count(*) FILTER (q_value <= $1 AND kind = 'modified') AS modified, "
+        "count(DISTINCT peptide) FILTER (q_value <= $1) AS peptides, count(*) FILTER (q_value <= 0.05) AS at_5_percent FROM explained",
         [fdr],
     )
     counts: dict[str, int] = accepted.to_pylist()[0]

@@ -109,7 +109,7 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
         share = {"false_share_low": low, "false_share_high": high}
         known = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
         name = _NAMES[row["name"]]
-        found[row["name"]] = Count.judged(row["targets"], *name, known) if has_decoys and is_judged else Count(row["targets"], *name)
+        found[row["name"]] = Count.judged(row["targets"], *name, known, fdr) if has_decoys and is_judged else Count(row["targets"], *name)
     sequences = next(row["sequences"] for row in rows if row["name"] == "peptides")
     return Counts(**found, sequences=sequences, is_judged=is_judged)
 

@@ -51,9 +51,9 @@ def library_conditions(chosen: LibraryFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class LibraryOverview:
-    """Overview of the run: `counts` of ``matches`` that are accepted, ``shifted`` ones among them, and ``names`` of entries, and of
-    ``unrated`` matches, whose entries have no decoys where others have; the differences of mass of the shifted ones; and whether error
-    rates are known."""
+    """Overview of the run: `counts` of ``matches`` that are accepted, ``shifted`` ones among them, ``names`` of entries, matches accepted
+    ``at_5_percent``, and ``unrated`` ones, whose entries have no decoys where others have; the differences of mass of the shifted ones; and
+    whether error rates are known."""
 
     counts: Mapping[str, int]
     differences: Histogram
@@ -69,8 +69,8 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
         f"FROM matches WHERE {accepted}",
         [fdr],
     ).to_pylist()[0]
-    unrated = "SELECT count(*) AS unrated FROM matches WHERE q_value IS NULL"
-    found["unrated"] = source.query(unrated).to_pylist()[0]["unrated"] if is_judged else 0
+    others = "count(*) FILTER (q_value IS NULL) AS unrated, count(*) FILTER (q_value <= 0.05) AS at_5_percent"
+    found |= source.query(f"SELECT {others} FROM matches").to_pylist()[0] if is_judged else {"unrated": 0, "at_5_percent": 0}
     conditions: list[Condition] = [Is("kind", "=", "shifted"), *([Is("q_value", "<=", fdr)] if is_judged else [])]
     edges = bin_edges(source, "mass_difference", conditions)
     counts = bin_counts(source, "mass_difference", conditions, edges) if len(edges) > 2 else np.zeros(1, np.int64)

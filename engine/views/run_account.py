@@ -218,6 +218,9 @@ def _counts(record: Mapping[str, Any]) -> tuple[Count, ...]:
     if not isinstance(counts, dict):
         return ()
     known = certainty if isinstance(certainty, dict) else {}
+    parameters = record.get("parameters")
+    fdr = parameters.get("fdr") if isinstance(parameters, dict) else None
+    fdr = float(fdr) if isinstance(fdr, int | float) else None
     found = []
     for name, number in list(counts.items())[:_MAXIMUM_NAME]:
         if isinstance(number, bool) or not isinstance(number, int):
@@ -225,7 +228,7 @@ def _counts(record: Mapping[str, Any]) -> tuple[Count, ...]:
         words = str(name).replace("_", " ")[:_MAXIMUM_NAME]
         words = "PSMs" if words == "psms" else "protein groups" if words == "proteins" else words
         try:
-            found.append(Count.judged(number, words, words, known[name]) if name in known else Count(number, words, words))
+            found.append(Count.judged(number, words, words, known[name], fdr) if name in known else Count(number, words, words))
         except (KeyError, TypeError, ValueError):
             found.append(Count(number, words, words))
     return tuple(sorted(found, key=lambda one: one.certainty is None))

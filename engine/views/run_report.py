@@ -90,11 +90,7 @@ def report_html(account: RunAccount, finished: FinishedRun, search: Search, prog
 def _counts_table(counts: Sequence[Count]) -> str:
     rows = []
     for count in counts:
-        sure = ""
-        if count.certainty is not None:
-            decoys, low, high, at_5_percent = count.certainty
-            few = "" if at_5_percent is None else f"; few: {at_5_percent:,} at 5 %"
-            sure = f"with {decoys:,} decoy{'' if decoys == 1 else 's'}: {low * 100:.1f} to {high * 100:.1f} % false (95 % interval){few}"
+        sure = "" if count.certainty is None else count.certainty.text
         rows.append(f"<tr><td>{count.number:,}</td><td>{shown(count.noun)}</td><td>{shown(sure)}</td></tr>")
     return f'<table class="counts">{"".join(rows)}</table>' if rows else ""
 

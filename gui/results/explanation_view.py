@@ -24,6 +24,7 @@ from proteoscope.engine.views.explanations import (
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.certainty import nothing_text
 from proteoscope.gui.results.explanation_filter import ExplanationFilterBar
 from proteoscope.gui.results.facts import time_facts
 from proteoscope.gui.results.matches import spectrum_title
@@ -74,7 +75,10 @@ class ExplanationView(MirroredRunView):
     def _show_counts(self, counts: Mapping[str, int]) -> None:
         run, locale = self._run, QLocale()
         assert run is not None
-        figures = [SummaryNumber(counts["explained"], "spectrum explained", "spectra explained", _modified(counts["modified"], locale))]
+        note = _modified(counts["modified"], locale)
+        if not counts["explained"] and counts["at_5_percent"]:
+            note = nothing_text(counts["at_5_percent"], run.fdr, locale)
+        figures = [SummaryNumber(counts["explained"], "spectrum explained", "spectra explained", note)]
         figures.append(SummaryNumber(counts["peptides"], "peptide", "peptides"))
         ending = f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR"
         if "spectra" in counts:

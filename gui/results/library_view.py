@@ -13,6 +13,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.library_matches import LibraryOverview, compared_match, library_conditions, library_overview, matched_spectrum
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.certainty import nothing_text
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.library_filter import LibraryFilterBar
@@ -75,6 +76,8 @@ class LibraryView(MirroredRunView):
         assert run is not None
         counts, locale = found.counts, QLocale()
         shifted = f"{locale.toString(counts['shifted'])} of another mass" if counts["shifted"] else ""
+        if found.is_judged and not counts["matches"] and counts["at_5_percent"]:
+            shifted = nothing_text(counts["at_5_percent"], run.fdr, locale)
         figures = [
             SummaryNumber(counts["matches"], "spectrum matched", "spectra matched", shifted),
             SummaryNumber(counts["names"], "library entry", "library entries"),

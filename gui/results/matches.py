@@ -69,4 +69,4 @@ def spectrum_title(values: Mapping[str, Any]) -> str:
 
 def _note(count: Count, locale: QLocale) -> str:
     known = count.certainty
-    return certainty_text(known, locale) if known is not None and count.number + known.decoys else ""
+    return certainty_text(known, locale) if known is not None and (count.number + known.decoys or known.nothing_accepted) else ""

@@ -235,6 +235,8 @@ def _parameters(account: RunAccount) -> str:
 def _sure(count: Count) -> str:
     if count.certainty is None:
         return ""
-    decoys, low, high, at_5_percent = count.certainty
+    decoys, low, high, at_5_percent, _ = count.certainty
+    if count.certainty.nothing_accepted:
+        return count.certainty.nothing_accepted
     few = "" if at_5_percent is None else f"; few: {at_5_percent:,} at 5 %"
     return f"{decoys:,} decoy{'' if decoys == 1 else 's'}; {low * 100:.1f} to {high * 100:.1f} % false{few}"

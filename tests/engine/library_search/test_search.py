@@ -15,7 +15,9 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.references import load_references, save_references
-from proteoscope.engine.searches import run_search
+from proteoscope.engine.project import Project
+from proteoscope.engine.searches import run_search, search_of_kind
+from proteoscope.engine.views.run_account import run_account
 
 N = 150
 OXIDATION = 15.9949
@@ -206,6 +208,24 @@ def test_decoys_that_are_equal_count_once(tmp_path):
     assert n_decoys[0] == 0 and 1 <= n_decoys[1] <= 4 and n_decoys[2] > 30
     np.testing.assert_array_equal(references.has_decoys, references.entry != 0)
     assert references.decoy_ratio == n_decoys.sum() / 2
+
+
+def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path, capsys):
+    run, library = files
+    spectra = run.read_text().split("END IONS\n")
+    run.write_text("END IONS\n".join([*spectra[:20], ""]))  # one decoy more, of two for each target, is 2.5 % of them
+    folder = tmp_path / "p"
+    command = ["library", str(run), "--library", str(library), "--out", str(folder), "--device", "cpu", "--set", "plus_one=true"]
+    assert main(command) == 0
+    q_values = [float(row["q_value"]) for row in rows_of(folder / "exports" / "matches.tsv")]
+    numbers = f"0 at 1 % FDR; {sum(one <= 0.05 for one in q_values)} at 5 % FDR"
+    assert min(q_values) > 0.01 and numbers != "0 at 1 % FDR; 0 at 5 % FDR"
+    assert f"Spectra that resemble an entry: {numbers}\n" in capsys.readouterr().out
+    project = Project.open(folder)
+    assert f"No match is accepted: {numbers}" in project.record(project.runs()[-1].id)["messages"]
+    account = run_account(project, project.runs()[-1], search_of_kind("library"))
+    (matches,) = (one for one in account.counts if one.one == "matches")
+    assert matches.certainty is not None and matches.certainty.nothing_accepted == numbers
 
 
 def test_a_library_without_usable_entries_is_one_clear_error(files, tmp_path):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs import Cancelled
-from proteoscope.engine.matches.methods_paragraph import spectrum_search_methods
+from proteoscope.engine.matches.methods_paragraph import accepted_sentence, spectrum_search_methods
 from proteoscope.engine.project import Project, RunNote, RunRecord
 from proteoscope.engine.results.methods import RunFacts, paragraph
 from proteoscope.engine.searches import SEARCHES, run_search, search_of_kind
@@ -80,6 +81,10 @@ def test_the_methods_tell_the_passes_as_they_were_done_and_not_as_asked() -> Non
     assert "second pass" not in text and "semi-specific" not in text
     assert "without rescoring (3 peptides are too few)" in text and "Percolator" not in text
     assert "40 PSMs (with 1 decoy; 95 % interval of the false share 0.1 to 12.0 %)" in text
+
+    nothing = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
+    empty = {"parameters": parameters, "counts": {"psms": 0}, "certainty": {"psms": nothing}}
+    assert "accepted 0 PSMs (103 at 5 %)" in accepted_sentence(replace(facts, record=empty))
 
 
 def test_a_clustering_is_told_too(tmp_path: Path) -> None:

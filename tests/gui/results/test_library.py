@@ -7,6 +7,8 @@ import pytest
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.histograms import Histogram
+from proteoscope.engine.views.library_matches import LibraryOverview
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
@@ -33,6 +35,14 @@ def test_a_match_stands_above_its_library_entry_and_moved_peaks_are_told_apart(v
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 1)
     click_row(view.matches, 0, qtbot)
     qtbot.waitUntil(lambda: any("4 peaks moved by" in text for text in view.mirror.plot.corner_texts))
+
+
+def test_header_shows_count_at_5_percent_when_none_is_accepted(view, qtbot):
+    qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
+    qtbot.waitUntil(lambda: "without error rates" in view.header.text)
+    counts = {"matches": 0, "shifted": 0, "names": 0, "unrated": 0, "at_5_percent": 103}
+    view._show_overview(LibraryOverview(counts, Histogram("", "", "", np.zeros(2), (), None, ""), is_judged=True))
+    assert "0 spectra matched (0 at 1 % FDR; 103 at 5 % FDR)" in view.header.text
 
 
 def test_peaks_that_match_where_they_are_go_before_those_that_are_moved():

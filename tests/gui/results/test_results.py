@@ -104,6 +104,7 @@ def test_an_interval_is_told_with_the_digits_that_mean_something() -> None:
     assert certainty_text(Certainty(2, 0.00085, 0.02577), english) == "2 decoys; 0.1–2.6 % false"
     assert certainty_text(Certainty(0, 0.0, 0.00004), english) == "0 decoys; 0–0.004 % false"
     assert certainty_text(Certainty(0, 0.0, 0.147, 41), english) == "0 decoys; 0–15 % false; few: 41 at 5 %"
+    assert certainty_text(Certainty(0, 0.0, 1.0, 103, 0.01), english) == "0 at 1 % FDR; 103 at 5 % FDR"
     assert certainty_text(Certainty(1, 0.0004, 1.0), english) == "1 decoy; 0.04–100 % false"
     german = QLocale(QLocale.Language.German, QLocale.Country.Germany)
     assert certainty_text(Certainty(12345, 0.0999, 0.12), german) == "12.345 decoys; 10–12 % false"

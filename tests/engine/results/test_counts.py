@@ -1,0 +1,28 @@
+"""Counts and their certainty as terminals and reports show them."""
+
+from __future__ import annotations
+
+import pytest
+
+from proteoscope.engine.results.counts import Count, warning_of_nothing
+
+NOTHING = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
+
+
+def test_line_shows_both_rates_when_none_is_accepted() -> None:
+    assert Count.judged(0, "PSM", "PSMs", NOTHING, 0.01).line() == "  PSMs: 0 at 1 % FDR; 103 at 5 % FDR"
+    assert warning_of_nothing(NOTHING, 0.002) == "No match is accepted: 0 at 0.2 % FDR; 103 at 5 % FDR"
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"targets_at_5_percent": 0}, "  0 PSMs, with 0 decoys: 0.0 to 100.0 % false (95 % interval)"),
+        ({"targets": 40, "false_share_high": 0.1}, "  40 PSMs, with 0 decoys: 0.0 to 10.0 % false (95 % interval); few: 103 at 5 %"),
+        ({"targets": 100, "false_share_high": 0.1}, "  100 PSMs, with 0 decoys: 0.0 to 10.0 % false (95 % interval)"),
+    ],
+)
+def test_line_shows_interval_when_some_or_none_at_all_are_accepted(changed: dict[str, float], line: str) -> None:
+    known = NOTHING | changed
+    assert Count.judged(int(known["targets"]), "PSM", "PSMs", known, 0.01).line() == line
+    assert warning_of_nothing(known, 0.01) == ""
