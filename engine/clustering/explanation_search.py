@@ -117,7 +117,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
             **run.summary_fields, source_run=source.run, n_spectra=len(spectra), n_identified=len(identified), n_unidentified=len(rows),
             n_explained=len(accepted), n_same=int((~accepted.is_modified).sum()), n_modified=int(accepted.is_modified.sum()),
             n_peptides=len(np.unique(identified.peptide)), fdr=parameters.fdr, decoys=decoys,
-            **{name: certainty[name] for name in ("false_share_low", "false_share_high")},
+            false_share_low=certainty["false_share_low"], false_share_high=certainty["false_share_high"],
             targets_at_5_percent=int(certainty["targets_at_5_percent"]),
         )  # fmt: skip
 
