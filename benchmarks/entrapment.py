@@ -36,7 +36,7 @@ loses by it. What is chosen by some seeds is shown on others (--first-seed). --j
 With --quick (some minutes) little of each part is done; what is false more often than it may be is named at the end and is the exit code.
 `pytest -m long benchmarks/test_entrapment_judge.py` runs that.
 
-Whatever `engine` can be imported is measured: with PYTHONPATH naming another checkout, that one.
+Whatever `proteoscope` can be imported is measured: with PYTHONPATH naming another checkout, that one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ if __name__ == "__main__":  # `-m` puts this checkout first; another one that is
     REPOSITORY = str(Path(__file__).resolve().parents[1])
     sys.path = [*(folder for folder in sys.path if folder != REPOSITORY), REPOSITORY]
 
-import engine
+import proteoscope
 from benchmarks.entrapment_databases import (
     CONTAMINANT,
     DECOY,
@@ -377,7 +377,7 @@ def permuted(psms: Any, threads: int) -> Iterator[Record]:
 
 def examined(examination: Examination) -> Iterator[Record]:
     """What is measured, when and on what; then the figures of all parts."""
-    checkout = Path(engine.__path__[0]).parent
+    checkout = Path(proteoscope.__file__).resolve().parents[1]
 
     def git(*words: str) -> str:
         return subprocess.run(["git", "-C", str(checkout), *words], capture_output=True, text=True, check=False).stdout.strip()
