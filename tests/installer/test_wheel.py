@@ -151,7 +151,7 @@ ALL_SEARCHES = [
     ("modified", {"spectra": "BSA1.mzML.gz", "database": PROTEINS}, {"project": "project"}),
     ("cluster", {"spectra": "BSA1.mzML.gz"}, {"project": "project"}),
     ("library", {"spectra": "BSA1.mzML.gz", "library": "bsa_library.msp.gz"}, {"project": "project"}),
-    ("reads", {"reads": READ, "contigs": "lambda_phage.fasta.gz"}, {"out": "reads.sam", "preset": "map-to-genome"}),
+    ("reads", {"patterns": READ, "texts": "lambda_phage.fasta.gz"}, {"out": "reads.sam", "preset": "map-to-genome"}),
 ]
 
 
