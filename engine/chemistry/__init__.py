@@ -1,4 +1,4 @@
-"""TODOC"""
+"""Masses, formulas, enzymes and modifications."""
 
 import lazy_loader
 

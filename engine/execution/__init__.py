@@ -1,4 +1,4 @@
-"""TODOC"""
+"""Devices, workloads and what computes them."""
 
 import lazy_loader
 

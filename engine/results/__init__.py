@@ -1,4 +1,4 @@
-"""TODOC"""
+"""Result tables: descriptions of columns, readers and writers."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""TODOC"""
+"""Workers in other processes, through `distributed`."""
 
 import lazy_loader
 
