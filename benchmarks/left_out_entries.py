@@ -175,7 +175,7 @@ class LibraryTrials:
 
 
 def measure(
-    made: Callable[[int, int], tuple[int, ...]], n_entries: int, first: int, n_trials: int, **told: object
+    made: Callable[[int, int], tuple[int, ...]], n_entries: int, first: int, n_trials: int, **labels: object
 ) -> None:  # fmt: skip
     """Print the share of false matches over some trials, which `made` makes by the number of entries and their own."""
     counts = [made(n_entries, first + k) for k in range(n_trials)]
@@ -184,7 +184,7 @@ def measure(
     drawn = np.random.default_rng(1).integers(0, n_trials, (N_DRAWN, n_trials))
     low, high = np.quantile(false[drawn].sum(axis=1) / np.maximum(1, accepted[drawn].sum(axis=1)), (0.025, 0.975))
     shares = false / np.maximum(1, accepted)
-    emit(told, figure="left out entries", entries=n_entries, most_entries=int(entries.max()), trials=n_trials, first=first,
+    emit(labels, figure="left out entries", entries=n_entries, most_entries=int(entries.max()), trials=n_trials, first=first,
          accepted=int(accepted.sum()), with_matches=int((accepted > 0).sum()), left_out=int(left_out.sum()), others=int(others.sum()),
          unidentified=int(unidentified.sum()), resembling=int(resembling.sum()),
          share=round(float(false.sum() / max(1, accepted.sum())), 4), low=round(float(low), 4), high=round(float(high), 4),
@@ -214,8 +214,8 @@ def main() -> None:
             emit({}, figure="identified", set=name, spectra=len(found.charge), peptides=len(found.sequence.unique()))
             made = partial(trial, found, parameters, is_all=given.all)
         for n_entries in given.entries:
-            told = {"set": name, "tolerance": str(parameters.precursor_tolerance), "all": given.all or name == "nist"}
-            measure(made, n_entries, given.first, given.trials, **told)
+            labels = {"set": name, "tolerance": str(parameters.precursor_tolerance), "all": given.all or name == "nist"}
+            measure(made, n_entries, given.first, given.trials, **labels)
 
 
 if __name__ == "__main__":
