@@ -4,11 +4,10 @@ Replicates of a spectrum that no peptide of the database explains find the same 
 matches then come in clumps, and the first decoy says little of what stands above it. So a group's rate is that of its distinct peptides,
 each at its best score, wherever that is the larger one.
 
-Every list counts one decoy peptide more than it has, since what lies above the last decoy is on average one false peptide; but no more
-than are to be expected at or above that score from the tail of the decoys. Most groups have few decoys or none. Then one more than they
-have stands for all that chance has in store for the group, and those of all groups tell how fast they fall off. From where on, the forms
-tell that lost against better candidates: those of a group may score better than others by what their shift alone is worth to the model,
-and by so much the group's tail begins higher.
+Every list counts up to one decoy peptide more than it has, as many as the tail of its decoys leads one to expect
+(`proteoscope.engine.statistics.target_decoy`). Most groups have fewer decoys than a tail needs. Their expected decoys are those that they
+have and one more, and fall off as those of all groups do, from the base of all groups on. Forms that lost against better candidates show
+whether a group scores higher than others, by what its shift alone is worth to the model; its base is higher by that lead.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from proteoscope.engine.statistics.target_decoy import DecoyTail, ScoreScale, be
 
 __all__ = ["group_leads", "group_rates"]
 
-_MANY_DECOYS, _UPPER = 40, 0.75  # from the median the tail is told twice as long as it is, from the upper quartile as it is
 _FEWEST_FORMS = 5  # for a group's lead to be known
 
 
@@ -63,7 +61,7 @@ def group_rates(
     """
     unit = 2 * np.unique(peptide, return_inverse=True)[1] + is_decoy
     best = best_by_group(unit, score)
-    of_all = _tail_of(score[best][is_decoy[best]], scale)
+    of_all = DecoyTail.of(score[best][is_decoy[best]], scale)
     q_value, posterior_error = np.empty((2, len(score)))
     for one in np.unique(group).tolist():
         rows = np.flatnonzero(group == one)
@@ -78,27 +76,24 @@ def _by_peptide(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], unit: NDArray[np.int64], of_all: DecoyTail | None, lead: float, *,
     plus_one: bool, decoy_ratio: float,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """The least rate of distinct peptides of all thresholds that accept each match. `of_all` : the tail of all decoy peptides."""
+    """Return the q-values of distinct peptides, for each match that of the lowest peptide not below it.
+
+    Parameters
+    ----------
+    of_all : DecoyTail or None
+        Tail of the decoy peptides of all groups.
+    """
     best = best_by_group(unit, score)
     best = best[np.argsort(score[best], kind="stable")]
     ranked, decoy = score[best], is_decoy[best]
-    more = np.ones(len(best)) if plus_one else np.minimum(_expected(ranked[decoy], of_all, lead, ranked), 1.0)
-    first = np.searchsorted(ranked, ranked)  # equal scores share a threshold
-    decoys = np.cumsum(decoy[::-1])[::-1][first]
-    targets = np.cumsum(~decoy[::-1])[::-1][first]
-    rate = np.where(targets > 0, np.minimum((decoys + more) / decoy_ratio / np.maximum(targets, 1), 1.0), 1.0)
-    least = np.minimum.accumulate(rate)
-    return least[np.searchsorted(ranked, score)]
-
-
-def _tail_of(decoys: NDArray[np.float64], scale: ScoreScale | None = None) -> DecoyTail | None:
-    """The tail of decoy peptides: from their upper quartile on where they are many, for what lies below falls off more slowly."""
-    return DecoyTail.of(decoys, scale, _UPPER if len(decoys) >= _MANY_DECOYS else 0.5)
+    expected = _expected(ranked[decoy], of_all, lead, ranked)
+    q_value = q_values(ranked, decoy, plus_one=plus_one, decoy_ratio=decoy_ratio, expected=expected)
+    return q_value[np.searchsorted(ranked, score)]
 
 
 def _expected(own: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
     """Decoy peptides of a group to be expected at or above some scores."""
-    tail = _tail_of(own)
+    tail = DecoyTail.of(own)
     if tail is not None:
         return tail.at(at)
     if of_all is None:

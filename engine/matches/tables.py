@@ -246,12 +246,22 @@ def error_rates(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """q-values and posterior error probabilities of rows that compete, all in one list.
 
-    Where more decoys are to be expected than were seen they count (`proteoscope.engine.statistics.target_decoy`); `scale` is what is known
-    of the score beforehand, `peptide` (n,) the peptide of each row: where a peptide of the decoys has several rows, one draw of chance is
-    as many.
+    Decoys expected from the tail of the decoys are added to those seen (`proteoscope.engine.statistics.target_decoy`).
+
+    Parameters
+    ----------
+    scale : ScoreScale, optional
+        What is known of the score beforehand.
+    peptide : ndarray of int64, shape (n,), optional
+        Peptide of each row. The tail is that of decoy peptides, each at its best score, times the mean number of rows of one (of any
+        peptide without decoys). Without `peptide` each row is one draw.
     """
-    expected, n_decoys = expected_decoys(score, is_decoy, score, scale), int(is_decoy.sum())
-    at_once = 1.0 if peptide is None or n_decoys == 0 else n_decoys / len(np.unique(peptide[is_decoy]))
+    best, at_once = np.flatnonzero(is_decoy), 1.0
+    if peptide is not None and len(score):
+        rows = best if len(best) else np.arange(len(score))
+        at_once = len(rows) / len(np.unique(peptide[rows]))
+        best = best[best_by_group(peptide[best], score[best])]
+    expected = at_once * expected_decoys(score[best], is_decoy[best], score, scale)
     q_value = q_values(score, is_decoy, plus_one=settings.plus_one, decoy_ratio=decoy_ratio, expected=expected, at_once=at_once)
     return q_value, posterior_error_probabilities(score, is_decoy, decoy_ratio)
 

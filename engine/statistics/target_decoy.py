@@ -13,9 +13,24 @@ somebody's list of decoys is incomplete (a false match then falls on a decoy wit
 The plain ratio promises too much: of all thresholds that one is taken at which chance has kept decoys away longest, so that on average
 one false target more stands above it than decoys do, which is 3 % of a list of 33. The + 1 keeps the promise for lists of any length
 (He 2015, arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it fewer than 100 targets never reach 1 %. Where luck has
-kept decoys away can be told, though: the tail of all decoys is known far better than its end, and says how many are to be expected above
-a threshold (`expected_decoys`). So where more were to be expected than were seen, the number expected counts, and at most one more than
-was seen: where one false peptide comes with several matches, as in replicates, as many more as that.
+kept decoys away can be estimated, though: the tail of all decoys is known far better than its end, and gives the number expected above
+a threshold (`expected_decoys`). That number, at most 1, is added to the decoys seen. Where one false peptide comes with several matches, as
+in replicates, it is multiplied by the mean number of matches of a decoy peptide.
+
+The tail starts at the median of the decoys. On simulated lists of 16 distributions of best scores, 8 to choose the rule and 8 to confirm
+it (`benchmarks/decoy_tails.py`), the mean false discovery proportion was, in % at a nominal 1 %, for lists of about 20, 60, 200, 1,000 and
+5,000 targets:
+
+    rule                        chosen on                     confirmed on                  worst distribution
+    no addition                 3.93  1.50  1.36  1.03  1.01  3.73  1.42  1.23  1.00  0.98  1.80 and 1.79
+    tail from the median        0.51  0.79  0.87  0.93  0.99  0.60  0.78  0.78  0.91  0.96  0.94 and 0.97
+    from the upper quartile     0.98  1.14  0.88  0.93  0.99  0.88  1.00  0.78  0.91  0.96  1.05 and 1.06
+    quartile from 40 decoys on  0.51  0.98  0.88  0.93  0.99  0.60  0.88  0.78  0.91  0.96  0.96 and 0.98
+    1 always                    0     0     0.85  0.93  0.99  0     0     0.76  0.91  0.96  0.58 and 0.57
+
+From the upper quartile the rate was exceeded beyond its error by two distributions of each half, from the median by none. In single
+distributions with heavy tails, at 60 targets, the median gave up to 1.1 % and the quartile up to 1.3 %. To count expected decoys only
+where they exceed those seen gave 6.5 % for 20 targets at a nominal 5 %; to add them, 3.9 %.
 """
 
 from __future__ import annotations
@@ -30,6 +45,7 @@ __all__ = ["DecoyTail", "ScoreScale", "best_by_group", "expected_decoys", "false
 
 _TAIL = 0.025  # on either side of an interval of 95 %
 _ENOUGH_DECOYS = 10  # for their own tail to be known without what is known beforehand
+_TAIL_QUANTILE = 0.5  # of the decoys, where their tail starts (see the head of this file)
 
 
 class ScoreScale(NamedTuple):
@@ -50,10 +66,23 @@ class DecoyTail(NamedTuple):
     spread: float
 
     @classmethod
-    def of(cls, decoys: NDArray[np.float64], scale: ScoreScale | None = None, quantile: float = 0.5) -> DecoyTail | None:
-        """That of some scores above their quantile. Fewer than 10 do not tell it: they add to what is known beforehand, else None."""
+    def of(cls, decoys: NDArray[np.float64], scale: ScoreScale | None = None) -> DecoyTail | None:
+        """Fit the tail of some decoys above their median.
+
+        Parameters
+        ----------
+        decoys : ndarray of float64, shape (n,)
+            Scores.
+        scale : ScoreScale, optional
+            What is known of the score beforehand. Fewer than 10 decoys add to it.
+
+        Returns
+        -------
+        DecoyTail or None
+            None for fewer than 10 decoys without a scale.
+        """
         if len(decoys) >= _ENOUGH_DECOYS:
-            base = float(np.quantile(decoys, quantile))
+            base = float(np.quantile(decoys, _TAIL_QUANTILE))
             excess = decoys[decoys > base] - base
             return cls(base, max(len(excess), 0.5), float(excess.sum()) / max(len(excess), 1))
         if scale is None:
@@ -85,8 +114,8 @@ def q_values(
     is_decoy : bool (n,).
     plus_one : count one decoy more than seen (see the head of this file); off by default.
     decoy_ratio : decoy candidates for each target candidate, above 0.
-    expected : float64 (n,), decoys to be expected at or above each score: what they are more than those seen counts, up to `at_once`; when
-        None, or with `plus_one`, nothing does.
+    expected : float64 (n,), decoys to be expected at or above each score: up to `at_once` of them are added to those seen; when None, or
+        with `plus_one`, none are.
     at_once : decoys that come with one draw of chance: 1, or where matches are counted, matches of one peptide.
 
     Returns
@@ -117,7 +146,7 @@ def q_values(
     last_of_ties = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
     counted = (decoys[last_of_ties] + plus_one).astype(np.float64)
     if expected is not None and not plus_one:
-        counted = np.maximum(counted, np.minimum(counted + at_once, expected[order][last_of_ties]))
+        counted += np.minimum(expected[order][last_of_ties], at_once)
     rate = np.minimum(counted / decoy_ratio / np.maximum(targets[last_of_ties], 1), 1.0)
     rate[targets[last_of_ties] == 0] = 1.0
     least = np.minimum.accumulate(rate[::-1])[::-1]

@@ -17,7 +17,7 @@ from proteoscope.engine.statistics.target_decoy import expected_decoys, q_values
 def test_accepted_equals_q_values_of_the_program(number: int, n_true: int) -> None:
     lists = draw_lists(np.random.default_rng(number), SHAPES[number], 20, n_true, 2 * n_true)
     for nominal in NOMINAL:
-        by_rule = {rule: accepted(lists, rule, "larger", nominal) for rule in ("plain", "plus_one", "median")}
+        by_rule = {rule: accepted(lists, rule, "added", nominal) for rule in ("plain", "plus_one", "median")}
         for row, (score, is_decoy) in enumerate(zip(lists.score, lists.is_decoy, strict=True)):
             expected = expected_decoys(score, is_decoy, score)
             assert by_rule["plain"][row] == (q_values(score, is_decoy) <= nominal).sum()
@@ -29,8 +29,8 @@ def test_accepted_equals_q_values_of_the_program(number: int, n_true: int) -> No
 def test_accepted_equals_rates_of_replicates(n_true: int) -> None:
     shape, settings = SHAPES[0], IdentificationParameters()
     lists = draw_lists(np.random.default_rng(3), shape, 20, n_true, 2 * n_true, copies=4)
-    in_groups = accepted(lists, "hybrid", "replicates_groups", 0.05)
-    in_list = accepted(lists, "median", "replicates_larger", 0.05)
+    in_groups = accepted(lists, "median", "replicates_groups", 0.05)
+    in_list = accepted(lists, "median", "replicates_added", 0.05)
     for row in range(20):
         used = np.isfinite(lists.score[row])
         score, is_decoy, peptide = lists.score[row][used], lists.is_decoy[row][used], lists.peptide[row][used]

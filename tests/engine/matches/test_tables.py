@@ -77,7 +77,7 @@ def is_accepted(row):
 def looped_q_values(rows, score, decoys_of=None, decoy_score=None, at_once=1):
     """Rows with their q-values by the definition: the least decoys / targets of all cuts that keep the row; equal scores stand together.
 
-    Where more decoys are to be expected by the tail of all decoys of `rows`, or of `decoys_of`, these count, up to `at_once` more.
+    The decoys expected by the tail of the decoys of `rows`, or of `decoys_of`, at most one, each `at_once` rows, are added to those seen.
     """
     tail = sorted(float(row[decoy_score or score]) for row in decoys_of or rows if row["is_decoy"] == "true")
     assert len(tail) >= 10
@@ -91,7 +91,7 @@ def looped_q_values(rows, score, decoys_of=None, decoy_score=None, at_once=1):
         kept = ranked[: last + 1]
         decoys = sum(row["is_decoy"] == "true" for row in kept)
         expected = len(excess) * math.exp(-max(0.0, scores[place] - base) / (sum(excess) / len(excess)))
-        ratios.append(min(1.0, max(decoys, min(decoys + at_once, expected)) / max(1, len(kept) - decoys)))
+        ratios.append(min(1.0, (decoys + at_once * min(1.0, expected)) / max(1, len(kept) - decoys)))
     lowest, least = [], 1.0
     for ratio in reversed(ratios):
         least = min(least, ratio)
@@ -163,10 +163,12 @@ def test_the_proteins_are_all_that_hold_the_peptide_between_cuts(psms, proteins)
 def test_the_q_values_of_matches_are_those_of_a_plain_loop(psms):
     first = [row for row in psms if row["rank"] == "1"]
     assert len({row["spectrum_id"] for row in first}) == len(first)
-    decoys = [row["sequence"] for row in first if row["is_decoy"] == "true"]
+    decoys = [row for row in first if row["is_decoy"] == "true"]
     # Of one peptide are those of the same residues, but for those at which trypsin cuts.
-    peptides = {"".join(sorted(decoy.replace("I", "L").replace("K", "").replace("R", ""))) for decoy in decoys}
-    for row, q_value in looped_q_values(first, "score", at_once=len(decoys) / len(peptides)):
+    best = {}
+    for row in sorted(decoys, key=lambda row: float(row["score"])):
+        best["".join(sorted(row["sequence"].replace("I", "L").replace("K", "").replace("R", "")))] = row
+    for row, q_value in looped_q_values(first, "score", list(best.values()), at_once=len(decoys) / len(best)):
         assert float(row["q_value"]) == pytest.approx(q_value, abs=1e-9)
     assert sum(is_accepted(row) for row in first) > 250
 

@@ -61,13 +61,25 @@ def test_the_interval_of_incomplete_decoys_holds_the_false_ones_95_times_of_100(
     assert held >= 0.95 * 600 - 3 * math.sqrt(600 * 0.95 * 0.05)
 
 
-def test_where_more_decoys_were_to_be_expected_than_were_seen_they_count_up_to_one_more() -> None:
+def test_q_values_add_expected_decoys_up_to_one() -> None:
     score, is_decoy = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([False, False, False, True, False])
     found = q_values(score, is_decoy, expected=np.array([0.1, 0.2, 0.6, 0.9, 1.6]))
-    np.testing.assert_allclose(found, [0.1, 0.1, 0.2, 1 / 3, 0.4])
+    np.testing.assert_allclose(found, [0.1, 0.1, 0.2, 0.5, 0.5])  # rates 0.1, 0.2 / 2, 0.6 / 3, 1.9 / 3 and 2 / 4
     found = q_values(score, is_decoy, expected=np.array([0.1, 1.2, 3.6, 3.9, 4.0]))
-    np.testing.assert_allclose(found, [0.1, 1 / 3, 1 / 3, 0.5, 0.5])
+    np.testing.assert_allclose(found, [0.1, 1 / 3, 1 / 3, 0.5, 0.5])  # rates 0.1, 1 / 2, 1 / 3, 2 / 3 and 2 / 4
     np.testing.assert_allclose(q_values(score, is_decoy, expected=np.zeros(5)), q_values(score, is_decoy))
+
+
+@given(MATCHES, st.floats(0, 20), st.floats(1, 5))
+def test_q_values_with_expected_decoys_equal_their_definition(matches: list[tuple[int, bool]], level: float, at_once: float) -> None:
+    def rate(threshold: int) -> float:
+        targets = sum(1 for s, d in matches if s >= threshold and not d)
+        decoys = sum(1 for s, d in matches if s >= threshold and d) + min(at_once, level * math.exp(-threshold))
+        return min(decoys / targets, 1.0) if targets else 1.0
+
+    score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
+    found = q_values(score, is_decoy, expected=level * np.exp(-score), at_once=at_once)
+    np.testing.assert_allclose(found, [min(rate(t) for t, _ in matches if t <= s) for s, _ in matches])
 
 
 @given(MATCHES, st.floats(0, 20))
