@@ -16,7 +16,7 @@ small
 incomplete
     as `paired`, with decoys in the database: of each protein, and of a half of them. The counts of both are the same to find.
 foreign
-    the sample's proteins beside about twice as many peptides of other organisms, drawn anew for each seed.
+    the sample's proteins beside --foreign-ratio times as many peptides of other organisms (2 unless given), drawn anew for each seed.
 null
     spectra searched among the proteins of another organism alone: how many are accepted at 1 %, and how often E-values are small.
 permuted
@@ -121,7 +121,7 @@ FOREIGN = {
     "metaproteome": ("yeast", "human"),
     "yeast_velos": ("E. coli", "Sorangium", "Shewanella"),
     "hela_a549": ("yeast", "E. coli", "Sorangium", "Shewanella"),
-    "ecoli_ltq": ("yeast", "Sorangium"),
+    "ecoli_ltq": ("yeast", "Sorangium", "Shewanella"),
     "bsa1": ("yeast", "E. coli", "Shewanella"),
 }
 NULL = (
@@ -158,6 +158,7 @@ class Examination:
     copied_seeds: int
     small_seeds: int
     peer_seeds: int
+    foreign_ratio: float
     levels: Sequence[str]
     programs: Sequence[str]
     comet_isotope_errors: Sequence[int]
@@ -302,7 +303,7 @@ def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]
     foreign: dict[str, str] = {}
     for organism in FOREIGN[name]:
         foreign |= examination.organism(organism)
-    (database,) = foreign_databases(examination.own(name), foreign, examination.contaminants(), [seed])
+    (database,) = foreign_databases(examination.own(name), foreign, examination.contaminants(), [seed], examination.foreign_ratio)
     tables = examination.search(examination.spectra(name), database, DATASETS[name].preset)
     n_spectra = int(tables["psms"]["spectrum"].to_numpy().max(initial=0)) + 1
     return [*discoveries("foreign", name, seed, judged(tables, database, examination.levels), database.ratio, n_spectra)]
@@ -387,7 +388,8 @@ def examined(examination: Examination) -> Iterator[Record]:
         "commit": git("rev-parse", "--short=12", "HEAD"), "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
         "machine": platform.machine(), "cores": os.cpu_count(), "threads": examination.threads, "jobs": examination.jobs,
         "sets": list(examination.sets), "first_seed": examination.first_seed, "seeds": examination.seeds,
-        "copied_seeds": examination.copied_seeds, "small_seeds": examination.small_seeds, "settings": dict(examination.settings),
+        "copied_seeds": examination.copied_seeds, "small_seeds": examination.small_seeds,
+        "foreign_ratio": examination.foreign_ratio, "settings": dict(examination.settings),
     }  # fmt: skip
     parts = {"foreign": foreign_tasks, "null": null_tasks, "permuted": permuted_tasks}
     for titles, tasks in (
@@ -432,6 +434,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--copied-seeds", type=int, default=3, help="of the databases for copies of runs")
     parser.add_argument("--small-seeds", type=int, default=9, help=f"of the databases for samples, {SAMPLES} of each set for each seed")
     parser.add_argument("--peer-seeds", type=int, default=3, help="of the databases that the peers search")
+    parser.add_argument("--foreign-ratio", type=float, default=2.0, help="foreign peptides for each of the sample's, at most")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--levels", nargs="+", choices=LEVELS, default=LEVELS)
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS, help="the peers besides proteoscope")
@@ -461,7 +464,7 @@ def main(words: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="proteoscope-entrapment-") as scratch:
             examination = Examination(
                 Path(arguments.data).resolve(), parts, arguments.sets, copied, arguments.first_seed,
-                *(min(n, QUICK_SEEDS) if arguments.quick else n for n in seeds), arguments.levels, programs,
+                *(min(n, QUICK_SEEDS) if arguments.quick else n for n in seeds), arguments.foreign_ratio, arguments.levels, programs,
                 arguments.comet_isotope_errors, dict(one.split("=", 1) for one in arguments.set), arguments.threads, arguments.jobs,
                 Path(scratch),
             )  # fmt: skip

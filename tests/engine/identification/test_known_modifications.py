@@ -72,7 +72,7 @@ def test_what_is_known_there_is_found_with_the_scores_that_the_same_masses_have_
     both = [(plain[spectrum], planted[spectrum]) for spectrum in plain.keys() & planted.keys()]
     assert len(both) > 40
     of_known = [(one, other) for one, other in both if "Deamidated" in other["peptide"]]
-    assert len(of_known) > 20
+    assert len(of_known) > 15
     for one, other in both:
         # Forms with more than three are none.
         assert one["peptide"] == other["peptide"].replace(ASPARTATE, "D")
