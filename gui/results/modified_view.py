@@ -102,7 +102,8 @@ class ModifiedView(SpectraRunView):
         across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self._spectra_page(): 11})
         down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
-        self.modifications.rowChosen.connect(lambda *_: self._show_chosen_modifications())
+        # Rows are added to the selection, and taken from it, without another row being current.
+        self.modifications.view.selectionModel().selectionChanged.connect(lambda *_: self._show_chosen_modifications())
         self.proteins.rowChosen.connect(self._show_protein)
         for panel in (self.modifications, self.proteins):
             panel.choiceLost.connect(self._show_all_matches)

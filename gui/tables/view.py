@@ -10,8 +10,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QLocale, QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QFontMetrics, QGuiApplication, QKeySequence, QPainter, QPaintEvent, QPalette
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QLocale, QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAction,
+    QContextMenuEvent,
+    QFontMetrics,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
@@ -187,24 +197,29 @@ class TableView(QTableView):
         self.forget_choice()
         self.selectionModel().clear()
 
+    def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
+        """Select the first or last row that Ctrl+Home and Ctrl+End go to, as without Ctrl; Qt would only make it current."""
+        is_end = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End)
+        if is_end and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            return QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        return super().selectionCommand(index, event)
+
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """Tell which row is current, once for each row."""
+        """Emit `rowChosen` if the row is selected already; a click makes it current first, and selects it after."""
         super().currentChanged(current, previous)
-        self._tell(current)
+        self._announce(current)
 
     def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
-        """Have no current row where none is selected, and tell that; the same row, selected again, is told again."""
+        """Emit `rowChosen` for a current row that is selected now, or `choiceLost` if no row is selected any more."""
         super().selectionChanged(selected, deselected)
-        model = self.selectionModel()
-        if self._chosen is None:
-            if model.isSelected(self.currentIndex()):
-                self._tell(self.currentIndex())
-        elif not model.hasSelection():
+        self._announce(self.currentIndex())
+        if self._chosen is not None and not self.selectionModel().hasSelection():
             self._chosen = None
             self.choiceLost.emit()
 
-    def _tell(self, current: Index) -> None:
-        if not current.isValid():
+    def _announce(self, current: Index) -> None:
+        """Emit `rowChosen` for a selected row, once for each row."""
+        if not current.isValid() or not self.selectionModel().isSelected(current):
             return
         row = int(self._model.rows[current.row()])
         if row == self._chosen:

@@ -119,10 +119,30 @@ def test_every_modification_has_as_many_matches_as_it_tells(view: ModifiedView, 
 def test_several_modifications_are_shown_together(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "modifications")
     view.modifications.view.selectAll()
-    view._show_chosen_modifications()
     settle(view, qtbot)
     assert len(view.psms.model.rows) == sum(row["psms"] for row in rows)
     assert view.histogram.marked == frozenset(range(len(rows)))
+
+
+def test_psms_are_those_of_the_clicked_modifications(own_view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+    rows, table = rows_of(project, "modifications"), own_view.modifications.view
+    generator, chosen = np.random.default_rng(5), set[int]()
+    modifiers = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier)
+    for at in generator.integers(0, min(12, len(rows)), 40).tolist():
+        modifier = modifiers[generator.integers(len(modifiers))]
+        if modifier == Qt.KeyboardModifier.ControlModifier:
+            if chosen == {at}:
+                continue  # without any the PSMs are all
+            chosen ^= {at}
+        else:
+            chosen = {at}
+        index = own_view.modifications.model.index(at, table._first_column())
+        table.scrollTo(index)
+        QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, modifier, table.visualRect(index).center())
+        settle(own_view, qtbot)
+        assert set(table.selected) == chosen
+        assert len(own_view.psms.model.rows) == sum(rows[row]["psms"] for row in chosen), (at, modifier, chosen)
+        assert own_view.histogram.marked == frozenset(chosen)
 
 
 def test_the_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[str, Any]], project: Project, qtbot: QtBot) -> None:
