@@ -199,8 +199,8 @@ class TableView(QTableView):
 
     def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
         """Select the first or last row that Ctrl+Home and Ctrl+End go to, as without Ctrl; Qt would only make it current."""
-        is_end = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End)
-        if is_end and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+        ends = (Qt.Key.Key_Home, Qt.Key.Key_End)
+        if isinstance(event, QKeyEvent) and event.key() in ends and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             return QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         return super().selectionCommand(index, event)
 
