@@ -15,7 +15,7 @@ from proteoscope.engine.results.queries import identifier
 
 __all__ = [
     "AllOf", "Among", "AnyOf", "Condition", "Contains", "Equal", "HasAny", "Is", "IsEmpty", "IsFinite", "IsMissing", "MatchesPattern",
-    "Not",
+    "NoneFinite", "Not",
     "RoundsTo", "Selected", "Sign", "accepted_at", "contains_in", "text_in_columns", "where_clause",
 ]  # fmt: skip
 
@@ -50,6 +50,14 @@ class IsMissing:
 class IsFinite:
     """A column of numbers has one that is finite."""
 
+    column: str
+
+
+@dataclass(frozen=True)
+class NoneFinite:
+    """A column of a table of the run has no finite number in any row."""
+
+    table: str
     column: str
 
 
@@ -140,13 +148,16 @@ class AnyOf:
 
 
 Condition = (
-    Is | Equal | IsMissing | IsFinite | IsEmpty | Contains | MatchesPattern | RoundsTo | Among | HasAny | Not | AllOf | AnyOf
+    Is | Equal | IsMissing | IsFinite | NoneFinite | IsEmpty | Contains | MatchesPattern | RoundsTo | Among | HasAny | Not | AllOf | AnyOf
 )  # fmt: skip
 
 
-def accepted_at(q_value: float) -> Condition:
-    """Rows that are accepted at a q-value, and those without one: without decoys there are no q-values, and nothing to judge by."""
-    return AnyOf((Is("q_value", "<=", q_value), Not(IsFinite("q_value")), IsMissing("q_value")))
+def accepted_at(q_value: float, table: str) -> Condition:
+    """Return the condition of rows of a table that are accepted at a q-value.
+
+    A row without a q-value is not accepted. Where the whole table has none, as without decoys, all rows fulfil the condition.
+    """
+    return AnyOf((Is("q_value", "<=", q_value), NoneFinite(table, "q_value")))
 
 
 def contains_in(columns: Iterable[str], text: str) -> list[Condition]:
@@ -204,6 +215,8 @@ def _sql(condition: Condition) -> tuple[str, list[Any]]:
             return f"{identifier(column)} IS NULL", []
         case IsFinite(column):
             return f"isfinite({identifier(column)})", []
+        case NoneFinite(table, column):
+            return f"NOT EXISTS (SELECT 1 FROM {identifier(table)} WHERE isfinite({identifier(column)}))", []
         case IsEmpty(column):
             return f"len({identifier(column)}) = 0", []
 

@@ -171,7 +171,7 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
     if not chosen.shows_decoys:
         conditions.append(Is("is_decoy", "=", False))
     if chosen.q_value is not None:
-        conditions.append(accepted_at(chosen.q_value))
+        conditions.append(accepted_at(chosen.q_value, table))
     if chosen.charge is not None and table == "psms":
         conditions.append(Is("charge", "=", chosen.charge))
     if chosen.only_marked and table == "psms":
@@ -295,7 +295,7 @@ def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedMod
     first = protein["accessions"][0]
     if not protein["sequence"]:
         raise ProteoscopeError(f"The sequence of {first} is not known. Import the results with its database to see what is covered.")
-    where, parameters = where_clause([HasAny("proteins", (first,)), accepted_at(fdr)])
+    where, parameters = where_clause([HasAny("proteins", (first,)), accepted_at(fdr, "peptides")])
     peptides = source.query(
         f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters
     ).to_pylist()
@@ -321,7 +321,7 @@ def score_histogram(source: TableSource, fdr: float) -> Histogram:
 def mass_error_histogram(source: TableSource, fdr: float) -> Histogram:
     """Errors of the precursor mass (ppm) of targets of rank 1 that are accepted at `fdr`, and their median."""
     column = "mass_error_ppm"
-    accepted: list[Condition] = [Is("rank", "=", 1), Is("is_decoy", "=", False), accepted_at(float(fdr)), IsFinite(column)]
+    accepted: list[Condition] = [Is("rank", "=", 1), Is("is_decoy", "=", False), accepted_at(float(fdr), "psms"), IsFinite(column)]
     edges = bin_edges(source, column, accepted)
     counts = bin_counts(source, column, accepted, edges)
     where, parameters = where_clause(accepted)

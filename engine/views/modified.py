@@ -132,7 +132,7 @@ def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
     if mass is not None and chosen.highest_shift is not None:
         conditions.append(Is(mass, "<=", chosen.highest_shift))
     if chosen.q_value is not None and table != "modifications":
-        conditions.append(accepted_at(chosen.q_value))
+        conditions.append(accepted_at(chosen.q_value, table))
     if chosen.kind is not None and table == "psms":
         conditions.append(Is("shift_kind", "=", chosen.kind))
     elif chosen.kind is not None and table == "modifications":
@@ -175,7 +175,7 @@ def of_shifts(low: float, high: float, fdr: float) -> list[Condition]:
 
 
 def _accepted(fdr: float) -> list[Condition]:
-    return [Is("rank", "=", 1), Is("is_decoy", "=", False), accepted_at(fdr)]
+    return [Is("rank", "=", 1), Is("is_decoy", "=", False), accepted_at(fdr, "psms")]
 
 
 def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:

@@ -131,7 +131,7 @@ def _result_table(source: TableSource, described: Table, run: FinishedRun) -> st
     if "is_decoy" in source.types:
         conditions.append(Is("is_decoy", "=", False))
     if "q_value" in source.types and "fdr" in run.parameters:
-        conditions.append(accepted_at(run.fdr))
+        conditions.append(accepted_at(run.fdr, described.name))
     columns = [one for one in described.columns if one.is_shown and one.name in source.types]
     n_rows = source.count(conditions)
     values = source.values(source.rows(conditions, most=MAXIMUM_ROWS), [one.name for one in columns]).to_pylist()

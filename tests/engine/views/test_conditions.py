@@ -24,6 +24,7 @@ from proteoscope.engine.views.conditions import (
     IsFinite,
     IsMissing,
     MatchesPattern,
+    NoneFinite,
     Not,
     RoundsTo,
     Selected,
@@ -39,15 +40,16 @@ ROWS: list[dict[str, Any]] = [
     {"name": "IT'S TWO", "other": "ONE", "q_value": None, "n": None, "tags": ["C; d"]},
     {"name": None, "other": "it", "q_value": 0.5, "n": 3, "tags": ["b"]},
 ]
+UNRATED = [{"q_value": math.nan}, {"q_value": None}]
 OTHERS = [{"key": 1, "members": ["b"]}, {"key": 2, "members": ["C; d"]}]
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TableSource]:
     folder = tmp_path_factory.mktemp("tables")
-    for name, rows in (("rows", ROWS), ("others", OTHERS)):
+    for name, rows in (("rows", ROWS), ("others", OTHERS), ("unrated", UNRATED)):
         pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
-    tables = ResultTables({name: folder / f"{name}.parquet" for name in ("rows", "others")})
+    tables = ResultTables({name: folder / f"{name}.parquet" for name in ("rows", "others", "unrated")})
     yield tables.source("rows")
     tables.close()
 
@@ -78,7 +80,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TableSource]:
         (AllOf((Is("n", ">", 1), Is("n", "<", 3))), lambda row: row["n"] == 2),
         (AnyOf(()), lambda _: False),
         (AllOf(()), lambda _: True),
-        (accepted_at(0.01), lambda row: row["q_value"] is None or not row["q_value"] > 0.01),
+        (accepted_at(0.01, "rows"), lambda row: row["q_value"] is not None and row["q_value"] <= 0.01),
+        (accepted_at(0.01, "unrated"), lambda _: True),
+        (NoneFinite("rows", "q_value"), lambda _: False),
     ],
 )
 def test_a_condition_chooses_the_rows_that_python_chooses(
