@@ -7,6 +7,7 @@ from . import caching as caching
 from . import candidates as candidates
 from . import cigars as cigars
 from . import compilation as compilation
+from . import composition as composition
 from . import consensus as consensus
 from . import digestion as digestion
 from . import elution as elution
