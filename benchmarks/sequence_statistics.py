@@ -1,11 +1,11 @@
 """E-values of the sequence search measured on shuffled proteins of every composition: hits observed and expected.
 
-    python -m benchmarks.sequence_statistics --data FOLDER shuffled [--queries 1000] [--every 4] > sequence_statistics.jsonl
-    python -m benchmarks.sequence_statistics --data FOLDER peer [--queries 50] [--every 4] > peer.jsonl
+    python -m benchmarks.sequence_statistics --data FOLDER [--every 8] shuffled [--queries 1000] > sequence_statistics.jsonl
+    python -m benchmarks.sequence_statistics --data FOLDER [--every 8] peer [--queries 50] > peer.jsonl
 
 A shuffled protein has its composition and no relatives, so that hits up to an E-value are as many as that E-value for each query. Real
-proteins of five proteomes and of a database are put into classes by the residue of which they hold most beyond its usual share, and those of
-a class are drawn, shuffled and searched against every n-th sequence of `mmseqs_DB.fasta`. One JSON line for each figure:
+proteins of five proteomes and of a database are put into classes by the residue of which they hold most beyond its usual share. Those of a
+class are drawn, shuffled and searched against every n-th sequence of `mmseqs_DB.fasta`. One JSON line for each figure:
 
 shuffled
     of a class: hits for a thousand queries at each E-value, with the E-values adjusted for composition and without; the half of the classes
@@ -145,7 +145,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path, help="folder of the unpacked test data")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--every", type=int, default=4, help="search every n-th sequence of the database")
+    parser.add_argument("--every", type=int, default=8, help="search every n-th sequence of the database")
     commands = parser.add_subparsers(dest="command", required=True)
     shuffled = commands.add_parser("shuffled")
     shuffled.add_argument("--queries", type=int, default=1000, help="shuffled proteins of each class")

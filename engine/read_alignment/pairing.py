@@ -68,7 +68,7 @@ class EveryPair:
 
         Raises
         ------
-        Cancelled : the user asked to stop. TooLongError : a text and a pattern are too long to be traced.
+        Cancelled : the user asked to stop.
         """
         numbers = np.arange(first, last)
         text_of, pattern_of = (numbers, numbers) if self._pairs else (numbers % len(self._texts), numbers // len(self._texts))

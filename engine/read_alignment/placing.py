@@ -145,7 +145,7 @@ class Placing:
 
         Raises
         ------
-        Cancelled : the user asked to stop. TooLongError : a read is too long to be traced.
+        Cancelled : the user asked to stop.
         """
         reads = Sequences(self._patterns.sequences.codes, self._patterns.sequences.offsets[first : last + 1])
         strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
