@@ -78,7 +78,7 @@ class EveryPair:
         found, is_reverse = self._aligned(text_of, pattern_of)
         self.cells += cells
         aligned = pattern_of + is_reverse * len(self._patterns)
-        cigars = kernels.cpu.cigars.cigars_of(self._texts.sequences, self._strands, text_of, aligned, found, ALPHABET)
+        cigars = kernels.cpu.cigars.cigars_of(self._texts.sequences, self._strands, text_of, aligned, found, ALPHABET, self._texts.unknown)
         return AlignmentRows(text_of, pattern_of, found, is_reverse, cigars)
 
     def _aligned(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> tuple[Alignments, NDArray[np.bool_]]:
