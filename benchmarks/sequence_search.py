@@ -50,6 +50,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.index_store import IndexStore
 from proteoscope.engine.sequence_search.scoring import score_all
+from proteoscope.engine.sequences.composition import CompositionAdjustment, significant_hits
 from proteoscope.engine.sequences.database import SequenceDatabase, decode, open_database, read_sequences
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
@@ -310,10 +311,16 @@ def emit_sensitivity(program: str, found: Found, scop: Scop, queries: np.ndarray
         emit("coverage", **own, level=level, errors_per_query=ERRORS_PER_QUERY, **coverage(found, scop, queries, k))
 
 
-def searched(database: SequenceDatabase, numbers: np.ndarray, queries: np.ndarray, threads: int) -> tuple[Found, float]:
-    """What Proteoscope finds, and the seconds of it. `numbers`: each domain's number in the database."""
-    statistics = tabulated(SCHEME)
+def searched(
+    database: SequenceDatabase, numbers: np.ndarray, queries: np.ndarray, threads: int, *, is_adjusted: bool
+) -> tuple[Found, float]:
+    """What Proteoscope finds, with E-values adjusted for composition or not, and the seconds of it.
+
+    `numbers`: each domain's number in the database.
+    """
+    statistics, progress = tabulated(SCHEME), Progress()
     assert statistics is not None
+    adjustment = CompositionAdjustment(database, SCHEME, threads, progress) if is_adjusted else None
     domain = np.full(len(database), -1)
     domain[numbers] = np.arange(len(numbers))
     parts, seconds = [], 0.0
@@ -321,11 +328,11 @@ def searched(database: SequenceDatabase, numbers: np.ndarray, queries: np.ndarra
         chosen = queries[first : first + QUERIES_TOGETHER]
         codes = [database.codes(int(numbers[k])) for k in chosen]
         began = time.perf_counter()
-        scores = score_all(codes, database.residues, database.offsets, SCHEME, threads, Progress())
+        scores = score_all(codes, database.residues, database.offsets, SCHEME, threads, progress)
         for k, query, row in zip(chosen, codes, scores, strict=True):
-            e_values = statistics.e_values(row, len(query), database.lengths, database.n_residues)
-            kept = np.flatnonzero((e_values <= LARGEST_E_VALUE) & (domain >= 0) & (domain != k))
-            parts.append((np.full(len(kept), k), domain[kept], e_values[kept], row[kept].astype(float)))
+            hits = significant_hits(statistics, adjustment, database, query, row, LARGEST_E_VALUE)
+            hits = hits.take(np.flatnonzero((domain[hits.subjects] >= 0) & (domain[hits.subjects] != k)))
+            parts.append((np.full(len(hits.subjects), k), domain[hits.subjects], hits.e_values, row[hits.subjects].astype(float)))
         seconds += time.perf_counter() - began
     return Found(*(np.concatenate(column) for column in zip(*parts, strict=True))), seconds
 
@@ -346,8 +353,9 @@ def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> N
     place = {database.accession(i): i for i in in_file_order(database)}
     scop = Scop(data, list(place))
     numbers, queries = np.array([place[name] for name in scop.number]), np.arange(0, len(scop), every)
-    found, seconds = searched(database, numbers, queries, threads)
-    emit_sensitivity("proteoscope", found, scop, queries, seconds)
+    for program, is_adjusted in (("proteoscope", True), ("proteoscope, E-values not adjusted", False)):
+        found, seconds = searched(database, numbers, queries, threads, is_adjusted=is_adjusted)
+        emit_sensitivity(program, found, scop, queries, seconds)
     names = list(scop.number)
     with tempfile.TemporaryDirectory() as folder:
         query_file = Path(folder) / "queries.fasta"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LETTERS", "LOCAL", "MAXIMUM_GAPS", "NO_ALIGNMENT", "PREFIX", "SINGLE_PASS", "WITHIN", "Alignments", "GapRules", "Sequences",
-    "TooLongError", "score_bits", "windows",
+    "score_bits", "windows",
 ]  # fmt: skip
 
 PREFIX, WITHIN, LOCAL = 0, 1, 2
@@ -34,10 +34,6 @@ LETTERS = 31
 MAXIMUM_GAPS = 30
 NO_ALIGNMENT = -(1 << 31)
 """The score of a pair that has no alignment."""
-
-
-class TooLongError(ValueError):
-    """A text and a pattern are too long to be traced; the message says how long."""
 
 
 class Sequences(NamedTuple):

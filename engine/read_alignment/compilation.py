@@ -33,6 +33,7 @@ def _use() -> None:
             pair, pair, kernels.gapsmis_layouts.Alignments.none(1, 1)
         ):
             pass
+        kernels.cpu.long_traces.trace_long_pair(one.codes, one.codes, rules, kernels.device.stop_flag())
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
         fastq = Path(folder, "reads.fastq")
         fastq.write_text("@read\nACGT\n+\nIIII\n", encoding="ascii")

@@ -68,7 +68,7 @@ class EveryPair:
 
         Raises
         ------
-        Cancelled : the user asked to stop. TooLongError : a text and a pattern are too long to be traced.
+        Cancelled : the user asked to stop.
         """
         numbers = np.arange(first, last)
         text_of, pattern_of = (numbers, numbers) if self._pairs else (numbers % len(self._texts), numbers // len(self._texts))
@@ -78,7 +78,7 @@ class EveryPair:
         found, is_reverse = self._aligned(text_of, pattern_of)
         self.cells += cells
         aligned = pattern_of + is_reverse * len(self._patterns)
-        cigars = kernels.cpu.cigars.cigars_of(self._texts.sequences, self._strands, text_of, aligned, found, ALPHABET)
+        cigars = kernels.cpu.cigars.cigars_of(self._texts.sequences, self._strands, text_of, aligned, found, ALPHABET, self._texts.unknown)
         return AlignmentRows(text_of, pattern_of, found, is_reverse, cigars)
 
     def _aligned(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> tuple[Alignments, NDArray[np.bool_]]:

@@ -145,7 +145,7 @@ class Placing:
 
         Raises
         ------
-        Cancelled : the user asked to stop. TooLongError : a read is too long to be traced.
+        Cancelled : the user asked to stop.
         """
         reads = Sequences(self._patterns.sequences.codes, self._patterns.sequences.offsets[first : last + 1])
         strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
@@ -166,7 +166,9 @@ class Placing:
             column[read] = values[is_placed]
         window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_other[chosen] == 1
         qualities[read] = quality[is_placed]
-        cigars = kernels.cpu.cigars.cigars_of(windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET)
+        cigars = kernels.cpu.cigars.cigars_of(
+            windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET, self._texts.unknown
+        )
         for column in (rows.text_start, rows.text_end):
             column[read] += candidates.begin[chosen].astype(np.int32)
         is_proper = None

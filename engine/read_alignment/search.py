@@ -30,7 +30,7 @@ from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.sequences.matrices import matrix_names
-from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, TooLongError, score_bits
+from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, score_bits
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.minimisers import MinimiserIndex
@@ -213,16 +213,13 @@ class _Rounds:
 
     def score(self) -> Iterator[pa.Table]:
         """Rows of each round, which are reported when it is scored."""
-        texts, patterns, rules, has_places = self._read
+        texts, patterns, _, has_places = self._read
         progress = self._run.progress
         if has_places:
             progress.stage("Placing reads", len(patterns))
         for first, last in self._aligning.rounds():
             with self._run.step("score"):
-                try:
-                    rows: AlignmentRows = self._aligning.rows(first, last)
-                except TooLongError as error:
-                    raise ParameterError(f"{error}: too long to be traced with {rules.maximum_gaps} gaps; give shorter ones") from error
+                rows: AlignmentRows = self._aligning.rows(first, last)
             with self._run.step("report"):
                 table = alignment_rows(texts, patterns, rows)
             is_aligned = rows.found.score != NO_ALIGNMENT

@@ -59,6 +59,11 @@ class NamedSequences:
         return len(self.names)
 
     @property
+    def unknown(self) -> int:
+        """Code of the letter that matches no other, not even itself: N of nucleotides, as ``samtools calmd`` has it; -1 of proteins."""
+        return LETTERS.index("N") if self.are_nucleotides else -1
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """(n,) letters of each."""
         return np.diff(self.sequences.offsets)

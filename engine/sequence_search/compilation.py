@@ -38,7 +38,7 @@ def _use() -> None:
     # The scores of the short ones need 16 bits, those of the long one 16 too; with the cost, all need 32.
     for gap_open in (11, _GREAT_COST):
         scheme = sequences.scheme.ScoringScheme(sequences.matrices.read_matrix("BLOSUM62"), gap_open, 1)
-        sequence_search.scoring.score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
+        scores = sequence_search.scoring.score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
         sequences.alignment.align_pair(short, short, scheme, quiet)
         for score in (1, 1000, np.iinfo(np.int32).max):
             place, target = database.places(np.zeros(_N_TOGETHER, np.int64)), np.full(_N_TOGETHER, score)
@@ -46,7 +46,8 @@ def _use() -> None:
                 sequences.alignment.Pairs(database.residues, place, database.residues, place, target), scheme, 1, quiet
             )
         if (statistics := sequences.statistics.tabulated(scheme)) is not None:
-            statistics.e_values(np.array([100]), _SHORT, np.array([_SHORT]), database.n_residues)
+            adjustment = sequences.composition.CompositionAdjustment(database, scheme, 1, quiet)
+            sequences.composition.significant_hits(statistics, adjustment, database, short, scores[0], 10.0)
 
 
 def load_report_kernels(progress: Progress) -> None:

@@ -15,6 +15,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.scoring import STEP_CELLS, score_all, score_queries
 from proteoscope.engine.sequences.alignment import Pairs, align_pairs
+from proteoscope.engine.sequences.composition import CompositionAdjustment, SignificantHits, significant_hits
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits, SequenceEntries
 from proteoscope.engine.sequences.scheme import ScoringScheme
@@ -66,6 +67,7 @@ class SequenceHitSearch:
         """Whether E-values say little, as the user was told."""
         self.best: list[tuple[str, str, float, str]] = []
         self.statistics: ScoreStatistics
+        self._adjustment: CompositionAdjustment | None = None
 
     @property
     def n_queries(self) -> int:
@@ -92,9 +94,10 @@ class SequenceHitSearch:
             with self._clock.stage("report"):
                 if first == 0:
                     self.statistics = self._statistics(scores, lengths)
-                candidates = [self._candidates(len(one), row) for one, row in zip(codes, scores, strict=True)]
-                columns = np.array([self._columns(len(one), subjects) for one, (subjects, _) in zip(codes, candidates, strict=True)])
-                self.progress.stage("Aligning and writing hits", (1 + n_sinks) * sum(len(subjects) for subjects, _ in candidates))
+                    self._adjustment = self._composition_adjustment()
+                candidates = [self._candidates(one, row) for one, row in zip(codes, scores, strict=True)]
+                columns = np.array([self._columns(len(one), hits.subjects) for one, hits in zip(codes, candidates, strict=True)])
+                self.progress.stage("Aligning and writing hits", (1 + n_sinks) * sum(len(hits.subjects) for hits in candidates))
             parts = equal_partitions(columns, 1, maximum_cost=_COLUMNS_OF_ALIGNMENTS, per_worker=1)
             for part in sorted(parts, key=lambda part: part.first):
                 some = slice(part.first, part.last)
@@ -148,6 +151,12 @@ class SequenceHitSearch:
             )
         return statistics
 
+    def _composition_adjustment(self) -> CompositionAdjustment | None:
+        """Return the adjustment of scores, or None where the user turned it off or E-values mean little."""
+        if not self.parameters.composition or self.is_doubtful:
+            return None
+        return CompositionAdjustment(self.database, self.scheme, self._threads, self.progress)
+
     def _of_random_sequences(self) -> ScoreStatistics | None:
         generator = np.random.default_rng(_SEED)
         lengths = [generator.integers(*_RANDOM_LENGTHS, count) for count in (_RANDOM_QUERIES, _RANDOM_SUBJECTS)]
@@ -156,31 +165,23 @@ class SequenceHitSearch:
         scores = score_all(codes, subjects, offsets, self.scheme, self._threads, Progress())
         return fit(scores, lengths[0], lengths[1], self.scheme, "fitted to the scores of random sequences")
 
-    def _candidates(self, length: int, scores: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Subjects that a query of so many residues hits, best first, and their E-values."""
+    def _candidates(self, query: NDArray[np.int8], scores: NDArray[np.int32]) -> SignificantHits:
+        """Hits of a query, best first."""
         self.progress.check()
-        database, maximum_e_value = self.database, self.parameters.maximum_e_value
-        most = int(scores.max(initial=0))
-        subjects = np.flatnonzero(
-            scores >= self.statistics.minimum_scores(maximum_e_value, length, self._lengths, database.n_residues, most)
-        )
-        e_values = self.statistics.e_values(scores[subjects], length, self._lengths[subjects], database.n_residues)
-        kept = np.flatnonzero(e_values <= maximum_e_value)
-        subjects, e_values = subjects[kept], e_values[kept]
-        order = np.lexsort((database.file_index[subjects], -scores[subjects], e_values))[: self.parameters.hits_per_query]
-        return subjects[order], e_values[order]
+        hits = significant_hits(self.statistics, self._adjustment, self.database, query, scores, self.parameters.maximum_e_value)
+        order = np.lexsort((self.database.file_index[hits.subjects], -scores[hits.subjects], hits.e_values))
+        return hits.take(order[: self.parameters.hits_per_query])
 
     def _columns(self, length: int, subjects: NDArray[np.int64]) -> int:
         """Room that the hits of a query may take, in columns of alignments."""
         return 1 + len(subjects) * (length + _COLUMNS_OF_A_HIT) + int(self._lengths[subjects].sum())
 
-    def _aligned(
-        self, numbers: NDArray[np.int64], scores: NDArray[np.int32], candidates: list[tuple[NDArray[np.int64], NDArray[np.float64]]]
-    ) -> QueryHits:
+    def _aligned(self, numbers: NDArray[np.int64], scores: NDArray[np.int32], candidates: list[SignificantHits]) -> QueryHits:
         """The queries of these numbers with their hits and alignments, made on all threads."""
-        offsets = offsets_of(np.array([len(subjects) for subjects, _ in candidates]))
+        offsets = offsets_of(np.array([len(hits.subjects) for hits in candidates]))
         own = np.repeat(np.arange(len(numbers)), np.diff(offsets))
-        subjects, e_values = (np.concatenate(column) for column in zip(*candidates, strict=True))
+        columns = ((hits.subjects, hits.e_values, hits.bit_scores) for hits in candidates)
+        subjects, e_values, bit_scores = (np.concatenate(column) for column in zip(*columns, strict=True))
         best, ranks = scores[own, subjects].astype(np.int64), np.arange(len(own)) - offsets[own] + 1
         queries = _places(self.queries, numbers)
         hits = Hits.of(
@@ -190,7 +191,7 @@ class SequenceHitSearch:
                     self.database.residues, self.database.places(subjects), best,
                 ), self.scheme, self._threads, self.progress,
             ),
-            _places(self.queries, numbers[own]), _places(self.database, subjects), best, ranks, self.statistics.bit_scores(best), e_values,
+            _places(self.queries, numbers[own]), _places(self.database, subjects), best, ranks, bit_scores, e_values,
         )  # fmt: skip
         return QueryHits(queries.index, queries.names, queries.descriptions, self.queries.letters(numbers), offsets, hits)
 

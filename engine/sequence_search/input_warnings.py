@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from proteoscope.engine.formats.letters import worth_a_warning
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences.composition import masked_sequences
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.sequences.statistics import ungapped_lambda
 
-__all__ = ["warn_of_unusual_input"]
+__all__ = ["warn_of_low_complexity", "warn_of_unusual_input"]
+
+
+def warn_of_low_complexity(queries: SequenceDatabase, progress: Progress) -> None:
+    """Warn of queries that are of low complexity over more than half of their residues, whose E-values rest on the others."""
+    masked, _ = masked_sequences(queries.residues, queries.offsets)
+    n_masked = np.diff(np.concatenate(([0], np.cumsum(masked != queries.residues)))[queries.offsets])
+    if n := int((2 * n_masked > queries.lengths).sum()):
+        who = f"{n:,} of {len(queries):,} queries {'has' if n == 1 else 'have'} low complexity"
+        progress.message(
+            f"{who} over more than half of the residues, which count as X in E-values: set composition to false to use them", "warning"
+        )
 
 
 def warn_of_unusual_input(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:

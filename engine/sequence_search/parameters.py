@@ -58,6 +58,10 @@ class SequenceSearchParameters(SearchParameters):
         "automatic", title="Statistics", group=_STATISTICS, advanced=True,
         help="Lambda and K from NCBI's tables where they have the matrix and gap costs, else fitted to the scores; or always fitted.",
     )  # fmt: skip
+    composition: bool = parameter(
+        True, title="Adjust for composition", group=_STATISTICS, advanced=True,
+        help="E-values and bit scores take account of the composition of both sequences and of segments of low complexity.",
+    )  # fmt: skip
 
     @field_validator("matrix")
     @classmethod

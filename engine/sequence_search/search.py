@@ -14,7 +14,7 @@ from proteoscope.engine.search_run import RunSpec, search_run
 from proteoscope.engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
 from proteoscope.engine.sequence_search.computing import Computing, shares_of
 from proteoscope.engine.sequence_search.hit_search import SequenceHitSearch
-from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
+from proteoscope.engine.sequence_search.input_warnings import warn_of_low_complexity, warn_of_unusual_input
 from proteoscope.engine.sequence_search.packed import packed_database
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.results import sinks
@@ -63,6 +63,8 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         with run.step("index"):
             database = packed_database(run, "database", translation_of(parameters))
         warn_of_unusual_input(query_set, database, scheme, run.progress)
+        if parameters.composition:
+            warn_of_low_complexity(query_set, run.progress)
         with run.step("plan"):
             resources = opening().telling(run.progress)
             run.load_writers()

@@ -1,4 +1,5 @@
 from . import alignment as alignment
+from . import composition as composition
 from . import database as database
 from . import matrices as matrices
 from . import scheme as scheme

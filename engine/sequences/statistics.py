@@ -87,12 +87,16 @@ class ScoreStatistics:
     source: str
     n_pairs: int = 0
 
-    def bit_scores(self, scores: NDArray[np.integer]) -> NDArray[np.float64]:
+    def bit_scores(self, scores: NDArray[np.integer] | NDArray[np.float64]) -> NDArray[np.float64]:
         """``(lambda S - ln K) / ln 2``."""
         return (self.lambda_ * np.asarray(scores, np.float64) - log(self.K)) / LN_2
 
     def e_values(
-        self, scores: NDArray[np.integer], query_length: int, subject_lengths: NDArray[np.integer], database_residues: int
+        self,
+        scores: NDArray[np.integer] | NDArray[np.float64],
+        query_length: int,
+        subject_lengths: NDArray[np.integer],
+        database_residues: int,
     ) -> NDArray[np.float64]:
         """How many subjects of the whole database chance lets score so high.
 
@@ -104,7 +108,13 @@ class ScoreStatistics:
         return self.K * np.exp(self._log_pairs(y, np.full(len(y), float(query_length)), n)) * (database_residues / n)
 
     def minimum_scores(
-        self, maximum_e_value: float, query_length: int, subject_lengths: NDArray[np.integer], database_residues: int, most: int
+        self,
+        maximum_e_value: float,
+        query_length: int,
+        subject_lengths: NDArray[np.integer],
+        database_residues: int,
+        most: int,
+        scale: float = 1.0,
     ) -> NDArray[np.int64]:
         """Scores below which no E-value is as small as `maximum_e_value`: what spares computing the E-values of nearly all subjects.
 
@@ -112,7 +122,8 @@ class ScoreStatistics:
 
         Parameters
         ----------
-        subject_lengths : (n,) ascending. most : the largest score there is.
+        subject_lengths : (n,) ascending. most : the largest score there is. scale : largest factor that a score is multiplied by before
+            its E-value is taken.
 
         Returns
         -------
@@ -124,7 +135,7 @@ class ScoreStatistics:
         low, high = np.zeros(len(ends), np.int64), np.full(len(ends), most + 1)
         while (high - low > 1).any():
             middle = np.maximum(1, (low + high) // 2)
-            passes = self.e_values(middle, query_length, ends, database_residues) <= 2.0 * maximum_e_value
+            passes = self.e_values(scale * middle, query_length, ends, database_residues) <= 2.0 * maximum_e_value
             low, high = np.where(passes, low, middle), np.where(passes, middle, high)
         return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
 

@@ -7,6 +7,7 @@ from . import caching as caching
 from . import candidates as candidates
 from . import cigars as cigars
 from . import compilation as compilation
+from . import composition as composition
 from . import consensus as consensus
 from . import digestion as digestion
 from . import elution as elution
@@ -21,6 +22,7 @@ from . import least_squares as least_squares
 from . import library_entries as library_entries
 from . import library_search as library_search
 from . import library_text as library_text
+from . import long_traces as long_traces
 from . import match_scores as match_scores
 from . import minimisers as minimisers
 from . import nearest_vectors as nearest_vectors

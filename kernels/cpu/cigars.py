@@ -34,13 +34,14 @@ class Cigars(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, out):
+def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, unknown, out):
     """Write the CIGAR and the MD text of each alignment behind its offset, or only measure them.
 
     Parameters
     ----------
     texts, patterns : int8 codes. text_begins, pattern_begins : (n,) int64, the first letter of each alignment. runs : (n, 2 z + 1) int32
         of `proteoscope.kernels.gapsmis_layouts.Alignments`. alphabet : uint8, the letter of each code.
+    unknown : code that is not the same as itself, -1 for none.
     out : `Cigars`, to fill; where its `cigars` are empty both texts are only measured, and the offsets filled.
     """
     cigars, cigar_offsets, mds, md_offsets, same, columns = out
@@ -55,8 +56,8 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, o
             if r % 2 == 0:
                 step = 0
                 while step < length:
-                    is_same, first = texts[i] == patterns[j], step
-                    while step < length and (texts[i] == patterns[j]) == is_same:
+                    is_same, first = texts[i] == patterns[j] != unknown, step
+                    while step < length and (texts[i] == patterns[j] != unknown) == is_same:
                         if not is_same:
                             at = _write_number(alike, mds, at, writes)
                             if writes:
@@ -113,16 +114,18 @@ def cigars_of(
     pattern_of: NDArray[np.int64],
     found: Alignments,
     alphabet: NDArray[np.uint8],
+    unknown: int,
 ) -> Cigars:
     """The CIGARs of alignments (``=`` a pair of the same letter, ``X`` of others, ``I`` the pattern's letter alone, ``D`` the text's).
 
-    `alphabet` : uint8, the letter of each code. Both texts of a pair without an alignment are empty.
+    `alphabet` : uint8, the letter of each code. `unknown` : code that is not the same as itself, -1 for none.
+    Both texts of a pair without an alignment are empty.
     """
     n = len(text_of)
     begins = texts.offsets[text_of] + found.text_start, patterns.offsets[pattern_of] + found.pattern_start
     none = np.empty(0, np.uint8)
     out = Cigars(none, np.zeros(n + 1, np.int64), none, np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64))
-    given: Any = texts.codes, begins[0], patterns.codes, begins[1], found.runs, alphabet
+    given: Any = texts.codes, begins[0], patterns.codes, begins[1], found.runs, alphabet, unknown
     write_cigars(*given, out)
     out = out._replace(cigars=np.empty(out.cigar_offsets[-1], np.uint8), mds=np.empty(out.md_offsets[-1], np.uint8))
     if len(out.cigars):

@@ -23,6 +23,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from proteoscope.kernels.cpu.long_traces import trace_long_pair
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.vectors import (
     REGISTER_BYTES,
@@ -48,11 +49,10 @@ from proteoscope.kernels.gapsmis_layouts import (
     Alignments,
     GapRules,
     Sequences,
-    TooLongError,
     score_bits,
     windows,
 )
-from proteoscope.kernels.partitions import equal_partitions
+from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["ReadSearch"]
 
@@ -501,31 +501,33 @@ class _Block:
         times, more = SINGLE_PASS
         is_short = _lengths(self._text_places) <= times * _lengths(self._pattern_places) + more
         at_once = is_short & (self._rules.mode != LOCAL)
-        yield from self._pass(everything[at_once], traces=True)
-        later = everything[~at_once]
+        left = yield from self._pass(everything[at_once], traces=True)
+        later = np.concatenate((everything[~at_once], left))
         yield from self._pass(later, traces=False)
         later = later[self._ends[1, later] >= 0]
         # What is before the window does not change the alignment; the text ends where the alignment does.
         begins = windows(self._rules, self._score[later], self._ends[1, later], _lengths(self._pattern_places[later]))
         self._text_places[later, 1] = self._text_places[later, 0] + self._ends[1, later]
         self._text_places[later, 0] += begins
-        yield from self._pass(later, traces=True)
+        left = yield from self._pass(later, traces=True)
+        yield from self._trace_alone(left)
         self._ends[0, later] += begins.astype(np.int32)
         self._ends[1, later] += begins.astype(np.int32)
 
-    def _pass(self, pairs: NDArray[np.int64], *, traces: bool) -> Generator[None, None, None]:
+    def _pass(self, pairs: NDArray[np.int64], *, traces: bool) -> Generator[None, None, NDArray[np.int64]]:
+        """Align pairs in lanes; returns those whose directions would take too much memory, which are left alone."""
         of, lanes = self._of, self._of._lanes
         order = pairs[np.lexsort((_lengths(self._text_places[pairs]), _lengths(self._pattern_places[pairs])))]
         text, pattern = _lengths(self._text_places[order]), _lengths(self._pattern_places[order])
         groups = np.arange(0, len(order), lanes)
         if not len(groups):
-            return
+            return order
         longest = np.maximum.reduceat(text, groups) + 1.0, np.maximum.reduceat(pattern, groups) + 1.0
         cells = longest[0] * longest[1] * (self._rules.maximum_gaps + 1) * lanes
-        if traces and cells.max() > _TRACED_BYTES:
-            worst = int(cells.argmax())
-            n, m = int(longest[0][worst]) - 1, int(longest[1][worst]) - 1
-            raise TooLongError(f"a read of {m:,} letters with {n:,} of a reference")
+        if traces and (is_left := cells > _TRACED_BYTES).any():
+            left, fits = order[np.repeat(is_left, lanes)[: len(order)]], order[np.repeat(~is_left, lanes)[: len(order)]]
+            more = yield from self._pass(fits, traces=True)
+            return np.concatenate((left, more))
 
         scoring = _scoring(self._rules, of._table, self._lowest)
 
@@ -543,6 +545,24 @@ class _Block:
 
         pieces = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         for _ in of._processor.run(work, pieces, 0):
+            yield
+        return order[:0]
+
+    def _trace_alone(self, pairs: NDArray[np.int64]) -> Generator[None, None, None]:
+        """Trace pairs one by one, in memory that grows with the root of the text's length; their scores and ends are there."""
+        of = self._of
+
+        def work(first: int, last: int, stop: StopFlag) -> None:
+            for pair in pairs[first:last]:
+                sides = ((of._texts, self._text_places), (of._patterns, self._pattern_places))
+                text, pattern = (side.codes[slice(*places[pair])] for side, places in sides)
+                found = trace_long_pair(text, pattern, self._rules, stop)
+                if found is None:
+                    return
+                self._score[pair], self._runs[pair] = found.score, found.runs
+                self._ends[:, pair] = found.text_start, len(text), found.pattern_start, found.pattern_end, found.gaps
+
+        for _ in of._processor.run(work, [Partition(k, k + 1, 1.0) for k in range(len(pairs))], 0):
             yield
 
     def write(self, out: Alignments, first: int) -> None:

@@ -30,14 +30,23 @@ def installed(peer: str) -> bool:
 
 
 def run_peer(
-    peer: str, queries: Path, database: Path, maximum_e_value: float, maximum_hits: int, threads: int = 1
+    peer: str,
+    queries: Path,
+    database: Path,
+    maximum_e_value: float,
+    maximum_hits: int,
+    threads: int = 1,
+    *,
+    is_adjusted: bool = False,
 ) -> tuple[list[PeerHit], float]:
-    """Hits of a peer, the best of each pair, with BLOSUM62 and a gap of k costing 11 + k; and its wall seconds."""
+    """Hits of a peer, the best of each pair, with BLOSUM62 and a gap of k costing 11 + k; and its wall seconds.
+
+    `is_adjusted`: blastp with its default composition-based statistics; without, its scores and E-values are those of the alignments alone.
+    """
     if peer == "blastp":
-        # Without composition-based statistics and masking, so that both compute the same thing.
-        columns = "6 qseqid sseqid score bitscore evalue"
+        columns, composition = "6 qseqid sseqid score bitscore evalue", "2" if is_adjusted else "0"
         command = [
-            "blastp", "-query", queries, "-subject", database, "-comp_based_stats", "0", "-seg", "no", "-evalue", maximum_e_value,
+            "blastp", "-query", queries, "-subject", database, "-comp_based_stats", composition, "-seg", "no", "-evalue", maximum_e_value,
             "-max_target_seqs", maximum_hits, "-outfmt", columns,
         ]  # fmt: skip
     else:

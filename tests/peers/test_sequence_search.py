@@ -29,7 +29,7 @@ def searched(shared_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("search")
     queries = first_records(shared_data / "sequences" / "mmseqs_QUERY.fasta", 25, folder / "queries.fasta")
     database = shared_data / "sequences" / "mmseqs_DB.fasta"
-    parameters = SequenceSearchParameters(maximum_e_value=100 * MAXIMUM_E_VALUE, hits_per_query=20_000)
+    parameters = SequenceSearchParameters(maximum_e_value=100 * MAXIMUM_E_VALUE, hits_per_query=20_000, composition=False)
     align([queries], [database], folder / "hits.tsv", parameters, project_folder=folder / "project")
     with (folder / "hits.tsv").open(newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
@@ -73,7 +73,7 @@ def scop(shared_data):
     place = {database.accession(i): i for i in range(len(database))}
     labels = benchmark.Scop(shared_data / "sequences", list(place))
     numbers, queries = np.array([place[name] for name in labels.number]), np.arange(0, len(labels), 150)
-    found, _ = benchmark.searched(database, numbers, queries, 2)
+    found, _ = benchmark.searched(database, numbers, queries, 2, is_adjusted=True)
     return database, labels, numbers, queries, found
 
 

@@ -108,6 +108,28 @@ def test_htslib_takes_it(tmp_path):
     assert len({one.query_name for one in found}) == len(records)
 
 
+def test_tags_count_unknown_bases_as_calmd_does(tmp_path):
+    """N against N differs, R against R does not; each read lies over some of both."""
+    pysam = pytest.importorskip("pysam", reason="pysam is not installed")
+    letters = np.random.default_rng(3).choice(list("ACGT"), 400)
+    letters[100:130], letters[200] = "N", "R"
+    letters[230:240] = "N"
+    text = "".join(letters)
+    reads = [text[at : at + 110] for at in (60, 95, 150, 190)]
+    reads[1] = reads[1][:50] + reads[1][53:]
+    (tmp_path / "t.fa").write_text(f">t\n{text}\n")
+    (tmp_path / "r.fa").write_text("".join(f">r{k}\n{read}\n" for k, read in enumerate(reads)))
+    parameters = ReadAlignmentParameters().changed(mode="within")
+    align_reads(tmp_path / "t.fa", tmp_path / "r.fa", tmp_path / "found.bam", parameters, format="bam", is_sorted=True, device="cpu")
+    with pysam.AlignmentFile(str(tmp_path / "found.bam"), "rb") as file:
+        found = {one.query_name: (one.get_tag("NM"), one.get_tag("MD")) for one in file}
+    lines = pysam.calmd(str(tmp_path / "found.bam"), str(tmp_path / "t.fa")).splitlines()
+    words = [line.split("\t") for line in lines if not line.startswith("@")]
+    tags = {word[0]: dict(tag.split(":", 2)[::2] for tag in word[11:]) for word in words}
+    assert found == {name: (int(tag["NM"]), tag["MD"]) for name, tag in tags.items()}
+    assert found["r0"][0] == 30 and found["r3"][0] == 10
+
+
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_bam_holds_what_sam_does_and_a_sorted_one_is_found_in_by_its_index(tmp_path, is_sorted):
     pysam = pytest.importorskip("pysam", reason="pysam is not installed")

@@ -138,3 +138,14 @@ def test_a_matrix_without_costs_warns_of_the_e_values_and_still_reports(searched
     code, rows, scores, said = searched(path, path, "--matrix", str(tmp_path / "m.txt"))
     assert code == 0 and scores[0, 0] == 400 and "do not trust the E-values" in said
     assert ("a", "a") in {(row["query"], row["subject"]) for row in rows}
+
+
+def test_queries_of_low_complexity_are_counted(searched, fasta, random_protein):
+    query = fasta("query.fasta", [("a", "PQ" * 60), ("b", random_protein(1, 200))])
+    database = fasta("database.fasta", [("c", "PQ" * 50), ("d", random_protein(2, 150))])
+    code, rows, scores, stderr = searched(query, database)
+    assert code == 0 and "1 of 2 queries has low complexity over more than half of the residues" in stderr
+    assert not [row for row in rows if row["query"] == "a"] and scores.max() > 400
+    code, rows, _, stderr = searched(query, database, "--set", "composition=false")
+    assert code == 0 and "low complexity" not in stderr
+    assert next(row["subject"] for row in rows if row["query"] == "a") == "c"

@@ -1,0 +1,99 @@
+"""Composition of sequences: segments of low complexity, counts of residues, and the lambda of pairs of compositions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["mask_low_complexity", "pair_lambdas"]
+
+_MAXIMUM_STEPS = 100
+_TOLERANCE = 1e-9  # relative, of a Newton step
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_code, masked, counts):
+    """Mask the segments of low complexity of sequences, and count the residues of each sequence that are not masked.
+
+    A segment joins the overlapping windows whose entropy is at most `extension`, where at least one is at most `trigger`: the first step of
+    SEG (Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
+
+    Parameters
+    ----------
+    residues : (total,) int8 codes. offsets : (n + 1,) int64, where each sequence begins.
+    entropies : (window + 1,) int64, the term of a residue that a window holds so many times; they fix the length of the window.
+    trigger, extension : in the unit of `entropies`.
+    masked : (total,) int8, to fill with the codes, `mask_code` in segments. counts : (n, codes) int64, to fill.
+    """
+    window, in_window = len(entropies) - 1, np.zeros(counts.shape[1], np.int64)
+    for k in range(len(offsets) - 1):
+        begin, end = offsets[k], offsets[k + 1]
+        masked[begin:end] = residues[begin:end]
+        in_window[:] = 0
+        entropy, segment, is_triggered = 0, -1, False
+        for i in range(begin, end):
+            code = residues[i]
+            in_window[code] += 1
+            entropy += entropies[in_window[code]] - entropies[in_window[code] - 1]
+            first = i - window + 1
+            if first > begin:
+                code = residues[first - 1]
+                in_window[code] -= 1
+                entropy += entropies[in_window[code]] - entropies[in_window[code] + 1]
+            if first >= begin and entropy <= extension:
+                segment = first if segment < 0 else segment
+                is_triggered = is_triggered or entropy <= trigger
+            elif segment >= 0:
+                if is_triggered:
+                    masked[segment:i] = mask_code  # the window before ended here
+                segment, is_triggered = -1, False
+        if segment >= 0 and is_triggered:
+            masked[segment:end] = mask_code
+        counts[k] = 0
+        for i in range(begin, end):
+            counts[k, masked[i]] += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, least, greatest, lambdas):
+    """Write lambda of ungapped alignments of a query with subjects, by the composition of both: where ``exp(lambda s)`` has the mean 1.
+
+    Parameters
+    ----------
+    query_counts : (codes,) int64. subject_counts : (n, codes) int64.
+    prior : (codes,) float64, residues of the usual composition that are added to each sequence; a code with none does not count.
+    score_classes : (codes, codes) int64, place of each pair's score, of the query's and the subject's residue, in `scores` (s,) float64.
+    least, greatest : limits of lambda, above 0.
+    lambdas : (n,) float64, to fill.
+    """
+    share, counted = np.empty(len(scores)), np.flatnonzero(prior)
+    for k in range(len(subject_counts)):
+        total = 0.0
+        share[:] = 0.0
+        for i in counted:
+            for j in counted:
+                pairs = (query_counts[i] + prior[i]) * (subject_counts[k, j] + prior[j])
+                share[score_classes[i, j]] += pairs
+                total += pairs
+        lambdas[k] = _lambda(share, total, scores, least, greatest)
+
+
+@njit(nogil=True, error_model="numpy")
+def _lambda(share, total, scores, least, greatest):
+    """Newton's method from the right: the mean is convex, so that no step passes its upper zero."""
+    value = greatest
+    for _ in range(_MAXIMUM_STEPS):
+        excess, slope = -1.0, 0.0
+        for k in range(len(scores)):
+            term = share[k] / total * np.exp(value * scores[k])
+            excess += term
+            slope += scores[k] * term
+        if excess <= 0.0 or slope <= 0.0:
+            return value
+        step = excess / slope
+        value -= step
+        if value <= least:
+            return least
+        if step <= _TOLERANCE * value:
+            return value
+    return value

@@ -1,0 +1,194 @@
+"""Trace of a pair whose directions do not fit into memory: rows in between are computed again (checkpoints, as in Grice and others 1997).
+
+Recurrence, modes and the rule for equal alignments are those of `proteoscope.kernels.cpu.gapsmis`. The state after every `rows_of_block`
+rows of the text is stored; from the last block on, the directions of one block are computed from its state and followed to its first row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from proteoscope.kernels.device import StopFlag
+from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, GapRules
+
+__all__ = ["LongTrace", "trace_long_pair"]
+
+_FROM_START, _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT = 0, 1, 2, 3
+_SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8
+_LEAST = np.int64(np.iinfo(np.int32).min)
+_STATE_BYTES = 8  # of a cell whose state is stored
+
+
+class LongTrace(NamedTuple):
+    """Alignment of a pair, in the terms of `Alignments`; `runs` is (2 * maximum_gaps + 1,) int32."""
+
+    score: int
+    text_start: int
+    pattern_start: int
+    pattern_end: int
+    gaps: int
+    runs: NDArray[np.int32]
+
+
+class _Rules(NamedTuple):
+    """`GapRules` as the kernels take them; `matrix` is (text letters, pattern letters) int32."""
+
+    matrix: NDArray[np.int32]
+    opening: int
+    extending: int
+    is_anywhere: bool
+    is_local: bool
+    seed: int
+    is_published: bool
+
+
+def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: GapRules, stop: StopFlag) -> LongTrace | None:
+    """Return the alignment that ends with the last letter of the text, or None where `stop` was set.
+
+    Parameters
+    ----------
+    text : codes, from where the alignment may begin to where it ends. pattern : codes.
+    """
+    # Copies, so that the kernels are compiled for one type, whether codes are mapped from a file or not.
+    text, pattern, matrix = np.array(text, np.int8), np.array(pattern, np.int8), np.array(rules.matrix.T, np.int32, order="C")
+    settings = _Rules(
+        matrix, rules.gap_open + rules.gap_extend, rules.gap_extend, rules.mode != PREFIX, rules.mode == LOCAL, rules.seed_length,
+        bool(rules.is_published),
+    )  # fmt: skip
+    layers, columns, n_rows = rules.maximum_gaps + 1, len(pattern) + 1, len(text) + 1
+    # The directions of a block, one byte a cell, then take as much memory as the states.
+    rows_of_block = max(1, int(np.sqrt(_STATE_BYTES * n_rows)))
+    firsts = range(0, n_rows, rows_of_block)
+    states = np.full((len(firsts) + 1, 2, layers, columns), _LEAST, np.int32)
+    unused = np.empty((0, layers, columns), np.uint8)
+    for block, first in enumerate(firsts):
+        states[block + 1] = states[block]
+        _compute_rows(text, pattern, settings, first, min(n_rows, first + rows_of_block), *states[block + 1], unused, stop)
+    at = np.zeros(5, np.int64)
+    score = _find_end(states[-1, 0], settings.is_local, at)
+    runs, directions = np.zeros(2 * rules.maximum_gaps + 1, np.int32), np.empty((rows_of_block, layers, columns), np.uint8)
+    at[0] = n_rows - 1
+    pattern_end, gaps = int(at[1]), int(at[2])
+    for block in reversed(range(len(firsts))):
+        first = firsts[block]
+        _compute_rows(text, pattern, settings, first, min(int(at[0]) + 1, first + rows_of_block), *states[block], directions, stop)
+        if stop[0]:
+            return None
+        if _walk_block(directions, first, at, runs):
+            break
+    runs[0] += rules.seed_length
+    return LongTrace(score, int(at[0]) - rules.seed_length, int(at[1]) - rules.seed_length, pattern_end, gaps, runs)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _compute_rows(text, pattern, rules, first, last, g, e, directions, stop):
+    """Compute the rows `first:last` of all layers, from the state `g` and `e` (layers, columns) of the row before, which become theirs.
+
+    Parameters
+    ----------
+    directions : (rows, layers, columns) uint8, filled from its first row on; without rows where alignments are not followed.
+    """
+    layers, columns = g.shape
+    seed, is_floored, traces = rules.seed, rules.is_local and rules.seed == 0, len(directions) > 0
+    for i in range(first, last):
+        if stop[0]:
+            return
+        begun = _begun_score(text, pattern, rules, i)
+        for q in range(layers):
+            diagonal, alone, f = np.int64(g[q, seed]) if seed < columns else _LEAST, _LEAST, _LEAST
+            if seed < columns:
+                alone = np.int64(e[q, seed])
+                value = max(begun, alone)
+                g[q, seed] = value
+                source = _FROM_START
+                if q > 0:
+                    opened, grown = max(np.int64(g[q - 1, seed]) - rules.opening, _LEAST), max(alone - rules.extending, _LEAST)
+                    if not rules.is_published or i <= seed:
+                        f = opened
+                    if not rules.is_published or i >= seed:
+                        e[q, seed] = max(grown, opened)
+                    source = (_FROM_START if value == begun else _FROM_TEXT) + (_TEXT_GROWS if grown > opened else 0)
+                if traces:
+                    directions[i - first, q, seed] = source
+            for j in range(seed + 1, columns):
+                paired = _LEAST
+                if i > 0:
+                    paired = max(diagonal + rules.matrix[text[i - 1], pattern[j - 1]], _LEAST)
+                diagonal, alone = np.int64(g[q, j]), np.int64(e[q, j])
+                value = max(paired, max(alone, f)) if q > 0 else paired
+                if is_floored:
+                    value = max(value, 0)
+                g[q, j] = value
+                source = _FROM_PAIR if value == paired else _FROM_PATTERN if value == f else _FROM_TEXT
+                if is_floored and value == 0:
+                    source = _FROM_START
+                if q > 0:
+                    opened = max(np.int64(g[q - 1, j]) - rules.opening, _LEAST)
+                    text_grown, pattern_grown = max(alone - rules.extending, _LEAST), max(f - rules.extending, _LEAST)
+                    source += (_TEXT_GROWS if text_grown > opened else 0) + (_PATTERN_GROWS if pattern_grown > opened else 0)
+                    f = _LEAST if rules.is_published and j < i else max(pattern_grown, opened)
+                    e[q, j] = _LEAST if rules.is_published and j > i else max(text_grown, opened)
+                if traces:
+                    directions[i - first, q, j] = source
+
+
+@njit(nogil=True, error_model="numpy")
+def _begun_score(text, pattern, rules, i):
+    """Score of an alignment that begins with its seed, or with nothing, and has come to row `i`."""
+    seed = rules.seed
+    if seed == 0:
+        return np.int64(0) if i == 0 or rules.is_anywhere else _LEAST
+    if i < seed or (i > seed and not rules.is_anywhere) or seed > len(pattern):
+        return _LEAST
+    found = np.int64(0)
+    for k in range(seed):
+        if text[i - seed + k] != pattern[k]:
+            return _LEAST
+        found += rules.matrix[pattern[k], pattern[k]]
+    return found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _find_end(g, is_local, at):
+    """Return the best score of the last row, and write the first column and the fewest gaps that reach it into ``at[1:3]``."""
+    layers, columns = g.shape
+    at[1] = np.argmax(g[layers - 1]) if is_local else columns - 1
+    score = g[layers - 1, at[1]]
+    while g[at[2], at[1]] != score:
+        at[2] += 1
+    return score
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _walk_block(directions, first, at, runs):
+    """Follow directions down to row `first`: True where the alignment begins in this block.
+
+    Parameters
+    ----------
+    at : (5,) int64: row, column, layer, kind of the gap that is being followed (0 for none) and its letters; updated.
+    runs : of the alignment, filled.
+    """
+    i, j, q, gap, length = at
+    while i >= first:
+        here = directions[i - first, q, j]
+        if gap and here & (_PATTERN_GROWS if gap == _FROM_PATTERN else _TEXT_GROWS) == 0:
+            runs[2 * q - 1] = length
+            q, gap, length = q - 1, 0, 0
+            continue
+        source = gap if gap else here & _SOURCE
+        if source == _FROM_START:
+            at[:] = i, j, q, gap, length
+            return True
+        if source == _FROM_PAIR:
+            runs[2 * q] += 1
+            i, j = i - 1, j - 1
+        elif source == _FROM_PATTERN:
+            j, length, gap = j - 1, length + 1, source
+        else:
+            i, length, gap = i - 1, length - 1, source
+    at[:] = i, j, q, gap, length
+    return False
