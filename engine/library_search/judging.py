@@ -114,18 +114,19 @@ def _rated(found: Found, references: References, settings: RateSettings, unknown
 
 def _hypotheses(references: References, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the hypotheses, peptides or compounds, of some references, and how many decoys compete with the target of each."""
-    compound, is_decoy = _compounds(references), references.is_decoy
+    compound, is_decoy = _compounds(references, rows), references.is_decoy
     if references.decoys == "existing":
-        return 2 * compound[rows] + is_decoy[rows], np.full(len(rows), references.decoy_ratio)
-    # Some decoys of an entry may be missing (`references._distinct`): as many compete as there are for each of the peptide's entries.
-    targets, decoys = (np.bincount(compound[some & references.has_decoys], minlength=compound.max() + 1) for some in (~is_decoy, is_decoy))
-    return compound[rows], (decoys / np.maximum(targets, 1))[compound[rows]]
+        return 2 * compound + is_decoy[rows], np.full(len(rows), references.decoy_ratio)
+    # Equal decoys are left out, so that entries have different numbers of them.
+    n_decoys = np.bincount(references.entry[is_decoy], minlength=len(references.entries.offsets))
+    return compound, n_decoys[references.entry[rows]].astype(np.float64)
 
 
-def _compounds(references: References) -> NDArray[np.int64]:
-    """Number the peptide's sequence or the compound of each reference; a decoy that was made of an entry has that of the entry."""
-    texts = [references.entries.texts[name].cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
+def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the peptides' sequences or the compounds of some references; a decoy that was made of an entry has the number of the entry."""
+    entry = pa.array(references.entry[rows])
+    texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
     # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.
     texts[1] = pa.compute.utf8_slice_codeunits(texts[1], 0, 14)
     codes: NDArray[np.int64] = pa.compute.coalesce(*texts).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64)[references.entry] + 1
+    return codes.astype(np.int64)
