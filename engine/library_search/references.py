@@ -165,7 +165,7 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
         peptides = library_peptides(library.peptidoform)
         targets = rows[~library.is_decoy[rows]]
         n_peptides = len(library.sequence.take(targets[peptides.peptide[targets] >= 0]).unique())
-        n_shuffles = parameters.decoys_per_peptide or decoys_per_peptide(n_peptides)
+        n_shuffles = parameters.decoys_per_peptide or decoys_per_peptide(n_peptides, len(targets))
         resources.progress.stage("Shuffling the peptides of the library", len(rows))
         for number in range(n_shuffles):
             seed = parameters.seed + (number << 32)

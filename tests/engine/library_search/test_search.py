@@ -225,6 +225,15 @@ def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path,
     assert matches.certainty is not None and matches.certainty.nothing_accepted == numbers
 
 
+@pytest.mark.parametrize("decoys_per_peptide", [1, 3])
+def test_library_has_as_many_decoys_as_are_set(files, tmp_path, decoys_per_peptide):
+    run, library = files
+    for number in (decoys_per_peptide, 2):  # the cached index of the one is not opened for the other
+        inputs = {"spectra": [run], "library": [library]}
+        summary = run_search("library", inputs, project=tmp_path / f"p{number}", device="cpu", decoys_per_peptide=number)
+        assert summary.n_decoys == number * N
+
+
 def test_a_library_without_usable_entries_is_one_clear_error(files, tmp_path):
     (tmp_path / "l.msp").write_text("Name: Empty\nPrecursorMZ: 301.1\nNum Peaks: 1\n100.0\t1\n")
     with pytest.raises(InputError, match=r"can be searched|no entry|none of"):
