@@ -7,7 +7,8 @@ each: predicted peaks, some missing, others' heights changed, with noise. As man
 peptides of the proteome, whose mass is within 10 ppm of a peptide's of the library: replicates find the same false entry again and again.
 What is accepted at 1 % and is not of its entry's peptide is false; told is the mean over trials of the share of these (0 where nothing is
 accepted), which is what a false discovery rate promises, with two standard errors. `--short`: peptides of 5 and 6 residues, of which
-few orders are different. With `single`, each peptide has one decoy, however few there are. Fragments within 0.5 Da.
+few orders are different. With `single`, each peptide has one decoy, however few there are; else as many as the search makes. Fragments
+within 0.5 Da.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from benchmarks.figures import emit, existing
 from benchmarks.library_search import searched
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.library_search import references
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.prediction import PredictedLibrary
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
@@ -35,7 +35,6 @@ from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 RESOURCES = Resources(2)
 MOST_SPECTRA, NOISE_PEAKS = 5, 30
-FEWEST = references._FEWEST_DECOYS
 
 
 def proteome(database: Path, *, is_short: bool) -> SpectralLibrary:
@@ -94,14 +93,13 @@ class Trial:
 
 
 def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: object) -> None:
-    """Shares of false ones, with several decoys of each peptide, with one, and with one decoy more counted everywhere."""
-    for decoys, fewest, plus_one in (("several", FEWEST, False), ("several, plus one", FEWEST, True), ("single", 1, False)):
-        references._FEWEST_DECOYS = fewest
+    """Shares of false ones, with several decoys of each peptide, and with one."""
+    for decoys, per_peptide in (("several", 0), ("single", 1)):
         shares, accepted, found, ratios = np.zeros((4, n_trials))
         for trial in range(n_trials):
             made = Trial(whole, n_peptides, np.random.default_rng((n_peptides, trial)))
             parameters = LibrarySearchParameters().changed(
-                fragment_tolerance="0.5 Da", minimum_matched_peaks=5, seed=trial, plus_one=plus_one, minimum_similarity=0.1
+                fragment_tolerance="0.5 Da", minimum_matched_peaks=5, seed=trial, decoys_per_peptide=per_peptide, minimum_similarity=0.1
             )
             judged, made_references, _ = searched(made.library, made.spectra, parameters)
             rows = (judged.q_value <= parameters.fdr) & ~judged.is_decoy & (judged.found.similarity >= parameters.minimum_similarity)
@@ -115,7 +113,6 @@ def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: obje
         emit({}, figure="few peptides", peptides=n_peptides, decoys=decoys, trials=n_trials, accepted=int(accepted.sum()),
              found_of_right=round(found.mean(), 3), trials_with_matches=round((accepted > 0).mean(), 3),
              false_share=round(shares.mean(), 4), two_errors=round(error, 4), decoy_ratio=round(ratios.mean(), 2), **told)  # fmt: skip
-    references._FEWEST_DECOYS = FEWEST
 
 
 def main() -> None:

@@ -1,19 +1,26 @@
 """Is 1 % true in small libraries of real spectra: half of the peptides of a run are left out of the library that is made of it.
 
-    python -m benchmarks.left_out_entries --data FOLDER [--sets ltq qe nist] [--entries 20 50 100 300] [--trials 20] [--first 0]
-        [--tolerance "10 ppm"] [--all]
+    python -m benchmarks.left_out_entries --data FOLDER [--sets ltq ecoli qe metaproteome velos hela nist] [--entries 20 50 100 300]
+        [--trials 20] [--first 0] [--tolerance "10 ppm"] [--decoys 0] [--all] [--moved]
 
-`ltq`: BSA1-3 against 18 proteins and a proteome that is not there; `qe`: Shewanella on a Q Exactive. A run is identified, and what is
-accepted at 1 % is taken for the truth. In each trial half of the peptides, by sequence, are left out; of the others up to so many entries
-(peptidoform and charge) are chosen, each a spectrum of its own, which is not searched. All other identified spectra are searched in this
-library. An accepted match whose entry is of another peptide than the spectrum (I as L) is false: `left_out` of spectra whose peptide the
-library does not have, `others` of the rest. `nist`: BSA1-3 against the entries of NIST's library of BSA, half of its peptides left out, as
-of spectra that were not identified. With `--all` the spectra that were not identified are searched too. Of these an accepted match is
-false, `resembling`, if the spectrum resembles an entry of a left out peptide more, in the library of all peptides: other false ones of
-them are not seen, so that their share is the least that is possible. `unidentified` of the accepted ones are of such spectra. `share` is
-pooled over trials, with a 95 % interval from drawing trials anew (they share their spectra, so that it is rather too narrow); `mean_share`
-is the mean of the trials' shares, 0 where nothing is accepted, which a false discovery rate promises to hold. Trials are numbered, so that
-others (`--first`) can confirm what some suggest. One JSON line for each.
+Ion traps: `ltq`, BSA1-3 against 18 proteins and a proteome that is not there; `ecoli`. Q Exactive: `qe`, Shewanella; `metaproteome`.
+Orbitrap Velos: `velos`, yeast; `hela`. A run is identified, and what is accepted at 1 % is assumed to be the truth. In each trial half of
+the peptides, by sequence, are left out; of the others up to so many entries (peptidoform and charge) are chosen, each a spectrum of its
+own, which is not searched. All other identified spectra are searched in this library. An accepted match whose entry is of another peptide
+than the spectrum (I as L) is false: `left_out` of spectra whose peptide the library does not have, `others` of the rest. Of these
+`homologous` share half of the masses of their fragments with the spectrum's peptide, and in `contained` other ones the spectrum has more
+fragments of the entry's peptide, not explained by its own, than of 99 of 100 of its orders: both were isolated together. `nist`: BSA1-3
+against the entries of NIST's library of BSA, half of its peptides left out, as of spectra that were not identified. With `--all` the
+spectra that were not identified are searched too. Of these an accepted match is false, `resembling`, if the spectrum resembles an entry of
+a left out peptide more, in the library of all peptides: other false ones of them are not seen, so that their share is the least that is
+possible. `unidentified` of the accepted ones are of such spectra. `share` is pooled over trials, with a 95 % interval from drawing trials
+anew (they share their spectra, so that it is rather too narrow); `mean_share` is the mean of the trials' shares, 0 where nothing is
+accepted, which a false discovery rate promises to hold. Trials are numbered, so that others (`--first`) can confirm what some suggest.
+
+`--moved`: are decoys like foreign peptides? All entries are the library, and the precursors of all identified spectra are moved by 7 to 19
+Th, so that each match within 3 Da is false; entries of the spectrum's own peptide and homologous ones are not counted. At each similarity,
+`targets` and `decoys_by_ratio`, decoys that win divided by decoys per target, and their `ratio`, which is 1 where decoys are like foreign
+peptides. `accepted` at 1 %. One JSON line for each figure.
 """
 
 from __future__ import annotations
@@ -21,9 +28,9 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,29 +38,39 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from benchmarks.false_matches import FalseMatches
 from benchmarks.figures import emit, existing
 from benchmarks.library_search import searched
 from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
+from proteoscope.engine.library_search.judging import JudgedMatches
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
-SHEWANELLA = "spectra/qc_shew_qe"
+SHEWANELLA, METAPROTEOME = "spectra/qc_shew_qe", "spectra/metaproteome_qe"
 SETS = {
     "ltq": (
         "low-resolution", [f"spectra/bsa_ltq/BSA{number}.mzML" for number in (1, 2, 3)],
         "proteomes/18Protein_SoCe_Tr_detergents_trace.fasta",
     ),
+    "ecoli": ("low-resolution", ["spectra/Ecoli_MS2_small.mzML"], "proteomes/ecoli_13spiked_2021_04.fasta"),
     "qe": (
         "high-resolution", [f"{SHEWANELLA}/QC_Shew_18_02_Excerpt.mzXML"],
         f"{SHEWANELLA}/Shewanella_oneidensis_MR1_2010-04-22_Tryp_Pig_Bov.fasta",
     ),
+    "metaproteome": ("high-resolution", [f"{METAPROTEOME}/2016_Jan_12_QE2_47_trimmed.mzML"], f"{METAPROTEOME}/metapeptides.fasta"),
+    "velos": ("high-resolution", ["spectra/SmallCalibratible_Yeast.mzML"], "proteomes/yeast_2021_04_reviewed_UPS.fasta"),
+    "hela": (
+        "high-resolution", ["spectra/hela_velos/TaGe_SA_HeLa_04_subset_longestSeq.mzML", "spectra/hela_velos/TaGe_SA_A549_3_snip.mzML"],
+        "proteomes/human.small.comet.fasta",
+    ),
 }  # fmt: skip
+MOVES, SIMILARITIES = (-19.0, -13.0, -7.0, 7.0, 13.0, 19.0), (0.1, 0.2, 0.3, 0.4)
 N_DRAWN = 2000
 
 
@@ -109,41 +126,98 @@ class Identified:
         )  # fmt: skip
 
 
-def trial(found: Identified, parameters: LibrarySearchParameters, n_entries: int, number: int, *, is_all: bool) -> tuple[int, ...]:
-    """Return the number of entries, of accepted matches, of false ones of left out and of other peptides, of accepted and of false ones
-    of spectra that were not identified."""
-    generator = np.random.default_rng((n_entries, number))
-    code = found.sequence.dictionary_encode().indices.to_numpy()
-    n_peptides = int(code.max()) + 1
-    is_left_out = np.zeros(n_peptides, np.bool_)
-    is_left_out[generator.permutation(n_peptides)[: n_peptides // 2]] = True
-    form = pc.binary_join_element_wise(found.peptidoform.cast(pa.string()), pa.array(found.charge.astype(str)), "/")
-    # Any spectrum of a peptidoform and charge may be its entry.
-    order = generator.permutation(len(code))
-    _, first = np.unique(form.dictionary_encode().indices.to_numpy()[order], return_index=True)
-    every = order[np.sort(first)]
-    entries = np.sort(every[~is_left_out[code[every]]][:n_entries])
-    is_there = np.isin(code, code[entries])
-    asked = np.setdiff1d(np.arange(len(code)), entries)
-    searched_rows = np.setdiff1d(np.arange(len(found.spectra)), found.row[every]) if is_all else found.row[asked]
-    judged, references, _ = searched(found.library(entries), found.spectra.only(searched_rows), parameters.changed(seed=number))
-    rows = (judged.q_value <= parameters.fdr) & ~judged.is_decoy & (judged.found.similarity >= parameters.minimum_similarity)
-    at = np.full(len(found.spectra), -1)
-    at[found.row] = np.arange(len(found.row))
-    spectrum = at[judged.found.spectrum[rows]]
-    is_known = spectrum >= 0
-    n_resembling = 0
-    if is_all:
-        left_out_entries = np.sort(every[is_left_out[code[every]]])
-        beside, _, _ = searched(found.library(left_out_entries), found.spectra.only(searched_rows), parameters.changed(decoys="none"))
-        similarity = np.zeros(len(found.spectra))
-        similarity[beside.found.spectrum] = beside.found.similarity
-        n_resembling = int((similarity[judged.found.spectrum[rows]] > judged.found.similarity[rows])[~is_known].sum())
-    spectrum = spectrum[is_known]
-    is_false = code[entries[references.entry[judged.found.reference[rows]][is_known]]] != code[spectrum]
-    left_out, others = is_false & ~is_there[spectrum], is_false & is_there[spectrum]
-    n_unidentified = int((~is_known).sum())
-    return len(entries), n_unidentified + len(spectrum), int(left_out.sum()), int(others.sum()), n_unidentified, n_resembling
+class Counts(NamedTuple):
+    """Counts of a trial: entries, accepted matches, false ones of left out and of other peptides, which of these are homologous or
+    contained, and accepted and false ones of spectra that were not identified."""
+
+    entries: int
+    accepted: int
+    left_out: int = 0
+    others: int = 0
+    homologous: int = 0
+    contained: int = 0
+    unidentified: int = 0
+    resembling: int = 0
+
+
+def _accepted(judged: JudgedMatches, parameters: LibrarySearchParameters) -> NDArray[np.bool_]:
+    return (judged.q_value <= parameters.fdr) & ~judged.is_decoy & (judged.found.similarity >= parameters.minimum_similarity)
+
+
+class RunTrials:
+    """Trials with libraries made of the identified spectra of some runs."""
+
+    def __init__(self, found: Identified, parameters: LibrarySearchParameters, *, is_all: bool) -> None:
+        self._found, self._parameters, self._is_all = found, parameters, is_all
+        self._code = found.sequence.dictionary_encode().indices.to_numpy()
+        form = pc.binary_join_element_wise(found.peptidoform.cast(pa.string()), pa.array(found.charge.astype(str)), "/")
+        self._form = form.dictionary_encode().indices.to_numpy()
+        self._number = np.full(len(found.spectra), -1)
+        self._number[found.row] = np.arange(len(found.row))
+        self._examined = FalseMatches(found.spectra, found.peptidoform, parameters.fragment_tolerance)
+
+    def trial(self, n_entries: int, number: int) -> Counts:
+        """Search a library of up to so many entries, without half of the peptides."""
+        found, code, generator = self._found, self._code, np.random.default_rng((n_entries, number))
+        n_peptides = int(code.max()) + 1
+        is_left_out = np.zeros(n_peptides, np.bool_)
+        is_left_out[generator.permutation(n_peptides)[: n_peptides // 2]] = True
+        # Any spectrum of a peptidoform and charge may be its entry.
+        order = generator.permutation(len(code))
+        every = order[np.sort(np.unique(self._form[order], return_index=True)[1])]
+        entries = np.sort(every[~is_left_out[code[every]]][:n_entries])
+        without = np.setdiff1d(np.arange(len(code)), entries)
+        rows = np.setdiff1d(np.arange(len(found.spectra)), found.row[every]) if self._is_all else found.row[without]
+        parameters = self._parameters.changed(seed=number)
+        judged, references, _ = searched(found.library(entries), found.spectra.only(rows), parameters)
+        accepted = judged.take(np.flatnonzero(_accepted(judged, parameters)))
+        spectrum, entry = self._number[accepted.found.spectrum], entries[references.entry[accepted.found.reference]]
+        is_known = spectrum >= 0
+        n_resembling = 0
+        if self._is_all:
+            left_out_entries = np.sort(every[is_left_out[code[every]]])
+            others, _, _ = searched(found.library(left_out_entries), found.spectra.only(rows), parameters.changed(decoys="none"))
+            similarity = np.zeros(len(found.spectra))
+            similarity[others.found.spectrum] = others.found.similarity
+            n_resembling = int((similarity[accepted.found.spectrum] > accepted.found.similarity)[~is_known].sum())
+        is_false = is_known & (code[entry] != code[spectrum])
+        is_there = np.isin(code, code[entries])[spectrum]
+        homologous, contained = self._kinds(spectrum[is_false], entry[is_false])
+        return Counts(
+            len(entries), len(spectrum), int((is_false & ~is_there).sum()), int((is_false & is_there).sum()), homologous, contained,
+            int((~is_known).sum()), n_resembling,
+        )  # fmt: skip
+
+    def _kinds(self, spectrum: NDArray[np.int64], entry: NDArray[np.int64]) -> tuple[int, int]:
+        """Return how many false matches are of homologous peptides, and how many others of peptides that the spectrum contains."""
+        homologous = contained = 0
+        for one, other in zip(spectrum.tolist(), entry.tolist(), strict=True):
+            if self._examined.is_homologous(other, one):
+                homologous += 1
+            else:
+                contained += self._examined.is_contained(int(self._found.row[one]), one, other, int(self._found.charge[one]))
+        return homologous, contained
+
+    def moved(self, labels: dict[str, object]) -> None:
+        """Print how often targets and decoys win where each match is false."""
+        found, code = self._found, self._code
+        entries = np.sort(np.unique(self._form, return_index=True)[1])
+        library, targets, decoys, accepted = found.library(entries), np.zeros(len(SIMILARITIES)), np.zeros(len(SIMILARITIES)), 0
+        parameters = self._parameters.changed(precursor_tolerance="3 Da")
+        for seed, move in enumerate(MOVES):
+            spectra = replace(found.spectra, precursor_mz=found.spectra.precursor_mz + move).only(found.row)
+            judged, references, _ = searched(library, spectra, parameters.changed(seed=seed))
+            spectrum, entry = self._number[judged.found.spectrum], entries[references.entry[judged.found.reference]]
+            pairs = zip(entry.tolist(), spectrum.tolist(), strict=True)
+            is_foreign = (code[spectrum] != code[entry]) & ~np.array([self._examined.is_homologous(*pair) for pair in pairs], np.bool_)
+            accepted += int((_accepted(judged, parameters) & is_foreign).sum())
+            similar = is_foreign[:, None] & (judged.found.similarity[:, None] >= np.array(SIMILARITIES)[None])
+            targets += (similar & ~judged.is_decoy[:, None]).sum(axis=0)
+            decoys += (similar & judged.is_decoy[:, None]).sum(axis=0) / references.decoy_ratio
+        for similarity, n_targets, n_decoys in zip(SIMILARITIES, targets.tolist(), decoys.tolist(), strict=True):
+            emit(labels, figure="moved precursors", similarity=similarity, spectra=len(code) * len(MOVES), targets=int(n_targets),
+                 decoys_by_ratio=round(n_decoys, 1), ratio=round(n_targets / max(n_decoys, 1e-9), 2) if n_decoys else None,
+                 accepted=accepted)  # fmt: skip
 
 
 class LibraryTrials:
@@ -151,7 +225,7 @@ class LibraryTrials:
 
     def __init__(self, data: Path, parameters: LibrarySearchParameters) -> None:
         self._parameters = parameters
-        self._library = read_libraries([data / "libraries" / "nist-bsa_consensus.msp"])
+        self._library = read_libraries([existing(data / "libraries" / "nist-bsa_consensus.msp")])
         self._spectra = read_spectra([existing(data / one) for one in SETS["ltq"][1]], threads=2)
         self._code = pc.replace_substring(self._library.sequence, "I", "L").dictionary_encode().indices.to_numpy()
         found, references, _ = searched(self._library, self._spectra, parameters.changed(decoys="none"))
@@ -159,36 +233,32 @@ class LibraryTrials:
         self._similarity[found.found.spectrum] = found.found.similarity
         self._best[found.found.spectrum] = self._code[references.entry[found.found.reference]]
 
-    def trial(self, n_entries: int, number: int) -> tuple[int, ...]:
-        """Return the same as `trial`."""
+    def trial(self, n_entries: int, number: int) -> Counts:
+        """Search a library of up to so many entries, without half of the peptides."""
         generator, n_peptides = np.random.default_rng((n_entries, number)), int(self._code.max()) + 1
         is_left_out = np.zeros(n_peptides, np.bool_)
         is_left_out[generator.permutation(n_peptides)[: n_peptides // 2]] = True
         entries = np.sort(generator.permutation(np.flatnonzero(~is_left_out[self._code]))[:n_entries])
         parameters = self._parameters.changed(seed=number)
         judged, references, _ = searched(self._library.take(entries), self._spectra, parameters)
-        rows = (judged.q_value <= parameters.fdr) & ~judged.is_decoy & (judged.found.similarity >= parameters.minimum_similarity)
+        rows = _accepted(judged, parameters)
         spectrum = judged.found.spectrum[rows]
         code = self._code[entries[references.entry[judged.found.reference[rows]]]]
         is_false = (self._best[spectrum] != code) & (self._similarity[spectrum] > judged.found.similarity[rows])
-        return len(entries), len(spectrum), 0, 0, len(spectrum), int(is_false.sum())
+        return Counts(len(entries), len(spectrum), unidentified=len(spectrum), resembling=int(is_false.sum()))
 
 
-def measure(
-    made: Callable[[int, int], tuple[int, ...]], n_entries: int, first: int, n_trials: int, **labels: object
-) -> None:  # fmt: skip
+def measure(made: Callable[[int, int], Counts], n_entries: int, first: int, n_trials: int, **labels: object) -> None:
     """Print the share of false matches over some trials, which `made` makes by the number of entries and their own."""
-    counts = [made(n_entries, first + k) for k in range(n_trials)]
-    entries, accepted, left_out, others, unidentified, resembling = np.array(counts).T
-    false = left_out + others + resembling
+    counts = Counts(*np.array([made(n_entries, first + k) for k in range(n_trials)]).T)
+    accepted, false = np.asarray(counts.accepted), np.asarray(counts.left_out + counts.others + counts.resembling)
     drawn = np.random.default_rng(1).integers(0, n_trials, (N_DRAWN, n_trials))
     low, high = np.quantile(false[drawn].sum(axis=1) / np.maximum(1, accepted[drawn].sum(axis=1)), (0.025, 0.975))
     shares = false / np.maximum(1, accepted)
-    emit(labels, figure="left out entries", entries=n_entries, most_entries=int(entries.max()), trials=n_trials, first=first,
-         accepted=int(accepted.sum()), with_matches=int((accepted > 0).sum()), left_out=int(left_out.sum()), others=int(others.sum()),
-         unidentified=int(unidentified.sum()), resembling=int(resembling.sum()),
-         share=round(float(false.sum() / max(1, accepted.sum())), 4), low=round(float(low), 4), high=round(float(high), 4),
-         mean_share=round(float(shares.mean()), 4))  # fmt: skip
+    sums = {name: int(np.sum(values)) for name, values in counts._asdict().items() if name != "entries"}
+    emit(labels, figure="left out entries", entries=n_entries, most_entries=int(np.max(counts.entries)), trials=n_trials, first=first,
+         with_matches=int((accepted > 0).sum()), **sums, share=round(float(false.sum() / max(1, accepted.sum())), 4),
+         low=round(float(low), 4), high=round(float(high), 4), mean_share=round(float(shares.mean()), 4))  # fmt: skip
 
 
 def main() -> None:
@@ -200,21 +270,29 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--tolerance", default="", help="of precursors (default: that of the preset)")
+    parser.add_argument("--decoys", type=int, default=0, help="of each peptide (default: by the size of the library)")
     parser.add_argument("--all", action="store_true", help="search the spectra that were not identified too")
+    parser.add_argument("--moved", action="store_true", help="move precursors, so that each match is false; not nist")
     given = parser.parse_args()
     for name in given.sets:
         parameters = LIBRARY_SEARCH.parameters_of("low-resolution" if name == "nist" else SETS[name][0])
+        parameters = parameters.changed(decoys_per_peptide=given.decoys)
         if given.tolerance:
             parameters = parameters.changed(precursor_tolerance=given.tolerance)
-        made: Callable[[int, int], tuple[int, ...]]
+        labels = {
+            "set": name, "tolerance": str(parameters.precursor_tolerance), "decoys": given.decoys, "all": given.all or name == "nist",
+        }  # fmt: skip
         if name == "nist":
-            made = LibraryTrials(given.data, parameters).trial
+            made: Callable[[int, int], Counts] = LibraryTrials(given.data, parameters).trial
         else:
             found = Identified.from_search(given.data, name)
             emit({}, figure="identified", set=name, spectra=len(found.charge), peptides=len(found.sequence.unique()))
-            made = partial(trial, found, parameters, is_all=given.all)
+            trials = RunTrials(found, parameters, is_all=given.all)
+            if given.moved:
+                trials.moved({"set": name, "decoys": given.decoys})
+                continue
+            made = trials.trial
         for n_entries in given.entries:
-            labels = {"set": name, "tolerance": str(parameters.precursor_tolerance), "all": given.all or name == "nist"}
             measure(made, n_entries, given.first, given.trials, **labels)
 
 

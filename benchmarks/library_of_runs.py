@@ -5,12 +5,16 @@
 BSA1, BSA2 and BSA3 are identified (18 proteins and a proteome that is not there, preset low-resolution), exported as a library, and
 searched in it. A run finds itself in its own library, so that the fair figure stands beside: the library of two of the runs, searched with
 the third, each in turn, against what identifying the third alone finds. `psms` are matches of targets at 1 %, `peptides` distinct sequences
-among them. `same` of the spectra that both identify have the same peptide, `others` another. One JSON line for each figure.
+among them. `same` of the spectra that both identify have the same peptide, `others` another. `library of one run`: BSA2 and BSA3 in that of
+BSA1; of what identifying both finds `identify_of_library` are spectra of the library's peptides, since no others can be found in it.
+`predicted library`: all runs in the library that is predicted from bovine albumin, alone and with `absent_proteins` of the proteome that is
+not there, of which `foreign` spectra are. One JSON line for each figure.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +25,10 @@ import pyarrow.parquet as pq
 
 from benchmarks.figures import emit, existing
 from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.library_search.predicting import predict_library
+from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search, search_of_kind
 
@@ -73,6 +80,18 @@ class Comparison:
         search_of_kind("identify").export(opened, request, Progress())
         return out
 
+    def predicted(self, n_others: int) -> tuple[Path, str]:
+        """Return the library that is predicted from bovine albumin and so many proteins that are not there, and albumin's sequence."""
+        open_text = gzip.open if self._database.suffix == ".gz" else open
+        with open_text(self._database, "rt") as source:
+            entries = source.read().split(">")[1:]
+        (albumin,) = (entry for entry in entries if entry.startswith("P02769|ALBU_BOVIN"))
+        others = [entry for entry in entries if "_SORC5 " in entry]
+        proteins, out = self._folder / "proteins.fasta", self._folder / f"predicted{n_others}.msp"
+        proteins.write_text("".join(f">{entry}" for entry in [albumin, *others[:: len(others) // max(1, n_others)][:n_others]]))
+        predict_library([proteins], out, PredictionParameters().changed(variable_modifications="Oxidation (M)"))
+        return out, "".join(albumin.split("\n")[1:])
+
     def search(self, library: Path, names: Sequence[str]) -> dict[str, str]:
         """What is found in a library."""
         project = self._project()
@@ -89,10 +108,20 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         comparison = Comparison(given.data, Path(folder))
-        alone = {name: comparison.identify([name])[1] for name in RUNS}
+        first, of_first = comparison.identify(RUNS[:1])
+        alone = {RUNS[0]: of_first} | {name: comparison.identify([name])[1] for name in RUNS[1:]}
         whole, of_all = comparison.identify(RUNS)
         others = {name: comparison.identify([one for one in RUNS if one != name])[0] for name in RUNS}
+        two = comparison.identify(RUNS[1:])[1]
+        for n_others in (0, 40):
+            library, albumin = comparison.predicted(n_others)
+            found = comparison.search(library, RUNS)
+            told("predicted library", found, of_all, absent_proteins=n_others, foreign=sum(one not in albumin for one in found.values()))
         for consensus in given.consensus:
+            library = comparison.library(first, consensus)
+            held = set(read_libraries([library]).sequence.to_pylist())
+            of_library = sum(peptide in held for peptide in two.values())
+            told("library of one run", comparison.search(library, RUNS[1:]), two, consensus=consensus, identify_of_library=of_library)
             told("own library", comparison.search(comparison.library(whole, consensus), RUNS), of_all, consensus=consensus)
             every: dict[str, str] = {}
             every_alone: dict[str, str] = {}

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from proteoscope.engine.arrays import take_runs
-from proteoscope.engine.chemistry.masses import RESIDUE_MASS
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_spectra
@@ -40,7 +40,6 @@ from proteoscope.engine.library_search.references import References, load_refere
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 from proteoscope.engine.statistics.target_decoy import false_share_interval
-from proteoscope.kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks
 from tests.peers.peer_programs import peers_folder
 
 RESOURCES = Resources(2)
@@ -80,12 +79,13 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
         order[first:last] = first + forms[sequence]
     residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, of)
     others, _ = take_runs(listed.residue_masses[order], listed.residue_offsets, of)
-    none = np.zeros(len(rows))
     entries = library.take(rows)
-    mz, intensity = np.empty_like(entries.mz), np.empty_like(entries.intensity)
-    peaks = entries.spectra().peak_arrays
-    shuffled = ShuffledPeptides(offsets, residues, others, none, none)
-    move_peaks(peaks, entries.charge, shuffled, float(tolerance.value), 0.0, 0, len(rows), mz, intensity)
+    mz, intensity = entries.mz.copy(), entries.intensity.copy()
+    for k in range(len(rows)):
+        some, peptide = slice(*entries.offsets[k : k + 2]), slice(*offsets[k : k + 2])
+        moved = _moved(mz[some], int(entries.charge[k]), residues[peptide], others[peptide], float(tolerance.value))
+        order = np.argsort(moved, kind="stable")
+        mz[some], intensity[some] = moved[order], intensity[some][order]
     letters = listed.letters[order]
     names = ["".join(map(chr, letters[slice(*listed.residue_offsets[i : i + 2])])) for i in of.tolist()]
     texts = [
@@ -96,6 +96,25 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
         entries, mz=mz, intensity=intensity, name=pa.array([f"FOREIGN_{one}" for one in names]), peptidoform=pa.array(texts),
         sequence=pa.array(names), proteins=pa.array(["FOREIGN"] * len(rows)),
     )  # fmt: skip
+
+
+def _moved(mz: np.ndarray, charge: int, residues: np.ndarray, others: np.ndarray, tolerance: float) -> np.ndarray:
+    """Move all peaks that b, y and a ions, their losses and isotopes explain, more than decoys do, to where those of the others are."""
+    front, change, total = np.cumsum(residues)[:-1], np.cumsum(others - residues)[:-1], residues.sum() + WATER_MASS
+    places, shifts = list[np.ndarray](), list[np.ndarray]()
+    for mass, shift, losses in (
+        (front, change, (0.0, WATER_MASS, 17.02655, 27.99491)),
+        (total - front, -change, (0.0, WATER_MASS, 17.02655)),
+    ):
+        for loss in losses:
+            for z in range(1, max(1, min(3, charge - 1)) + 1):
+                places += [(mass - loss + isotope * ISOTOPE_SPACING) / z + PROTON_MASS for isotope in range(3)]
+                shifts += [shift / z] * 3
+    place, by = np.concatenate(places), np.concatenate(shifts)
+    distance = np.abs(mz[:, None] - place[None])
+    nearest = distance.argmin(axis=1)
+    explained: np.ndarray = mz + np.where(distance.min(axis=1) <= tolerance, by[nearest], 0.0)
+    return explained
 
 
 def _with_changes(listed: Any, order: np.ndarray, of: np.ndarray) -> Any:

@@ -27,10 +27,33 @@ from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 if TYPE_CHECKING:
     pass
 
-__all__ = ["LibraryPeptides", "library_peptides", "shuffled_references"]
+__all__ = ["LibraryPeptides", "decoys_per_peptide", "library_peptides", "shuffled_references"]
 
 _SHORTEST = 4  # residues: of fewer, nothing can be shuffled
 _ENTRIES_AT_ONCE = 20_000
+_MOST, _ENOUGH = 40, 500
+_SEVERAL, _ENOUGH_OF_MANY = 10, 20_000
+_MOST_IN_ALL = 1_000_000  # so that an index of many spectra of few peptides stays small
+
+
+def decoys_per_peptide(n_peptides: int, n_entries: int) -> int:
+    """Return how many decoys are made of each peptide of a library.
+
+    A list of n distinct peptides reaches a rate of 1 / (d n) with d decoys of each, so that 1 % needs 100 / d of them: a fifth of a library
+    of up to 50 peptides, ten of one of up to 2,000. More decoys are not made, because what they promise rests on rarer events: a foreign
+    peptide that is like the spectrum where no shuffled one is beats 40 decoys nearly as often as it beats 4. Of a million entries or more,
+    each has one.
+
+    Examples
+    --------
+    >>> [decoys_per_peptide(n, 2 * n) for n in (1, 25, 50, 2_000, 5_000, 20_000)]
+    [40, 20, 10, 10, 4, 1]
+    >>> decoys_per_peptide(25, 100_000)
+    10
+    """
+    n = max(1, n_peptides)
+    wanted = max(min(_MOST, -(-_ENOUGH // n)), min(_SEVERAL, -(-_ENOUGH_OF_MANY // n)))
+    return max(1, min(wanted, _MOST_IN_ALL // max(1, n_entries)))
 
 
 class LibraryPeptides:

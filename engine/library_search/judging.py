@@ -1,15 +1,14 @@
 """How sure matches in a library are: those of the same mass and those of another in groups of their own, each by its own decoys.
 
-A spectrum of no reference resembles a decoy as often as any other reference of its mass, whose decoy stands beside it. References of other
-masses are a thousand times more, so that they are judged apart, and what is accepted of the same mass is not looked for among them (a
-cascade: Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Rates are of spectra and of distinct peptides or compounds, whichever
-is the larger (`proteoscope.engine.matches.group_rates`): replicates of one spectrum find one false reference again and again. Nothing is
-learnt.
+A spectrum of no reference resembles a decoy as often as any other reference of its mass, whose decoys lie next to it. References of other
+masses are a thousand times more, so that they are rated apart, and what is accepted of the same mass is not searched among them (a
+cascade: Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Nothing is learnt.
 
-Of a library of few peptides each has several decoys. A false match falls on any of a target and its k decoys with the same chance, so that
-behind d decoys seen stand d / k false targets on average, and (d + 1) / k where a whole list is to be right (Keich, Tamura & Noble 2019, J
-Proteome Res 18:585; He 2015, arXiv:1501.00537): with one decoy each, the one more that every list counts would be 4 % of 25 peptides. So it
-holds for decoys that differ: of equal ones a library keeps one. Entries without decoys, as small molecules among peptides, get no rate.
+Rates are of spectra and of distinct peptides or compounds, whichever is the larger: replicates of one spectrum find one false reference
+again and again. Each peptide competes with the decoys that were made of it (`proteoscope.engine.statistics.multiple_competition`), all of
+its charges and modified forms together; a library's own decoys are of no particular peptide, so that each reference is a hypothesis of its
+own with as many decoys as there are for a target. Of spectra each decoy stands for 1 / d false targets. Entries without decoys, as small
+molecules among peptides, get no rate.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ from numpy.typing import NDArray
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.queries import Found
 from proteoscope.engine.library_search.references import References
-from proteoscope.engine.matches.group_rates import group_rates
+from proteoscope.engine.statistics.multiple_competition import competition_q_values
+from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
+from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["JudgedMatches", "judge"]
 
@@ -100,23 +101,32 @@ def why_unknown(references: References) -> str:
 def _rated(found: Found, references: References, settings: RateSettings, unknown: str) -> JudgedMatches:
     is_decoy = references.is_decoy[found.reference]
     q_value, posterior_error = np.full((2, len(found)), np.nan)
-    # An entry that has no decoys beside it is not judged by those of others.
+    # An entry that has no decoys is not rated by those of others.
     rows = np.flatnonzero(references.has_decoys[found.reference])
     if not unknown and len(rows):
-        some = found.take(rows)
-        q_value[rows], posterior_error[rows] = group_rates(
-            some.similarity, is_decoy[rows], _compounds(references, some.reference), some.is_shifted.astype(np.int64), np.zeros(2),
-            plus_one=settings.plus_one, decoy_ratio=references.decoy_ratio,
-        )  # fmt: skip
+        score, decoy, ratio = found.similarity[rows], is_decoy[rows], references.decoy_ratio
+        by_match = q_values(score, decoy, plus_one=settings.plus_one, decoy_ratio=ratio)
+        by_peptide = competition_q_values(score, decoy, *_hypotheses(references, found.reference[rows]))
+        q_value[rows] = np.maximum(by_match, by_peptide)
+        posterior_error[rows] = posterior_error_probabilities(score, decoy, ratio)
     return JudgedMatches(found, is_decoy, q_value, posterior_error, unknown)
 
 
+def _hypotheses(references: References, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the hypotheses, peptides or compounds, of some references, and how many decoys compete with the target of each."""
+    compound, is_decoy = _compounds(references, rows), references.is_decoy
+    if references.decoys == "existing":
+        return 2 * compound + is_decoy[rows], np.full(len(rows), references.decoy_ratio)
+    # Equal decoys are left out, so that entries have different numbers of them.
+    n_decoys = np.bincount(references.entry[is_decoy], minlength=len(references.entries.offsets))
+    return compound, n_decoys[references.entry[rows]].astype(np.float64)
+
+
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for each peptide's sequence or compound, of some references: of a decoy that of its target, of further ones others."""
+    """Number the peptides' sequences or the compounds of some references; a decoy that was made of an entry has the number of the entry."""
     entry = pa.array(references.entry[rows])
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
     # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.
     texts[1] = pa.compute.utf8_slice_codeunits(texts[1], 0, 14)
     codes: NDArray[np.int64] = pa.compute.coalesce(*texts).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    # Each of the shuffled peptides of a peptide is one of its own.
-    return codes.astype(np.int64) + (int(codes.max(initial=-1)) + 2) * references.shuffle[rows].astype(np.int64)
+    return codes.astype(np.int64)

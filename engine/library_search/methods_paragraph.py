@@ -15,6 +15,10 @@ _LAM = "Lam H, Deutsch EW, Aebersold R. Artificial decoy spectral libraries. J P
 _KERTESZ_FARKAS = (
     "Kertesz-Farkas A, Keich U, Noble WS. Tandem mass spectrum identification via cascaded search. J Proteome Res 2015, 14:3027."
 )
+_EMERY = (
+    "Emery K, Hasam S, Noble WS, Keich U. Multiple competition-based FDR control and its application to peptide detection. RECOMB 2020, "
+    "LNCS 12074:54."
+)
 _NARROW = 3.0  # dalton
 
 
@@ -27,7 +31,8 @@ def methods(facts: RunFacts) -> Methods:
     decoys, shifted = facts.record.get("decoys_made"), facts.record.get("shifted")
     is_open = isinstance(shifted, int) and _is_wide(tolerance)
     rates = {
-        "shuffle": "False matches were counted by spectra of shuffled peptides.",
+        "shuffle": "False matches were counted by spectra of shuffled peptides, several for each peptide of a small library, with which "
+        "it competed.",
         "existing": "False matches were counted by the library's own decoys.",
     }.get(decoys if isinstance(decoys, str) else "", "No error rate was estimated.")
     sentences = [
@@ -39,7 +44,7 @@ def methods(facts: RunFacts) -> Methods:
         rates,
         accepted_sentence(facts) if decoys in ("shuffle", "existing") else "",
     ]  # fmt: skip
-    sources = [*([_LI] if is_entropy else []), *([_LAM] if decoys == "shuffle" else []), *([_KERTESZ_FARKAS] if is_open else [])]
+    sources = [*([_LI] if is_entropy else []), *([_LAM, _EMERY] if decoys == "shuffle" else []), *([_KERTESZ_FARKAS] if is_open else [])]
     return Methods([one for one in sentences if one], sources)
 
 

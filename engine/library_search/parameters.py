@@ -77,6 +77,11 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         "automatic", title="Decoys", group=STATISTICS,
         help="Those of the library where it has any, else spectra of shuffled peptides; small molecules have no others than the library's.",
     )  # fmt: skip
+    decoys_per_peptide: int = parameter(
+        0, ge=0, le=40, title="Decoys per peptide", group=STATISTICS, advanced=True,
+        help="Shuffled peptides for each peptide; 0: ten for up to 100 peptides, fewer for more, one from 20,000. n peptides with d each "
+        "reach an FDR of 1 / (d n).",
+    )  # fmt: skip
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE
     seed: int = parameter(

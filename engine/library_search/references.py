@@ -25,7 +25,7 @@ from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.library_search.decoys import library_peptides, shuffled_references
+from proteoscope.engine.library_search.decoys import decoys_per_peptide, library_peptides, shuffled_references
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, peak_rules, taken
 from proteoscope.engine.project.cache import index_store
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["HIGHEST_CHARGE", "Entries", "References", "load_references", "open_references", "save_references"]
 
 HIGHEST_CHARGE = 31
-_FORMAT = 3
-_FEWEST_DECOYS, _MOST_SHUFFLES = 200, 40
-"""Of a library of few peptides each is shuffled several times, until there are so many decoys; and no more often."""
+_FORMAT = 4
 _ENTRIES_AT_ONCE = 50_000
 _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
 _NUMBERS: tuple[tuple[str, type], ...] = (
@@ -71,8 +69,7 @@ class References:
 
     Attributes
     ----------
-    entries : what they were made of. entry : (m,) int64. is_decoy : (m,) bool. shuffle : (m,) uint8, which of the shuffled peptides of its
-        entry a decoy is, 0 of all others. charge : (m,) int64. mz : (m,) float64, of the precursor,
+    entries : what they were made of. entry : (m,) int64. is_decoy : (m,) bool. charge : (m,) int64. mz : (m,) float64, of the precursor,
         thomson. mass : (m,) int32, neutral, in `UNITS`. peaks : their lists. starts : (64,) int64, where those of each charge begin.
     has_decoys : (m,) bool, whether decoys stand beside such an entry, so that its matches can be counted: of shuffled peptides its own, of
         a library's own decoys any of peptides, or of compounds.
@@ -82,7 +79,6 @@ class References:
     entries: Entries
     entry: NDArray[np.int64]
     is_decoy: NDArray[np.bool_]
-    shuffle: NDArray[np.uint8]
     has_decoys: NDArray[np.bool_]
     charge: NDArray[np.int64]
     mz: NDArray[np.float64]
@@ -114,7 +110,8 @@ def open_references(
     progress = resources.progress
     parts = {
         "format": _FORMAT, "libraries": list(digests), "rules": list(peak_rules(parameters)), "decoys": parameters.decoys,
-        "seed": parameters.seed, "fragment_tolerance": str(parameters.fragment_tolerance),
+        "decoys_per_peptide": parameters.decoys_per_peptide, "seed": parameters.seed,
+        "fragment_tolerance": str(parameters.fragment_tolerance),
     }  # fmt: skip
 
     def build(folder: Path) -> None:
@@ -168,28 +165,28 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
         peptides = library_peptides(library.peptidoform)
         targets = rows[~library.is_decoy[rows]]
         n_peptides = len(library.sequence.take(targets[peptides.peptide[targets] >= 0]).unique())
-        n_shuffles = min(_MOST_SHUFFLES, -(-_FEWEST_DECOYS // max(1, n_peptides)))
+        n_shuffles = parameters.decoys_per_peptide or decoys_per_peptide(n_peptides, len(targets))
         resources.progress.stage("Shuffling the peptides of the library", len(rows))
         for number in range(n_shuffles):
             seed = parameters.seed + (number << 32)
             for some, spectra in shuffled_references(library, targets, peptides, seed, parameters.fragment_tolerance, resources):
-                made.add(some, np.ones(len(some), np.bool_), spectra.peak_arrays, mz[some], number)
+                made.add(some, np.ones(len(some), np.bool_), spectra.peak_arrays, mz[some])
         decoys = "shuffle" if made.n > n_targets else "none"
-    entry, is_decoy, shuffle, peaks = made.finish()
+    entry, is_decoy, peaks = made.finish()
     if decoys != "existing" and has_own:  # which are not wanted then
         kept = np.flatnonzero(~(is_decoy & library.is_decoy[entry]))
-        entry, is_decoy, shuffle, peaks = entry[kept], is_decoy[kept], shuffle[kept], taken(peaks, kept)
+        entry, is_decoy, peaks = entry[kept], is_decoy[kept], taken(peaks, kept)
     kept = _distinct(entry, is_decoy, peaks)
-    entry, is_decoy, shuffle, peaks = entry[kept], is_decoy[kept], shuffle[kept], taken(peaks, kept)
+    entry, is_decoy, peaks = entry[kept], is_decoy[kept], taken(peaks, kept)
     if decoys == "shuffle" and not is_decoy.any():
         decoys = "none"
-    # Of equal ones the first wins: a decoy.
-    order = np.lexsort((shuffle, entry, ~is_decoy, mz[entry], charge[entry]))
+    # Of equal ones the first wins: a decoy, and of these the one that was shuffled first.
+    order = np.lexsort((entry, ~is_decoy, mz[entry], charge[entry]))
     peaks = taken(peaks, order)
     columns = {
-        "entry": entry[order], "is_decoy": is_decoy[order].astype(np.uint8), "shuffle": shuffle[order],
-        "peak_offsets": peaks.offsets, "peak_mz": peaks.mz,
-        "peak_weight": peaks.weight, "mass": np.rint(mass[entry[order]] * UNITS).astype(np.int32),
+        "entry": entry[order], "is_decoy": is_decoy[order].astype(np.uint8),
+        "peak_offsets": peaks.offsets, "peak_mz": peaks.mz, "peak_weight": peaks.weight,
+        "mass": np.rint(mass[entry[order]] * UNITS).astype(np.int32),
         "offsets": library.offsets, "mz": library.mz, "intensity": library.intensity,
         **{name: getattr(library, name).astype(kind) for name, kind in _NUMBERS},
     }  # fmt: skip
@@ -222,28 +219,27 @@ class _Lists:
 
     def __init__(self, parameters: LibrarySearchParameters, resources: Resources) -> None:
         self._parameters, self._resources, self.n = parameters, resources, 0
-        self._entries, self._decoys, self._shuffles = list[NDArray[np.int64]](), list[NDArray[np.bool_]](), list[NDArray[np.uint8]]()
+        self._entries, self._decoys = list[NDArray[np.int64]](), list[NDArray[np.bool_]]()
         self._counts, self._mz, self._weights = list[NDArray](), list[NDArray](), list[NDArray]()
 
     def add(
-        self, entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakArrays, precursor_mz: NDArray[np.float64], shuffle: int = 0
-    ) -> None:
+        self, entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakArrays, precursor_mz: NDArray[np.float64]
+    ) -> None:  # fmt: skip
         """Some spectra more."""
         lists = peak_lists(peaks, precursor_mz, self._parameters, self._resources)
         counts = np.diff(lists.offsets)
         kept = counts > 0
         self._entries.append(entry[kept])
         self._decoys.append(np.asarray(is_decoy)[kept])
-        self._shuffles.append(np.full(np.count_nonzero(kept), shuffle, np.uint8))
         self._counts.append(counts[kept])
         self._mz.append(lists.mz)
         self._weights.append(lists.weight)
         self.n += int(kept.sum())
 
-    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.uint8], PeakLists]:
-        """Entries, whether they are decoys, which of the shuffled peptides they are, and their lists."""
+    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.bool_], PeakLists]:
+        """Entries, whether they are decoys, and their lists."""
         lists = PeakLists(offsets_of(np.concatenate(self._counts)), np.concatenate(self._mz), np.concatenate(self._weights))
-        return np.concatenate(self._entries), np.concatenate(self._decoys), np.concatenate(self._shuffles), lists
+        return np.concatenate(self._entries), np.concatenate(self._decoys), lists
 
 
 def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
@@ -282,13 +278,9 @@ def load_references(folder: Path) -> References:
     checked_offsets(offsets, len(mz), "peaks")
     charge = of_entries["charge"]
     entry, is_decoy, mass = column("entry", np.int64), column("is_decoy", np.uint8), column("mass", np.int32)
-    shuffle = column("shuffle", np.uint8)
     peaks = PeakLists(column("peak_offsets", np.int64), column("peak_mz", np.int32), column("peak_weight", np.uint16))
     m = len(entry)
-    require(
-        m > 0 and all(len(one) == m for one in (is_decoy, shuffle, mass)) and len(peaks.offsets) == m + 1,
-        "columns of references have other lengths",
-    )
+    require(m > 0 and len(is_decoy) == len(mass) == m == len(peaks.offsets) - 1, "columns of references have other lengths")
     require(len(peaks.mz) == len(peaks.weight), "peaks of references have no weights")
     checked_offsets(peaks.offsets, len(peaks.mz), "references")
     require(np.diff(peaks.offsets).max() <= MOST_PEAKS, "references have too many peaks")
@@ -303,8 +295,8 @@ def load_references(folder: Path) -> References:
     decoy = is_decoy.view(np.bool_)
     has_decoys = _with_decoys(entry, decoy, texts["peptidoform"], numbers["decoys"])
     return References(
-        entries, entry, decoy, shuffle, has_decoys, own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"]
-    )
+        entries, entry, decoy, has_decoys, own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"]
+    )  # fmt: skip
 
 
 def _with_decoys(

@@ -1,5 +1,11 @@
-"""Spectra of peptides that are not there: residues are shuffled, and the peaks that the fragments explain go where those of the shuffled
-peptide are (Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605). All other peaks stay."""
+"""Spectra of peptides that are not there: residues are shuffled, and the peaks of the peptide's fragments go where those of the shuffled
+one are (after Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
+
+A decoy counts false matches only if it resembles other spectra as a real peptide's spectrum does. Most of what spectra of different
+peptides have in common is not of their sequences: immonium ions, ions of two residues, what is left of the precursor, and peaks of other
+molecules. A peak is therefore moved only if a b or y ion explains it and little else can: below 300 Th and near the precursor peaks stay,
+and so do losses, isotopes and a ions, whose many places explain other peaks by accident.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +19,9 @@ __all__ = ["ShuffledPeptides", "move_peaks", "shuffle_residues"]
 
 _TRIES = 16
 _SAME_MASS = 0.02  # dalton
-_PROTON, _WATER, _AMMONIA, _CARBON_MONOXIDE, _ISOTOPE = 1.007276466621, 18.0105646863, 17.0265491015, 27.9949146221, 1.0033548378
-_PLACES = 21  # of a bond and a charge: seven ions, each with three isotope peaks
+_PROTON, _WATER, _ISOTOPE = 1.007276466621, 18.0105646863, 1.0033548378
+_LOWEST = 300.0  # thomson; below are immonium ions and ions of two residues, which spectra of other peptides have too
+_ABOVE, _BELOW = 2 * _ISOTOPE, 2 * _WATER  # dalton; around the precursor, its isotopes and losses of two waters
 
 
 @njit(nogil=True, cache=True)
@@ -72,11 +79,24 @@ class ShuffledPeptides(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
+def _fragments(masses, shuffled, n_terminal, total, most, place, shift):
+    """Fill m/z of b and y ions with up to `most` charges, and by how much those of the shuffled residues lie higher."""
+    count, own, other = 0, n_terminal, n_terminal
+    for i in range(len(masses) - 1):
+        own += masses[i]
+        other += shuffled[i]
+        for z in range(1, most + 1):
+            place[count], shift[count] = own / z + _PROTON, (other - own) / z
+            place[count + 1], shift[count + 1] = (total - own) / z + _PROTON, (own - other) / z
+            count += 2
+
+
+@njit(nogil=True, cache=True)
 def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, first, last, out_mz, out_intensity):
     """Move the peaks of the spectra `first:last` that fragments of their peptides explain to those of the shuffled peptides.
 
-    Explained are b, y and a ions, b and y less water or ammonia, with charges from 1 to 3 and one below the precursor's, and their first
-    two isotope peaks.
+    Explained are b and y ions with charges from 1 to 3 and one below the precursor's. Peaks below 300 Th stay, and those from two waters
+    below the precursor to its second isotope.
 
     Parameters
     ----------
@@ -87,40 +107,32 @@ def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, 
     peak_offsets, mz, intensity = peaks
     offsets, masses, shuffled, n_terminal, c_terminal = peptides
     for s in range(first, last):
-        start, n = offsets[s], offsets[s + 1] - offsets[s]
+        start, end = offsets[s], offsets[s + 1]
         most = max(1, min(3, charge[s] - 1))
-        place = np.empty((n - 1) * most * _PLACES, np.float64)
+        place = np.empty((end - start - 1) * most * 2, np.float64)
         shift = np.empty_like(place)
-        count, total = 0, 0.0
-        for i in range(n):
-            total += masses[start + i]
-        own, other = n_terminal[s], n_terminal[s]
-        for i in range(n - 1):
-            own += masses[start + i]
-            other += shuffled[start + i]
-            rest = total + n_terminal[s] + c_terminal[s] + _WATER
-            for side in range(2):
-                mass = own if side == 0 else rest - own
-                change = other - own if side == 0 else own - other
-                for loss in (0.0, _WATER, _AMMONIA, _CARBON_MONOXIDE):
-                    if loss == _CARBON_MONOXIDE and side == 1:
-                        continue
-                    for z in range(1, most + 1):
-                        for isotope in range(3):
-                            place[count] = (mass - loss + isotope * _ISOTOPE) / z + _PROTON
-                            shift[count] = change / z
-                            count += 1
-        order = np.argsort(place[:count])
+        total = n_terminal[s] + c_terminal[s] + _WATER
+        for i in range(start, end):
+            total += masses[i]
+        _fragments(masses[start:end], shuffled[start:end], n_terminal[s], total, most, place, shift)
+        order = np.argsort(place)
         ordered = place[order]
         low, high = peak_offsets[s], peak_offsets[s + 1]
         moved = np.empty(high - low, np.float64)
+        precursor = total / charge[s] + _PROTON
         for i in range(low, high):
+            moved[i - low] = mz[i]
+            tolerance = tolerance_absolute + tolerance_relative * mz[i]
+            is_near = -_BELOW / charge[s] - tolerance <= mz[i] - precursor <= _ABOVE / charge[s] + tolerance
+            if mz[i] < _LOWEST or is_near:
+                continue
             at = np.searchsorted(ordered, mz[i])
-            nearest, distance = -1, tolerance_absolute + tolerance_relative * mz[i]
-            for k in range(max(0, at - 1), min(count, at + 1)):
+            nearest, distance = -1, tolerance
+            for k in range(max(0, at - 1), min(len(place), at + 1)):
                 if abs(ordered[k] - mz[i]) <= distance:
                     nearest, distance = order[k], abs(ordered[k] - mz[i])
-            moved[i - low] = mz[i] + (shift[nearest] if nearest >= 0 else 0.0)
+            if nearest >= 0:
+                moved[i - low] += shift[nearest]
         by_mz = np.argsort(moved, kind="mergesort")
         for i in range(high - low):
             out_mz[low + i], out_intensity[low + i] = moved[by_mz[i]], intensity[low + by_mz[i]]

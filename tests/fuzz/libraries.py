@@ -8,7 +8,6 @@ import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.formats.libraries.writing import write_library
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.library_search import references
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.references import load_references, save_references
 from tests.engine.formats.libraries import test_readers as samples
@@ -137,9 +135,8 @@ def read_library(path: Path, chance: random.Random) -> int:
         column.validate(full=True)
         assert len(column) == n
     if chance.random() < 0.5:
-        parameters = LibrarySearchParameters().changed(minimum_peaks=1)
-        # Of two entries many times as many shuffled peptides are made as of many, one like the other.
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder, mock.patch.object(references, "_MOST_SHUFFLES", 3):
+        parameters = LibrarySearchParameters().changed(minimum_peaks=1, decoys_per_peptide=3)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             save_references(library, Path(folder), parameters, Resources(1))
             assert len(load_references(Path(folder)))
     return n

@@ -81,10 +81,14 @@ def test_shuffled_spectra_have_the_fragments_of_a_permutation_and_all_else(run):
         assert len(stay) >= len(strange) - 2, "what no fragment explains stays, but for chance"
         same = sum(np.abs(moved - m).min() < 0.01 for m in explained_by) / len(explained_by)
         assert same < 0.5, "most fragments moved"
-        # Complementary fragments of whatever permutation add up to the same mass.
         total = sequence_mass(peptide) + 2 * PROTON_MASS
+        near = (mz < 300) | ((mz > total / 2 - 18.2) & (mz < total / 2 + 1.2))
+        assert np.isin(mz[near], moved).all(), "small fragments and what is near the precursor stay"
+        # Complementary fragments of whatever permutation add up to the same mass, where both move.
+        both = mz[~near & ~np.isin(np.round(total - mz), np.round(mz[near])) & (mz < total - 300)]
+        both = both[np.abs(both[:, None] - explained_by).min(axis=1) < 0.01]
         complementary = sum(np.abs(moved - (total - m)).min() < 0.01 for m in moved)
-        assert complementary >= 2 * (len(peptide) - 1) - 2
+        assert len(both) >= 4 and complementary >= len(both)
 
 
 def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,6 @@ import pytest
 from proteoscope.engine.library_search.judging import judge
 from proteoscope.engine.library_search.queries import Found
 from proteoscope.engine.library_search.references import Entries, References
-from proteoscope.engine.matches.group_rates import group_rates
 from proteoscope.kernels.library_layouts import PeakLists
 
 
@@ -24,9 +24,8 @@ def references(n_peptides, n_shuffles):
     texts = {"sequence": names, "inchikey": nothing, "name": names}
     peaks = PeakLists(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
     return References(
-        Entries(texts, {}, np.zeros(1, np.int64), np.empty(0), np.empty(0, np.float32)), entry, place > 0,
-        np.maximum(place - 1, 0).astype(np.uint8), np.ones(n, np.bool_), np.full(n, 2), np.full(n, 500.0), np.zeros(n, np.int32), peaks,
-        np.zeros(64, np.int64), 0, "shuffle",
+        Entries(texts, {}, np.zeros(1, np.int64), np.empty(0), np.empty(0, np.float32)), entry, place > 0, np.ones(n, np.bool_),
+        np.full(n, 2), np.full(n, 500.0), np.zeros(n, np.int32), peaks, np.zeros(64, np.int64), 0, "shuffle",
     )  # fmt: skip
 
 
@@ -41,38 +40,40 @@ def settings(**changed):
     return SimpleNamespace(**{"fdr": 0.01, "minimum_similarity": 0.2, "plus_one": False, "is_open": False, **changed})
 
 
-def plain_rates(similarity, is_decoy, unit, ratio):
-    """The larger of the rates of spectra and of distinct peptides, with one decoy peptide more everywhere, over all thresholds below."""
+def plain_rates(similarity, is_decoy, peptide, n_decoys, *, plus_one):
+    """The larger of the rates of spectra and of distinct peptides, each a win of the target or of a decoy, over all thresholds below."""
+    best = {one: max((similarity[i], is_decoy[i]) for i in np.flatnonzero(peptide == one)) for one in set(peptide.tolist())}
     rates = []
     for threshold in similarity:
         accepted = similarity >= threshold
-        by_match = (accepted & is_decoy).sum() / ratio / max(1, (accepted & ~is_decoy).sum())
-        decoys = len(set(unit[accepted & is_decoy].tolist()))
-        targets = len(set(unit[accepted & ~is_decoy].tolist()))
-        rates.append((min(1.0, by_match), min(1.0, (decoys + 1) / ratio / targets) if targets else 1.0))
+        by_match = ((accepted & is_decoy).sum() + plus_one) / n_decoys / max(1, (accepted & ~is_decoy).sum())
+        wins = [decoy for score, decoy in best.values() if score >= threshold]
+        targets = wins.count(False)
+        rates.append((min(1.0, by_match), min(1.0, (wins.count(True) + 1) / n_decoys / targets) if targets else 1.0))
     rates = np.array(rates)
     order = np.argsort(similarity)
     least = np.minimum.accumulate(rates[order], axis=0)
     return least[np.searchsorted(similarity[order], similarity)].max(axis=1)
 
 
+@pytest.mark.parametrize("plus_one", [False, True])
 @pytest.mark.parametrize("n_shuffles", [1, 4])
-def test_rates_are_those_of_a_plain_count(n_shuffles):
+def test_rates_are_those_of_a_plain_count(n_shuffles, plus_one):
     library, rng = references(40, n_shuffles), np.random.default_rng(n_shuffles)
     right = (1 + n_shuffles) * rng.integers(0, 40, 90)
     wrong = rng.choice(len(library), 12)
     one = found(np.concatenate((right, wrong)), np.concatenate((rng.uniform(0.5, 1.0, 90), rng.uniform(0.1, 0.6, 12))))
-    judged = judge(one, lambda _: one, library, settings(plus_one=True))
-    is_decoy = library.is_decoy[one.reference]
-    # Each shuffled peptide is one of its own, with all charges of its peptide.
-    unit = library.entry[one.reference] + 1000 * (1 + library.shuffle[one.reference].astype(np.int64)) * is_decoy
-    expected = plain_rates(one.similarity, is_decoy, unit, float(n_shuffles))
-    # The rate of spectra counts one more there too.
-    assert (judged.q_value >= expected - 1e-12).all()
-    by_peptide = group_rates(
-        one.similarity, is_decoy, unit, np.zeros(102, np.int64), np.zeros(1), plus_one=True, decoy_ratio=float(n_shuffles)
-    )[0]
-    np.testing.assert_allclose(judged.q_value, by_peptide)
+    judged = judge(one, lambda _: one, library, settings(plus_one=plus_one))
+    is_decoy, peptide = library.is_decoy[one.reference], library.entry[one.reference]
+    assert judged.q_value == pytest.approx(plain_rates(one.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
+
+
+def test_decoys_of_a_library_compete_with_no_particular_target():
+    library = replace(references(40, 1), decoys="existing")
+    similarity = np.linspace(1.0, 0.5, 41)
+    # The decoy of the best target would lose against it; of another library entry it counts.
+    judged = judge(found(np.append(2 * np.arange(40), 1), similarity), lambda _: None, library, settings())
+    assert judged.q_value[0] == pytest.approx(1 / 40) and judged.q_value[-1] == pytest.approx(2 / 40)
 
 
 def test_what_is_accepted_of_the_same_mass_is_not_looked_for_among_others():

@@ -92,10 +92,7 @@ def test_planted_peptides_are_found_with_their_proteins(files, tmp_path, similar
     matches = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
     assert {name: matches[name]["peptide"] for name in plain} == {name: name for name in plain}
     # Of few peptides each is shuffled several times.
-    assert summary.decoys == "shuffle" and (summary.n_entries, summary.n_decoys) == (
-        N,
-        2 * N,
-    )
+    assert summary.decoys == "shuffle" and (summary.n_entries, summary.n_decoys) == (N, 10 * N)
     psms = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "psms.tsv") if row["is_decoy"] == "false"}
     assert all(psms[name]["proteins"] == f"P{peptides().index(name)}" for name in plain)
     assert all(abs(float(psms[name]["mass_error_ppm"])) < 1 and float(psms[name]["similarity"]) > 0.9 for name in plain)
@@ -215,7 +212,7 @@ def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path,
     spectra = run.read_text().split("END IONS\n")
     run.write_text("END IONS\n".join([*spectra[:20], ""]))  # one decoy more, of two for each target, is 2.5 % of them
     folder = tmp_path / "p"
-    command = ["library", str(run), "--library", str(library), "--out", str(folder), "--device", "cpu", "--set", "plus_one=true"]
+    command = ["library", str(run), "--library", str(library), "--out", str(folder), "--device", "cpu", "--set", "decoys_per_peptide=2"]
     assert main(command) == 0
     q_values = [float(row["q_value"]) for row in rows_of(folder / "exports" / "matches.tsv")]
     numbers = f"0 at 1 % FDR; {sum(one <= 0.05 for one in q_values)} at 5 % FDR"
@@ -226,6 +223,15 @@ def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path,
     account = run_account(project, project.runs()[-1], search_of_kind("library"))
     (matches,) = (one for one in account.counts if one.one == "matches")
     assert matches.certainty is not None and matches.certainty.nothing_accepted == numbers
+
+
+@pytest.mark.parametrize("decoys_per_peptide", [1, 3])
+def test_library_has_as_many_decoys_as_are_set(files, tmp_path, decoys_per_peptide):
+    run, library = files
+    for number in (decoys_per_peptide, 2):  # the cached index of the one is not opened for the other
+        inputs = {"spectra": [run], "library": [library]}
+        summary = run_search("library", inputs, project=tmp_path / f"p{number}", device="cpu", decoys_per_peptide=number)
+        assert summary.n_decoys == number * N
 
 
 def test_a_library_without_usable_entries_is_one_clear_error(files, tmp_path):

@@ -1,0 +1,63 @@
+"""Libraries without half of their peptides: their false matches, and that decoys are like foreign peptides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks.false_matches import FalseMatches
+from benchmarks.left_out_entries import SETS, Counts, Identified, RunTrials
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.fragments import fragment_ions
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
+from proteoscope.engine.spectra.columns import Spectra
+
+
+def spectra(peaks: list[np.ndarray]) -> Spectra:
+    """Spectra of such peaks, all of one height."""
+    n = len(peaks)
+    mz = np.concatenate([np.sort(one) for one in peaks])
+    return Spectra(
+        (Path("x.mgf"),), np.zeros(n, np.int32), [str(k) for k in range(n)], np.full(n, -1, np.int64), np.arange(n), np.full(n, np.nan),
+        np.full(n, 500.0), np.zeros(n, np.float32), np.full(n, 4, np.uint32), offsets_of(np.array([len(one) for one in peaks])), mz,
+        np.ones(len(mz), np.float32),
+    )  # fmt: skip
+
+
+def test_false_matches_of_two_peptides_in_a_spectrum_are_contained() -> None:
+    forms = ["SAMPLEPEPTIDEK", "LVNELTEFAK", "LVNEITEFAK", "LVNELTEAFK", "YLYEIARR"]
+    own, other = (fragment_ions(one, maximum_charge=1).mz for one in forms[:2])
+    examined = FalseMatches(spectra([np.concatenate((own, other)), own]), pa.array(forms), Tolerance(20.0, "ppm"))
+    assert examined.is_contained(0, 0, 1, 2) and not examined.is_contained(1, 0, 1, 2)
+    # What the spectrum's own peptide explains counts for no other.
+    assert not examined.is_contained(0, 1, 2, 2) and not examined.is_contained(0, 0, 4, 2)
+    assert examined.is_homologous(1, 2) and examined.is_homologous(1, 3) and not examined.is_homologous(1, 4)
+
+
+@pytest.fixture(scope="module")
+def metaproteome(shared_data: Path) -> RunTrials:
+    parameters = LIBRARY_SEARCH.parameters_of(SETS["metaproteome"][0])
+    return RunTrials(Identified.from_search(shared_data, "metaproteome"), parameters, is_all=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n_entries", [30, 100])
+def test_false_share_without_half_is_at_most_1_percent(metaproteome: RunTrials, n_entries: int) -> None:
+    counts = Counts(*np.array([metaproteome.trial(n_entries, 500 + k) for k in range(8)]).T)
+    accepted = np.sum(counts.accepted)
+    assert accepted > 10 * n_entries
+    # One pair of peptides, DIGVASVAMGGGDILPALEK and its isomer with A for S and an oxidised M, is beyond any shuffled peptide.
+    assert np.sum(counts.left_out) + np.sum(counts.others) - np.sum(counts.homologous) <= 0.01 * accepted
+
+
+@pytest.mark.long
+def test_decoys_win_as_often_as_foreign_peptides(metaproteome: RunTrials, capsys: pytest.CaptureFixture[str]) -> None:
+    metaproteome.moved({})
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["accepted"] for row in rows] == [0] * 4
+    assert all(row["targets"] > 10 and 0.3 < row["ratio"] < 1.5 for row in rows)
