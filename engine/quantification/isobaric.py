@@ -18,6 +18,7 @@ from proteoscope.engine.quantification.amounts import Amounts, State, medians
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.impurities import corrected
+from proteoscope.engine.quantification.ions import ion_keys
 from proteoscope.engine.quantification.labels import Label
 from proteoscope.engine.quantification.measuring import Measured
 from proteoscope.engine.quantification.parameters import QuantificationParameters
@@ -71,13 +72,13 @@ def measured_isobaric(
         )  # fmt: skip
     if impurities is not None:
         found = replace(found, corrected=corrected(found.measured, impurities))
-    forms = _by_form(identified, design, found, parameters)
+    form, ions = _by_ion(identified, design, found, parameters)
     is_measured = found.refused == 0
     counts = {
         "reporter_spectra": int(is_measured.sum()), "ms3_spectra": int((is_measured & (found.level == 3)).sum()),
         "refused": int((~is_measured).sum()),
     }  # fmt: skip
-    return Measured(forms, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
+    return Measured(ions, form, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
 
 
 def _reporters(
@@ -155,11 +156,16 @@ def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
     return np.where(known, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
 
 
-def _by_form(identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters) -> Amounts:
-    """Peptidoforms by sample: sum or median of their spectra in the files of the sample, in its channel."""
-    matches, n_forms, n_samples = identified.matches, len(identified.forms), len(design.samples)
-    value = np.full((n_forms, n_samples), np.nan)
-    state = np.full((n_forms, n_samples), State.NOT_SEEN, np.int8)
+def _by_ion(
+    identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters
+) -> tuple[NDArray[np.int64], Amounts]:
+    """Return the peptidoform of each ion, and amounts of ions by sample: sum or median of their spectra in the files of the sample, in its
+    channel.
+    """
+    matches, n_samples = identified.matches, len(design.samples)
+    keys, of_match = ion_keys(matches)
+    value = np.full((len(keys), n_samples), np.nan)
+    state = np.full((len(keys), n_samples), State.NOT_SEEN, np.int8)
     files = [np.zeros(len(identified.files), np.bool_) for _ in design.samples]
     channel = np.zeros(n_samples, np.int64)
     for part in design.parts:
@@ -171,11 +177,11 @@ def _by_form(identified: Identified, design: Design, found: _Reporters, paramete
         of_spectrum = np.where(np.isnan(own), State.TOO_LOW, State.MEASURED)
         of_spectrum[found.refused[rows] > _NOTHING] = State.REFUSED
         amounts = Amounts(np.where(found.refused[rows] == 0, own, np.nan)[:, None], of_spectrum.astype(np.int8)[:, None])
-        summed = amounts.summed(matches.form[rows], n_forms)
+        summed = amounts.summed(of_match[rows], len(keys))
         by_median = parameters.peptide_quantity == "median"
-        value[:, sample] = (medians(amounts.value, matches.form[rows], n_forms) if by_median else summed.value)[:, 0]
+        value[:, sample] = (medians(amounts.value, of_match[rows], len(keys)) if by_median else summed.value)[:, 0]
         state[:, sample] = summed.state[:, 0]
-    return Amounts(value, state)
+    return keys[:, 0], Amounts(value, state)
 
 
 def scaled_to_reference(amounts: Amounts, design: Design, reference: str) -> Amounts:
