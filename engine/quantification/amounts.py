@@ -86,6 +86,10 @@ class Amounts:
         turned = Amounts(self.value.T, self.state.T).summed(sample, n_samples)
         return Amounts(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
 
+    def of_columns(self, columns: NDArray[np.bool_]) -> Amounts:
+        """Return those of some samples, (s,) bool."""
+        return Amounts(self.value[:, columns], self.state[:, columns])
+
     def scaled(self, factor: NDArray[np.float64]) -> Amounts:
         """Amounts times the factor of each sample, (s,)."""
         return replace(self, value=self.value * factor)
@@ -150,17 +154,32 @@ class Levels(NamedTuple):
     proteins: Amounts
 
 
-def level_amounts(ions: Amounts, grouping: Grouping, by: ProteinQuantity) -> Levels:
+def level_amounts(ions: Amounts, grouping: Grouping, by: ProteinQuantity, plexes: NDArray[np.int64] | None = None) -> Levels:
     """Return the amounts of all levels from those of ions; ratios between samples are those of the ions that they share.
 
     Parameters
     ----------
     ions : a row for each peptidoform and charge. by : see `QuantificationParameters`.
+    plexes : (s,) int64, the plex of each sample, whose ratios are then taken apart from those of other plexes; None where ratios between
+        all samples are meant. Different plexes are compared by a reference, or not at all.
     """
+    if plexes is not None and len(np.unique(plexes)) > 1:
+        return _joined(plexes, [level_amounts(ions.of_columns(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
     sequence = grouping.sequence[grouping.form]
     forms = ratio_amounts(ions, grouping.form, len(grouping.sequence))
     sequences = ratio_amounts(ions, sequence, len(grouping.protein))
     return Levels(forms, sequences, protein_amounts(ions, sequences, grouping, by))
+
+
+def _joined(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
+    """Return levels whose columns are those of the plexes."""
+    place = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
+    return Levels(
+        *(
+            Amounts(*(np.concatenate([getattr(one, name) for one in level], axis=1)[:, place] for name in ("value", "state")))
+            for level in zip(*parts, strict=True)
+        )
+    )
 
 
 def ratio_amounts(ions: Amounts, group: NDArray[np.int64], n_groups: int) -> Amounts:

@@ -35,7 +35,9 @@ __all__ = [
 ]
 
 _INTERVAL = 0.95
-_LOW_PERCENT = 1.0
+_LOW_PERCENT, _LESS_LOW_PERCENT = 1.0, 2.0
+"""Percent of the proteins of a sample that imputed quantities are above; and those whose distance from it is the error of these, as what
+is missing may be just below the limit of detection."""
 _FEWEST_VARIANCES = 3
 _FEWEST_VALUES = 2
 """Measured values of a condition: the variance of one is that of other proteins alone, and one wrong identification is a large change."""
@@ -169,9 +171,10 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
     found = []
     for i in range(1, len(groups)):
         estimate, factor, imputed = fitted.estimate[:, i - 1], fitted.factor[:, i - 1], np.zeros(has.shape, np.bool_)
+        spread = np.zeros(len(logs))
         is_apart = _without_ratio(proteins, model, number, i)
         if parameters.imputation == "low":
-            filled, imputed = _imputed(logs, model, np.where(is_apart[:, None], 0, number), i)
+            filled, imputed, spread = _imputed(logs, model, np.where(is_apart[:, None], 0, number), i)
             again = fit(filled, model.matrix, model.contrasts[[i - 1]])
             rows = imputed.any(axis=1)
             estimate, factor = np.where(rows, again.estimate[:, 0], estimate), np.where(rows, again.factor[:, 0], factor)
@@ -181,7 +184,7 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
             "n_first": number[:, i], "n_second": number[:, 0], "n_too_low": np.isin(state, (State.TOO_LOW, State.REFUSED)).sum(axis=1),
             "n_not_seen": (state == State.NOT_SEEN).sum(axis=1), "n_imputed": imputed.sum(axis=1),
         }  # fmt: skip
-        sample = _Sample(estimate, factor, number[:, i], number[:, 0], imputed.any(axis=1), is_apart)
+        sample = _Sample(estimate, factor, number[:, i], number[:, 0], imputed.any(axis=1), spread, is_apart)
         tested = _tested(sample, fitted, parameters.change_fdr)
         found.append(Changes(f"{groups[i]} / {groups[0]}", estimate, *tested, **counts))
     return found
@@ -202,7 +205,7 @@ class _Sample(NamedTuple):
     Attributes
     ----------
     difference, factor : (p,) float64, of means of logs, and its variance as a part of the residual one. n_first, n_second : (p,) int64,
-    measured values. is_imputed : (p,) bool. is_apart : (p,) bool, True where a condition has amounts without a ratio to those of the other.
+    measured values. is_imputed : (p,) bool. imputed_error : (p,) float64, log2, of the imputed values. is_apart : (p,) bool, True where a condition has amounts without a ratio to those of the other.
     """
 
     difference: NDArray[np.float64]
@@ -210,23 +213,26 @@ class _Sample(NamedTuple):
     n_first: NDArray[np.int64]
     n_second: NDArray[np.int64]
     is_imputed: NDArray[np.bool_]
+    imputed_error: NDArray[np.float64]
     is_apart: NDArray[np.bool_]
 
 
 def _imputed(
     logs: NDArray[np.float64], model: ComparisonModel, number: NDArray[np.int64], i: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Fill in what one of two compared conditions lacks entirely, where the other has two measured values: what one percent of the proteins
-    of the sample are below.
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
+    """Return the logs with what one of two compared conditions lacks entirely, where the other has two measured values, filled in by what
+    one percent of the proteins of the sample are below; which are filled in; and the error of these for each protein.
     """
-    found, imputed = logs.copy(), np.zeros(logs.shape, np.bool_)
+    found, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
     for lacking, other in ((i, 0), (0, i)):
         rows = np.flatnonzero((number[:, lacking] == 0) & (number[:, other] >= _FEWEST_VALUES))
         for column in np.flatnonzero(model.condition == lacking).tolist():
             if not np.isnan(logs[:, column]).all():
-                found[rows, column] = np.nanpercentile(logs[:, column], _LOW_PERCENT)
+                low, less_low = np.nanpercentile(logs[:, column], (_LOW_PERCENT, _LESS_LOW_PERCENT))
+                found[rows, column] = low
                 imputed[rows, column] = True
-    return found, imputed
+                spread[rows] = np.maximum(spread[rows], less_low - low)
+    return found, imputed, spread
 
 
 def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
@@ -238,7 +244,7 @@ def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
     both = (sample.n_first > 0) & (sample.n_second > 0)
     is_enough = (np.minimum(sample.n_first, sample.n_second) >= _FEWEST_VALUES) | sample.is_imputed
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(fitted.variance * sample.factor)
+        error = np.sqrt(fitted.variance * sample.factor + sample.imputed_error**2)
         t = np.where(error > 0, difference / error, np.nan)
     is_tested = is_enough & ~np.isnan(t) & (degrees > 0)
     t = np.where(is_tested, t, np.nan)

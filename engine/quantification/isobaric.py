@@ -23,6 +23,7 @@ from proteoscope.engine.quantification.labels import Label
 from proteoscope.engine.quantification.measuring import Measured
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.reporter_ions import ReporterPeaks, interference, reporter_peaks
+from proteoscope.engine.quantification.reporter_shifts import SEARCHED, reporter_shifts, shift_message
 from proteoscope.engine.quantification.tables import REPORTER_IONS
 from proteoscope.engine.quantification.third_level import of_second_level
 
@@ -43,6 +44,7 @@ class _Reporters:
     ----------
     measured, mz, signal_to_noise, corrected : (n, k) float64, NaN where there is no peak; the ratio also where the noise is unknown.
     foreign : (n,) float64, NaN unknown. refused, level : (n,) int8, the latter 2 or 3, of the spectrum that they were read from.
+    shift : names the channels whose peaks lie outside the tolerance, '' without any.
     """
 
     measured: NDArray[np.float64]
@@ -52,6 +54,7 @@ class _Reporters:
     foreign: NDArray[np.float64]
     refused: NDArray[np.int8]
     level: NDArray[np.int8]
+    shift: str
 
 
 def measured_isobaric(
@@ -68,8 +71,10 @@ def measured_isobaric(
     if np.isnan(found.measured).all():
         raise InputError(
             identified.files[design.parts[0].file].path, f"no identified spectrum has a reporter ion of {label.name}",
-            remedy="Name the label and the tolerance of the run, or take method label-free",
+            remedy=found.shift or "Name the label and the tolerance of the run, or take method label-free",
         )  # fmt: skip
+    if found.shift:
+        resources.progress.message(found.shift, "warning")
     if impurities is not None:
         found = replace(found, corrected=corrected(found.measured, impurities))
     form, ions = _by_ion(identified, design, found, parameters)
@@ -86,8 +91,8 @@ def _reporters(
 ) -> _Reporters:
     matches, n, k = identified.matches, len(identified.matches), len(label)
     peaks, foreign = ReporterPeaks(*(np.full((n, k), np.nan) for _ in ReporterPeaks._fields)), np.full(n, np.nan)
-    lacks_third, margin = np.zeros(n, np.bool_), float(parameters.reporter_tolerance.width(label.mz).max())
-    level = np.full(n, 2, np.int8)
+    lacks_third, margin = np.zeros(n, np.bool_), max(SEARCHED, float(parameters.reporter_tolerance.width(label.mz).max()))
+    level, shifts = np.full(n, 2, np.int8), np.full((n, k), np.nan)
     n_profiles, without = 0, 0
     for file in sorted({part.file for part in design.parts}):
         path = identified.files[file].path
@@ -102,6 +107,7 @@ def _reporters(
         has = np.flatnonzero(at >= 0)
         of_file = reporter_peaks(shown, at[has], label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
         lacks_third[rows[at < 0]] = True
+        shifts[rows[has]] = reporter_shifts(shown, at[has], label, parameters.reporter_tolerance)
         for column, values in zip(peaks, of_file, strict=True):
             column[rows[has]] = values
         try:
@@ -113,6 +119,7 @@ def _reporters(
             surveys, regions.retention_time[place], regions.precursor_mz[place], matches.charge[rows], regions.isolation_width[place],
             parameters.precursor_tolerance,
         )  # fmt: skip
+    shift = shift_message(shifts[~lacks_third], label, parameters.reporter_tolerance)
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} fragment spectra in profile mode were centroided")
     if without:
@@ -127,7 +134,7 @@ def _reporters(
             "The files tell no noise, so that none could be refused by its signal-to-noise ratio: convert the runs with it, or take 0",
             "warning",
         )
-    return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused, level)
+    return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused, level, shift)
 
 
 def _shown_in(

@@ -34,20 +34,24 @@ class Normalised(NamedTuple):
 
 def normalised_levels(
     ions: Amounts, grouping: Grouping, model: ComparisonModel | None, parameters: QuantificationParameters,
-    scaled: Callable[[Amounts], Amounts] = lambda amounts: amounts,
+    plexes: NDArray[np.int64] | None = None, scaled: Callable[[Amounts], Amounts] = lambda amounts: amounts,
 ) -> Normalised:  # fmt: skip
     """Return the normalised amounts of all levels.
 
     Parameters
     ----------
     ions : n of them in s samples, not normalised. model : of the conditions that are compared, None without any.
-    scaled : makes plexes alike, at each level.
+    plexes : see `level_amounts`. scaled : makes plexes alike, at each level.
     """
+
+    def levels_of(amounts: Amounts) -> Levels:
+        return Levels(*(scaled(one) for one in level_amounts(amounts, grouping, parameters.protein_quantity, plexes)))
+
     factor = np.ones(ions.value.shape[1])
     if parameters.normalisation == "none":
-        return Normalised(_scaled_levels(ions, grouping, parameters, scaled), factor, ())
+        return Normalised(levels_of(ions), factor, ())
     factor = normalisation_factors(ions.value)
-    levels = _scaled_levels(ions.scaled(factor), grouping, parameters, scaled)
+    levels = levels_of(ions.scaled(factor))
     if model is None:
         return Normalised(levels, factor, ())
     fitted = model_fit(log2_amounts(levels.proteins)[:, model.columns], model)
@@ -61,11 +65,7 @@ def normalised_levels(
     moved = factor.copy()
     moved[model.columns] *= np.exp2(-shift[model.condition])
     moved /= np.exp(np.log(moved).mean() - np.log(factor).mean())
-    return Normalised(_scaled_levels(ions.scaled(moved), grouping, parameters, scaled), moved, centres)
-
-
-def _scaled_levels(ions: Amounts, grouping: Grouping, parameters: QuantificationParameters, scaled: Callable[[Amounts], Amounts]) -> Levels:
-    return Levels(*(scaled(one) for one in level_amounts(ions, grouping, parameters.protein_quantity)))
+    return Normalised(levels_of(ions.scaled(moved)), moved, centres)
 
 
 def centre_messages(centres: tuple[Centre, ...], groups: tuple[str, ...]) -> list[tuple[str, bool]]:
@@ -78,7 +78,7 @@ def centre_messages(centres: tuple[Centre, ...], groups: tuple[str, ...]) -> lis
                 (f"{pair}: too few proteins are measured to find those that do not change; samples stay normalised by the median", True)
             )
             continue
-        place = f"{pair}: centred on the {centre.share:.0%} of proteins that do not change, {centre.shift:+.3f} log2 from the median ion"
+        place = f"{pair}: centred on the {100 * centre.share:.0f} % of proteins that do not change, {centre.shift:+.3f} log2 from the median ion"
         if centre.is_determined:
             found.append((place, False))
             continue

@@ -90,6 +90,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
                 )
             changes = protein_changes(quantities.proteins, model, parameters)
             _warn_of_samples(run.progress, quantities)
+            _warn_of_plexes(run.progress, design, parameters)
             for text, is_warning in centre_messages(centres, model.groups if model else ()):
                 run.progress.message(text, "warning" if is_warning else "info")
             made = {**measured.tables, **quantity_tables(quantities), CHANGES.name: changes_table(changes, known.proteins)}
@@ -239,7 +240,8 @@ def _quantities(
         has_reference = parameters.method == "tmt" and parameters.reference
         return scaled_to_reference(amounts, design, parameters.reference) if has_reference else amounts
 
-    found = normalised_levels(measured.ions, grouping, model, parameters, scaled)
+    plexes = design.plexes if parameters.method == "tmt" else None
+    found = normalised_levels(measured.ions, grouping, model, parameters, plexes, scaled)
     return Quantities(design, known, *found.levels, found.factor, nsaf, *psms), found.centres
 
 
@@ -253,6 +255,15 @@ def _warn_of_samples(progress: Progress, quantities: Quantities) -> None:
             f"{int(apart.any(axis=1).sum()):,} proteins have no quantity in {int(apart.sum()):,} places: no ion is shared with the other"
             " samples, so that there is no ratio to them (state no shared ion)"
         )
+
+
+def _warn_of_plexes(progress: Progress, design: Design, parameters: QuantificationParameters) -> None:
+    n_plexes = len(np.unique(design.plexes))
+    if parameters.method == "tmt" and n_plexes > 1 and not parameters.reference:
+        progress.message(
+            f"{n_plexes} plexes and no reference: quantities of samples in different plexes are not comparable, though comparisons of"
+            " conditions have the plex as a block; name the condition of the channels that hold the same in each (reference)", "warning",
+        )  # fmt: skip
 
 
 def _recorded(

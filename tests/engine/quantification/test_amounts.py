@@ -98,6 +98,17 @@ def test_level_amounts_are_ratios_of_ions_by_definition():
     np.testing.assert_allclose(np.log2(found.proteins.value[0] / found.proteins.value[0, 0]), by_definition(value), atol=1e-4)
 
 
+def test_level_amounts_of_plexes_are_those_of_each_alone():
+    value, form = random_amounts(10, 30, 6, 0.3), np.arange(30) // 3
+    value[::3, 3:], value[1::3, :3], value[2::3] = np.nan, np.nan, np.nan  # no ion is in both plexes
+    plexes, grouping = np.array([0, 1, 0, 1, 0, 1]), Grouping(form, np.arange(10), np.zeros(10, np.int64), 1)
+    mixed = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
+    found = level_amounts(Amounts.of(value[:, mixed]), grouping, "maxlfq", plexes).proteins.value[0]
+    alone = [level_amounts(Amounts.of(value[:, rows]), grouping, "maxlfq").proteins.value[0] for rows in (slice(3), slice(3, 6))]
+    np.testing.assert_array_equal(found, np.concatenate(alone)[mixed])
+    assert np.isnan(level_amounts(Amounts.of(value), grouping, "maxlfq").proteins.value[0]).sum() == 3
+
+
 def test_ratio_amounts_name_samples_without_a_shared_ion():
     value = np.array([[4.0, 2.0, 3.0, np.nan], [np.nan, np.nan, np.nan, 9.0], [5.0, np.nan, np.nan, 7.0]])
     found = ratio_amounts(Amounts.of(value), np.array([0, 0, 1]), 2)

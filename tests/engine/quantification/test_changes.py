@@ -103,7 +103,8 @@ def test_imputed_values_do_not_enter_the_variance():
     own = np.array([np.nansum((row.reshape(2, 3) - [[np.nanmean(x)] for x in row.reshape(2, 3)]) ** 2) for row in logs[1:]]) / 4
     drawn, prior = moderated_variances(np.r_[logs[0, 3:].var(ddof=1), own], degrees)
     low = np.mean([np.nanpercentile(logs[:, i], 1) for i in range(3)])
-    t = (logs[0, 3:].mean() - low) / np.sqrt(drawn[0] * (1 / 3 + 1 / 3))
+    spread = max(np.nanpercentile(logs[:, i], 2) - np.nanpercentile(logs[:, i], 1) for i in range(3))
+    t = (logs[0, 3:].mean() - low) / np.sqrt(drawn[0] * (1 / 3 + 1 / 3) + spread**2)
     assert found.t[0] == pytest.approx(t, rel=1e-6)
     assert found.p_value[0] == pytest.approx(2 * stats.t.sf(abs(t), 2 + prior.degrees), rel=1e-6)
 

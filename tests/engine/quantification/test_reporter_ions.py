@@ -24,7 +24,7 @@ TMT10 = tuple(zip(("126", "127N", "127C", "128N", "128C", "129N", "129C", "130N"
 PERCENTS = "channel\t-1\t+1\n" + "".join(f"{name}\t0.8\t{one}\n" for name, one in TMT10)
 
 
-@pytest.mark.parametrize("kit", ["tmt-6", "tmt-10", "tmt-11", "tmt-16", "tmt-18"])
+@pytest.mark.parametrize("kit", ["tmt-6", "tmt-6-older", "tmt-10", "tmt-11", "tmt-16", "tmt-18"])
 def test_channels_of_tmt_weigh_what_their_heavy_atoms_make(kit):
     for channel, mz in zip(label(kit).channels, label(kit).mz, strict=True):
         apart = {}
@@ -215,6 +215,51 @@ def test_without_a_design_each_channel_is_a_sample_and_medians_are_near_sums(ple
     found = {(row["accession"], row["sample"]): row["quantity"] for row in table_of(project, "protein_quantities")}
     assert found["P0", "one_131"] / found["P0", "one_127N"] == pytest.approx(4, rel=0.15)
     assert found["P0", "two_131"] / found["P0", "one_131"] == pytest.approx(2, rel=0.3)
+
+
+def older_kit_project(folder, shift):
+    """A project of a run whose six reporter ions are those of the older kit, moved by a shift."""
+    kit, peptides = label("tmt-6-older"), random_peptides(6, 9)
+    run = MadeRun(seconds=100, seed=4, noise_peaks=10)
+    run.identified = run.planted = [Planted(one, 2, 4e6, 10.0 + 12 * i) for i, one in enumerate(peptides)]
+    run.fragments = {one: ([*(kit.mz + shift), 301.2], [*np.linspace(1e3, 2e3, 6), 50.0]) for one in peptides}
+    return write_project(folder, {"one": run}, {"P": peptides})
+
+
+def test_quantify_offers_the_older_kit_when_channels_lie_elsewhere(tmp_path):
+    project = older_kit_project(tmp_path, 0.0)
+    messages = quantify(project, label="tmt-6").messages
+    (found,) = [one for one in messages if "outside the reporter tolerance" in one]
+    assert "127 (+6.3 mDa, 100 % of the spectra)" in found and "129" in found and "128 (" not in found
+    assert "quantify with --label tmt-6-older" in found
+    messages = quantify(project, label="tmt-6-older").messages
+    assert not any("outside the reporter tolerance" in one for one in messages)
+    assert all(row["measured"] is not None for row in table_of(project, "reporter_ions"))
+
+
+def test_quantify_reports_a_shift_that_no_kit_has(tmp_path):
+    with pytest.raises(InputError, match=r"no identified spectrum .*126 \(\+4.5 mDa.*widen reporter_tolerance"):
+        quantify(older_kit_project(tmp_path, 0.0045), label="tmt-6-older")
+
+
+def test_plexes_are_blocks_when_there_is_no_reference(plexes, tmp_path):
+    project, _, rows = plexes
+    plain = [row for row in rows if "pool" not in row]
+    (tmp_path / "design.tsv").write_text("\n".join(plain) + "\n")
+    summary = quantify(project, tmp_path / "design.tsv", groups=("x", "y", "z"))
+    assert any(one == "Blocks of the comparison: plex" for one in summary.messages)
+    table = {row["sample"]: row["plex"] for row in table_of(project, "quantified_samples")}
+    assert {name.split("_")[0]: plex for name, plex in table.items()} == {"one": "1", "two": "2"}
+    apart = [row.replace("\tx\t", "\tu\t") if row.startswith("two") else row for row in plain if "\tx\t" in row or row.startswith("file")]
+    (tmp_path / "apart.tsv").write_text("\n".join(apart) + "\n")
+    with pytest.raises(ParameterError, match="u cannot be compared with x: conditions and plex change together"):
+        quantify(project, tmp_path / "apart.tsv", groups=("x", "u"))
+    refused = quantify(project, tmp_path / "apart.tsv")
+    assert refused.n_tested == 0 and any("change together" in one for one in refused.messages)
+    named = [plain[0] + "\tplex", *(f"{row}\tp" for row in plain[1:])]
+    (tmp_path / "named.tsv").write_text("\n".join(named) + "\n")
+    with pytest.raises(InputError, match="a column plex that differs from the files"):
+        quantify(project, tmp_path / "named.tsv")
 
 
 def test_spectra_with_too_much_interference_are_refused(plexes):
