@@ -48,8 +48,8 @@ _FDR = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts: dict[str, Callable[[int, str], Rows]] = {
-        "centre": centre, "imputation": imputation, "charges": charges, "unconnected": unconnected, "blocks": blocks, "transfers": transfers,
-        "faims": faims,
+        "centre": centre, "imputation": imputation, "charges": charges, "unconnected": unconnected, "blocks": blocks,
+        "transfers": transfers, "faims": faims,
     }  # fmt: skip
     parser.add_argument("what", nargs="+", choices=list(parts))
     parser.add_argument("--seeds", type=int, default=10)
@@ -103,7 +103,9 @@ def with_gaps(rng: np.random.Generator, amounts: Amounts) -> Amounts:
 
 def design(conditions: str, **parts: str) -> Design:
     """A design from a letter for each sample, and a character of each block."""
-    samples = [Sample(f"s{i}", one, conditions[: i + 1].count(one), **{k: v[i] for k, v in parts.items()}) for i, one in enumerate(conditions)]
+    samples = [
+        Sample(f"s{i}", one, conditions[: i + 1].count(one), **{k: v[i] for k, v in parts.items()}) for i, one in enumerate(conditions)
+    ]
     return Design(tuple(samples), tuple(Part(i, i) for i in range(len(samples))))
 
 
@@ -210,8 +212,12 @@ def blocks(seed: int, rscript: str) -> Rows:
         logs += rng.normal(size=logs.shape) * (error * np.sqrt(8 / rng.chisquare(8, (n, 1))))
         logs[rng.random(logs.shape) < 0.05] = np.nan
         one = np.arange(n)
-        table, _, p_value, q_value = compared(Amounts.of(np.exp2(logs)), Grouping(one, one, one, n), plan)
-        programs = {"proteoscope": q_value, "formulas": adjusted(moderated(table, treated, block)), "no block": adjusted(moderated(table, treated))}
+        table, _, _, q_value = compared(Amounts.of(np.exp2(logs)), Grouping(one, one, one, n), plan)
+        programs = {
+            "proteoscope": q_value,
+            "formulas": adjusted(moderated(table, treated, block)),
+            "no block": adjusted(moderated(table, treated)),
+        }
         programs |= {"limma": adjusted(limma(table, treated, block, rscript))} if rscript else {}
         for program, found in programs.items():
             yield {"design": name, "program": program}, counted(found, changed)
@@ -268,10 +274,7 @@ def limma(logs: Floats, treated: NDArray[np.bool_], block: NDArray[np.int64], rs
 
 def transfers(seed: int, rscript: str) -> Rows:
     """Transferred ions whose peptide is not in the sample."""
-    rules = {
-        "PSM q-value": {"donor_fdr": 1.0, "protein_fdr": 1.0}, "accepted proteins": {"donor_fdr": 1.0},
-        "peptide q-value and accepted proteins": {},
-    }  # fmt: skip
+    rules: dict[str, dict[str, float]] = {"PSM q-value": {"donor_fdr": 1.0}, "peptide q-value": {}}
     for name, figures in wrong_transfers(seed, rules):
         yield {"donors": name}, figures
 

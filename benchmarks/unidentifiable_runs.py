@@ -1,88 +1,107 @@
-"""Runs of which a part of the spectra are of peptides that no protein of the database holds, identified and quantified as any others.
+"""Runs of which half of the spectra are of ions that no protein of the database has, with scores of a search and its decoys.
 
-The ions of these peptides are in all runs, so that a wrong identification of one is found in the others as well as a right one.
+Each such spectrum is matched to another sequence of the ion's composition, a target or a decoy, which are equally likely, with the score of
+a wrong match; the ion is in all runs, so that a wrong identification is found in the others as well as a right one. Error rates of matches,
+peptides and proteins are those that `proteoscope import` estimates from these scores and decoys.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from pyteomics import mass
 
 from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of
+from tests.searching import import_results
 
 __all__ = ["wrong_transfers"]
 
-_RUNS, _PEPTIDES, _ABSENT, _OTHERS = 4, 900, 1500, 9000
-_OF_PROTEIN, _SEEN = 20, 6
+_RUNS, _PEPTIDES, _ABSENT = 8, 600, 600
+_OF_PROTEIN, _SEEN = 10, 5
 """Peptides of a protein, and how many of them a protein of the sample shows."""
-_STRAY = 120
-_IDENTIFIED = 0.45
+_RIGHT, _SPREAD, _OF_SPECTRUM = 3.7, 1.0, 0.6
+"""Mean and standard deviation of the scores of right matches, where wrong ones have 0 and 1, and what spectra of an ion differ by."""
+_IDENTIFIED = 0.85
 """Part of the runs in which an ion has a spectrum."""
 
 
-def wrong_transfers(seed: int, rules: Mapping[str, Mapping[str, float]]) -> list[tuple[str, dict]]:
-    """Return, for each rule of donors (parameters by its name), how many ions are transferred, and how many of these are of wrong
-    peptides.
+@dataclass(frozen=True)
+class _Sample:
+    """Ions that are in all runs.
+
+    Attributes
+    ----------
+    planted : the ions. score : mean score of the spectra of each that is right, NaN of others. found : for each run the peptide that the
+    search finds for each ion, and its protein.
     """
+
+    planted: list[Planted]
+    score: list[float]
+    found: list[list[tuple[str, str]]]
+
+
+def wrong_transfers(seed: int, rules: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, dict]]:
+    """Yield for each rule of donors, parameters by its name, how many ions are transferred, and how many of them are of wrong peptides."""
     rng = np.random.default_rng(seed)
-    every = random_peptides(_PEPTIDES + _ABSENT + _OTHERS, seed + 5000)
-    present, absent = every[:_PEPTIDES], every[_PEPTIDES : _PEPTIDES + _ABSENT]
-    others = iter(every[_PEPTIDES + _ABSENT :])
+    every = random_peptides(_PEPTIDES + _ABSENT, seed + 5000, (10, 18))
+    present, absent = every[:_PEPTIDES], every[_PEPTIDES:]
+    others = [[shuffled(rng, one) for one in absent] for _ in range(_RUNS)]
+    targets = [one for run in others for one in run if rng.random() < 0.5]
+    rest = iter(targets)
+    groups = [[*present[i : i + _SEEN], *islice(rest, _OF_PROTEIN - _SEEN)] for i in range(0, _PEPTIDES, _SEEN)]
+    groups += iter(lambda: list(islice(rest, _OF_PROTEIN)), [])
+    protein_of = {one: f"P{i}" for i, group in enumerate(groups) for one in group}
+    planted = [Planted(one, 2, float(rng.lognormal(np.log(3e6), 0.6)), float(rng.uniform(60, 1740))) for one in every]
+    score = [*(_RIGHT + _SPREAD * rng.normal(size=_PEPTIDES)).tolist(), *[float("nan")] * _ABSENT]
+    found = [[(one, protein_of.get(one, f"rev_P{rng.integers(len(groups))}")) for one in (*present, *run)] for run in others]
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        fasta = folder / "proteins.fasta"
-        groups = [[*present[i : i + _SEEN], *islice(others, _OF_PROTEIN - _SEEN)] for i in range(0, _PEPTIDES, _SEEN)]
-        groups += iter(lambda: list(islice(others, _OF_PROTEIN)), [])
-        fasta.write_text("".join(f">P{i}\n{''.join(one)}\n" for i, one in enumerate(groups)))
-        files = [folder / f"run{i}.mzML" for i in range(_RUNS)]
-        apex = {one: float(rng.uniform(60, 1140)) for one in present + absent}
-        amount = {one: float(rng.lognormal(np.log(3e6), 0.6)) for one in present + absent}
-        for number, path in enumerate(files):
-            planted = [
-                Planted(one, 2, amount[one] * float(rng.lognormal(0, 0.2)), apex[one] + 3 * number + float(rng.normal(0, 1)))
-                for one in present + absent
-            ]
-            identified = [one for one in planted if rng.random() < _IDENTIFIED]
-            fragments = {one.sequence: fragment_spectrum(one.sequence, rng) for one in identified}
-            run = MadeRun(
-                seconds=1200, seed=seed * 10 + number, planted=planted, identified=identified, fragments=fragments, noise_peaks=50
-            )
-            run.write(path)
-        project = folder / "project"
-        run_search("identify", {"spectra": files, "database": [fasta]}, project=project, device="cpu", threads=2, fragment_tolerance="20 ppm")
-        return [(name, _transferred(project, set(present), settings)) for name, settings in rules.items()]
+        project = _project(Path(name), rng, _Sample(planted, score, found), groups, seed)
+        for rule, settings in rules.items():
+            yield rule, _transferred(project, set(present), settings)
+
+
+def shuffled(rng: np.random.Generator, sequence: str) -> str:
+    """Return another order of the residues, the last in its place."""
+    return "".join(rng.permutation(list(sequence[:-1]))) + sequence[-1]
+
+
+def _project(folder: Path, rng: np.random.Generator, sample: _Sample, groups: list[list[str]], seed: int) -> Path:
+    """Write the runs and their matches, and import these."""
+    (folder / "proteins.fasta").write_text("".join(f">P{i}\n{''.join(one)}\n" for i, one in enumerate(groups)))
+    rows = ["PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds"]
+    files = [folder / f"run{number}.mzML" for number in range(_RUNS)]
+    for number, path in enumerate(files):
+        planted = [
+            replace(one, amount=one.amount * float(rng.lognormal(0, 0.2)), apex=one.apex + 3 * number + float(rng.normal(0, 1)))
+            for one in sample.planted
+        ]
+        seen = np.flatnonzero(rng.random(len(planted)) < _IDENTIFIED).tolist()
+        number_of = {planted[i]: i for i in seen}
+        run = MadeRun(seconds=1800, seed=seed * 10 + number, planted=planted, identified=[planted[i] for i in seen], noise_peaks=50)
+        for scan, one in run.write(path):
+            mean, (peptide, protein) = sample.score[number_of[one]], sample.found[number][number_of[one]]
+            score = rng.normal() if np.isnan(mean) else mean + _OF_SPECTRUM * rng.normal()
+            rows.append(f"{path.stem}_{scan}_2_1\t{score:.5f}\t\t\t-.{peptide}.-\t{protein}")
+    (folder / "psms.tsv").write_text("\n".join(rows) + "\n")
+    import_results([folder / "psms.tsv"], files, folder / "project", [folder / "proteins.fasta"])
+    return folder / "project"
 
 
 def _transferred(project: Path, present: set[str], settings: Mapping[str, float]) -> dict:
-    summary = run_search("quantify", {"project": [project]}, device="cpu", threads=2, match_between_runs=True, **settings)
+    run_search("quantify", {"project": [project]}, device="cpu", threads=2, match_between_runs=True, **settings)
     rows = table_of(project, "ion_traces")
-    n_files = {}
+    n_files: dict[str, int] = {}
     for row in rows:
         if row["source"] == "identified":
-            n_files[row["peptide"], row["charge"]] = n_files.get((row["peptide"], row["charge"]), 0) + 1
-    moved = [(row["peptide"], row["charge"]) for row in rows if row["source"] == "transferred"]
-    wrong = [one for one in moved if one[0] not in present]
-    single = [one for one in moved if n_files.get(one) == 1]
+            n_files[row["peptide"]] = n_files.get(row["peptide"], 0) + 1
+    moved = [row["peptide"] for row in rows if row["source"] == "transferred"]
+    single = [one for one in moved if n_files[one] == 1]
     return {
-        "peptides": summary.n_peptides, "reported": len(moved), "false": len(wrong), "single_donor": len(single),
-        "false_single_donor": sum(one[0] not in present for one in single),
+        "reported": len(moved), "false": sum(one not in present for one in moved), "single_donor": len(single),
+        "false_single_donor": sum(one not in present for one in single),
     }  # fmt: skip
-
-
-def fragment_spectrum(sequence: str, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return m/z and intensities of a made spectrum: some of the b and y ions, from few to nearly all, and stray peaks."""
-    share = rng.uniform(0.05, 0.6)
-    ions = [mass.fast_mass(sequence[:i], ion_type="b", charge=1) for i in range(2, len(sequence))]
-    ions += [mass.fast_mass(sequence[i:], ion_type="y", charge=1) for i in range(1, len(sequence))]
-    seen = np.array(ions)[rng.random(len(ions)) < share]
-    mz = np.concatenate([seen * (1 + rng.normal(0, 4e-6, len(seen))), rng.uniform(120, 1400, _STRAY)])
-    intensity = np.concatenate([rng.lognormal(8, 1, len(seen)), rng.lognormal(7.5, 1.0, _STRAY)])
-    order = np.argsort(mz)
-    return mz[order], intensity[order]

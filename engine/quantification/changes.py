@@ -205,7 +205,8 @@ class _Sample(NamedTuple):
     Attributes
     ----------
     difference, factor : (p,) float64, of means of logs, and its variance as a part of the residual one. n_first, n_second : (p,) int64,
-    measured values. is_imputed : (p,) bool. imputed_error : (p,) float64, log2, of the imputed values. is_apart : (p,) bool, True where a condition has amounts without a ratio to those of the other.
+    measured values. is_imputed : (p,) bool. imputed_error : (p,) float64, log2, of the imputed values. is_apart : (p,) bool, True where a
+    condition has amounts without a ratio to those of the other.
     """
 
     difference: NDArray[np.float64]

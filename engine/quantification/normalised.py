@@ -78,7 +78,8 @@ def centre_messages(centres: tuple[Centre, ...], groups: tuple[str, ...]) -> lis
                 (f"{pair}: too few proteins are measured to find those that do not change; samples stay normalised by the median", True)
             )
             continue
-        place = f"{pair}: centred on the {100 * centre.share:.0f} % of proteins that do not change, {centre.shift:+.3f} log2 from the median ion"
+        share = f"{100 * centre.share:.0f} % of proteins"
+        place = f"{pair}: centred on the {share} that do not change, {centre.shift:+.3f} log2 from the median ion"
         if centre.is_determined:
             found.append((place, False))
             continue

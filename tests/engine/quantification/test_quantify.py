@@ -11,7 +11,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.retention_times import aligned
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, voltage_run, write_project
 
 N_PROTEINS, PER_PROTEIN = 24, 5
 RATIOS = np.geomspace(1 / 50, 50, N_PROTEINS)
@@ -75,6 +75,64 @@ def test_ions_that_one_run_identified_are_found_in_the_other_and_those_that_are_
     assert all(state[one, "two"] == ("transferred" if one in moved else "not seen") for one in only_in_one)
 
 
+def test_transfers_take_donors_by_peptide_q_value(tmp_path):
+    peptides = random_peptides(120, 41)
+    doubtful = set(peptides[:12])
+    runs = {stem: MadeRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
+    rng = np.random.default_rng(6)
+    for k, sequence in enumerate(peptides):
+        planted = Planted(sequence, 2, 4e6, float(rng.uniform(60, 540)))
+        for stem, run in runs.items():
+            run.planted.append(planted)
+            if stem == "one" or k >= 24:
+                run.identified.append(planted)
+    project = write_project(tmp_path, runs, {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(40)}, dict.fromkeys(doubtful, 0.02))
+    summary = quantify(project, match_between_runs=True, psm_fdr=0.05, protein_fdr=0.05, transfer_fdr=0.2)
+    moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
+    assert len(moved) > 8 and not moved & doubtful
+    assert any("q-value of at most 0.01 over all files together" in one for one in summary.messages)
+    assert any("is that of ions that are not there; that of wrong identities is the donors' 0.01" in one for one in summary.messages)
+    quantify(project, match_between_runs=True, psm_fdr=0.05, protein_fdr=0.05, donor_fdr=0.05, transfer_fdr=0.2)
+    assert {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"} & doubtful
+
+
+@pytest.mark.parametrize("n_voltages", [1, 2, 4, 5])
+def test_traces_are_followed_within_one_faims_voltage(tmp_path, n_voltages):
+    run, peptides = voltage_run(7, n_voltages)
+    project = write_project(tmp_path, {"one": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    summary = quantify(project)
+    rows = table_of(project, "ion_traces")
+    expected = {one.sequence: None if n_voltages == 1 else -35.0 - 10 * (i % n_voltages) for i, one in enumerate(run.planted)}
+    assert {row["peptide"]: row["voltage"] for row in rows} == expected
+    measured = {row["peptide"]: row["area"] for row in rows if row["area"] is not None}
+    assert len(measured) >= 57
+    amount = {one.sequence: one.amount for one in run.planted}
+    error = [np.log2(area / amount[peptide]) for peptide, area in measured.items()]
+    assert np.ptp(np.quantile(error, [0.1, 0.9])) < 0.2
+    assert any(one.startswith("FAIMS:") for one in summary.messages) == (n_voltages > 1)
+
+
+def test_quantify_names_files_that_are_copies(tmp_path):
+    run, peptides = voltage_run(8, 1, 20)
+    folder = write_project(tmp_path, {"one": run, "two": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    summary = quantify(folder, method="counts")
+    assert any("two.mzML is byte for byte the same as one.mzML: it is counted once" in one for one in summary.messages)
+    design = tmp_path / "design.tsv"
+    design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
+    with pytest.raises(InputError, match=r"line 3.*'two' is byte for byte the same as one.mzML, and is counted once"):
+        run_search("quantify", {"project": [folder]}, options={"design": design}, device="cpu", threads=2)
+
+
+def test_quantify_warns_of_a_design_of_one_condition(tmp_path):
+    run, peptides = voltage_run(9, 1, 12)
+    folder = write_project(tmp_path, {"one": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    design = tmp_path / "design.tsv"
+    design.write_text("file\tsample\tcondition\treplicate\tage\none\tA\tx\t1\t50\n")
+    summary = run_search("quantify", {"project": [folder]}, preset="counts", options={"design": design}, device="cpu", threads=2)
+    assert any("Nothing is compared: all samples have one condition, x" in one for one in summary.messages)
+    assert any("not used: age; blocks of the comparison are plex, batch, subject" in one for one in summary.messages)
+
+
 def test_counts_a_design_and_the_report(planted, tmp_path):
     project, proteins, _ = planted
     design = tmp_path / "design.tsv"
@@ -121,3 +179,20 @@ def test_times_of_runs_are_aligned_whatever_a_tenth_of_them_say():
     back = alignment.from_reference(alignment.to_reference(own))
     assert np.median(np.abs(back - own)) < 3
     assert aligned(times[:9])[0] is None
+
+
+def test_transfers_take_donors_of_accepted_proteins(tmp_path):
+    peptides = random_peptides(60, 42)
+    runs = {stem: MadeRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
+    rng = np.random.default_rng(6)
+    for k, sequence in enumerate(peptides):
+        planted = Planted(sequence, 2, 4e6, float(rng.uniform(60, 540)))
+        for stem, run in runs.items():
+            run.planted.append(planted)
+            if stem == "one" or k >= 24:
+                run.identified.append(planted)
+    # The q-value of a protein is the best of its peptides: that of the first eight proteins is too high, those of the peptides are not.
+    project = write_project(tmp_path, runs, {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(20)}, dict.fromkeys(peptides[:12], 0.009))
+    quantify(project, match_between_runs=True, protein_fdr=0.005, transfer_fdr=0.2)
+    moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
+    assert moved and not moved & set(peptides[:12])

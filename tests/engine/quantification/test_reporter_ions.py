@@ -152,6 +152,15 @@ def test_interference_is_the_part_of_the_window_that_is_not_the_precursor_nearer
     assert np.isnan(interference(surveys, np.array([2.5]), np.array([700.0]), *arguments[1:])[0])
 
 
+def test_interference_compares_surveys_of_one_voltage():
+    times, counts = np.array([0.0, 4.0, 10.0]), np.array([0, 2, 4, 6])
+    mz = np.array([500.0, 500.3, 500.0, 500.3, 500.0, 500.3])
+    surveys = Surveys(times, np.arange(3), counts, mz, np.array([3, 1, 1, 9, 1, 1], np.float32), voltage=np.array([-45.0, -60.0, -45.0]))
+    arguments = (np.array([500.0]), np.array([2]), np.array([2.0]), Tolerance(10, "ppm"))
+    assert interference(surveys, np.array([2.5]), *arguments)[0] == pytest.approx(0.75 * 0.25 + 0.25 * 0.5)
+    assert interference(surveys, np.array([5.0]), *arguments)[0] == pytest.approx(0.9)
+
+
 @pytest.fixture(scope="module")
 def plexes(tmp_path_factory):
     """Two plexes of TMT10 as two runs of the same peptides, the second with twice of everything; 126 is a pool, and 127N to 131 are x, y, z
