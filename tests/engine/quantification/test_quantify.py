@@ -77,22 +77,22 @@ def test_ions_that_one_run_identified_are_found_in_the_other_and_those_that_are_
 
 def test_transfers_take_donors_by_peptide_q_value(tmp_path):
     peptides = random_peptides(120, 41)
-    doubtful = set(peptides[:12])
+    doubtful = set(peptides[:36:3])
     runs = {stem: MadeRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
     rng = np.random.default_rng(6)
     for k, sequence in enumerate(peptides):
         planted = Planted(sequence, 2, 4e6, float(rng.uniform(60, 540)))
         for stem, run in runs.items():
             run.planted.append(planted)
-            if stem == "one" or k >= 24:
+            if stem == "one" or k >= 36:
                 run.identified.append(planted)
     project = write_project(tmp_path, runs, {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(40)}, dict.fromkeys(doubtful, 0.02))
-    summary = quantify(project, match_between_runs=True, psm_fdr=0.05, protein_fdr=0.05, transfer_fdr=0.2)
+    summary = quantify(project, match_between_runs=True, psm_fdr=0.05, transfer_fdr=0.2)
     moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
     assert len(moved) > 8 and not moved & doubtful
     assert any("q-value of at most 0.01 over all files together" in one for one in summary.messages)
     assert any("is that of ions that are not there; that of wrong identities is the donors' 0.01" in one for one in summary.messages)
-    quantify(project, match_between_runs=True, psm_fdr=0.05, protein_fdr=0.05, donor_fdr=0.05, transfer_fdr=0.2)
+    quantify(project, match_between_runs=True, psm_fdr=0.05, donor_fdr=0.05, transfer_fdr=0.2)
     assert {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"} & doubtful
 
 
