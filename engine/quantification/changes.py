@@ -170,24 +170,31 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
     number = np.stack([has[:, model.condition == i].sum(axis=1) for i in range(len(groups))], axis=1)
     found = []
     for i in range(1, len(groups)):
-        estimate, factor, imputed = fitted.estimate[:, i - 1], fitted.factor[:, i - 1], np.zeros(has.shape, np.bool_)
-        spread = np.zeros(len(logs))
-        is_apart = _without_ratio(proteins, model, number, i)
-        if parameters.imputation == "low":
-            filled, imputed, spread = _imputed(logs, model, np.where(is_apart[:, None], 0, number), i)
-            again = fit(filled, model.matrix, model.contrasts[[i - 1]])
-            rows = imputed.any(axis=1)
-            estimate, factor = np.where(rows, again.estimate[:, 0], estimate), np.where(rows, again.factor[:, 0], factor)
-        pair = np.isin(model.condition, (0, i))
-        state = proteins.state[:, model.columns[pair]]
+        sample, imputed = _sample(proteins, logs, model, fitted, number, i, parameters)
+        state = proteins.state[:, model.columns[np.isin(model.condition, (0, i))]]
         counts = {
             "n_first": number[:, i], "n_second": number[:, 0], "n_too_low": np.isin(state, (State.TOO_LOW, State.REFUSED)).sum(axis=1),
             "n_not_seen": (state == State.NOT_SEEN).sum(axis=1), "n_imputed": imputed.sum(axis=1),
         }  # fmt: skip
-        sample = _Sample(estimate, factor, number[:, i], number[:, 0], imputed.any(axis=1), spread, is_apart)
         tested = _tested(sample, fitted, parameters.change_fdr)
-        found.append(Changes(f"{groups[i]} / {groups[0]}", estimate, *tested, **counts))
+        found.append(Changes(f"{groups[i]} / {groups[0]}", sample.difference, *tested, **counts))
     return found
+
+
+def _sample(
+    proteins: Amounts, logs: NDArray[np.float64], model: ComparisonModel, fitted: Fit, number: NDArray[np.int64], i: int,
+    parameters: QuantificationParameters,
+) -> tuple[_Sample, NDArray[np.bool_]]:  # fmt: skip
+    """Return what proteins have in the first condition and in the one of number `i`, and which quantities are imputed."""
+    estimate, factor = fitted.estimate[:, i - 1], fitted.factor[:, i - 1]
+    is_apart = _without_ratio(proteins, model, number, i)
+    imputed, spread, rows = np.zeros(logs.shape, np.bool_), np.zeros(len(logs)), np.zeros(len(logs), np.bool_)
+    if parameters.imputation == "low":
+        filled, imputed, spread = _imputed(logs, model, np.where(is_apart[:, None], 0, number), i)
+        again = fit(filled, model.matrix, model.contrasts[[i - 1]])
+        rows[:] = imputed.any(axis=1)
+        estimate, factor = np.where(rows, again.estimate[:, 0], estimate), np.where(rows, again.factor[:, 0], factor)
+    return _Sample(estimate, factor, number[:, i], number[:, 0], rows, spread, is_apart), imputed
 
 
 def _without_ratio(proteins: Amounts, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:

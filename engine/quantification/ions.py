@@ -48,9 +48,9 @@ class Ions:
 
     def part(self, rows: NDArray[np.int64]) -> Ions:
         """Some of them, without the spectra."""
-        columns = (self.form, self.charge, self.mz, self.isotopes)
         return Ions(
-            *(one[rows] for one in columns), self.n_isotopes, self.is_donor[rows], np.zeros(0, np.int64), self.voltage[rows]
+            self.form[rows], self.charge[rows], self.mz[rows], self.isotopes[rows], self.n_isotopes, self.is_donor[rows],
+            np.zeros(0, np.int64), self.voltage[rows],
         )  # fmt: skip
 
     def at_voltage(self, voltage: float) -> Ions:
