@@ -9,6 +9,8 @@ import pytest
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.corrections import corrected_tables, read_quantities
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.retention_times import aligned
 from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, voltage_run, write_project
@@ -151,6 +153,27 @@ def test_counts_a_design_and_the_report(planted, tmp_path):
     assert sum(nsaf) == pytest.approx(1.0)
     recorded = Project.open(project).inputs(summary.run_id)
     assert str(design) in {str(one.path) for one in recorded if one.kind == "design"}
+
+
+def test_tables_without_corrections_are_those_of_the_search(planted, tmp_path):
+    project, _, _ = planted
+    design = tmp_path / "design.tsv"
+    design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
+    summary = run_search(
+        "quantify", {"project": [project]}, options={"design": design}, device="cpu", threads=2, match_between_runs=True, transfer_fdr=0.2
+    )
+    assert summary.n_transferred
+    tables = read_quantities(Project.open(project), summary.run_id)
+    parameters = QuantificationParameters(match_between_runs=True, transfer_fdr=0.2)
+    again = corrected_tables(tables, {}, parameters)
+    for name, table in tables.items():
+        for column in table.column_names:
+            expected, found = (one[column].to_pylist() for one in (table, again[name]))
+            if column in ("quantity", "log2_quantity", "factor"):
+                assert [one is None for one in found] == [one is None for one in expected]
+                assert [one or 0 for one in found] == pytest.approx([one or 0 for one in expected], rel=1e-9), (name, column)
+            else:
+                assert found == expected, (name, column)
 
 
 def test_a_file_that_changed_since_is_refused(planted):
