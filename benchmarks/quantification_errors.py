@@ -170,11 +170,13 @@ def charges(seed: int, rscript: str) -> Rows:
     truth = rng.normal(0, 1, n)
     logs = rng.normal(22, 2, len(protein))[sequence] - rng.exponential(1.5, len(sequence))
     ions = np.exp2(logs[:, None] + np.outer(truth[protein[sequence]], [-0.5, 0.5]) + rng.normal(0, 0.1, (len(sequence), 2)))
+    grouping = Grouping(sequence, np.arange(len(protein)), protein, n)
+    complete = level_amounts(Amounts.of(ions), grouping, "maxlfq")
     ions[rng.random(ions.shape) < 0.2] = np.nan
-    found = level_amounts(Amounts.of(ions), Grouping(sequence, np.arange(len(protein)), protein, n), "maxlfq")
+    found = level_amounts(Amounts.of(ions), grouping, "maxlfq")
     summed = Amounts.of(ions).summed(sequence, len(protein))
     by_sums = level_amounts(summed, Grouping(np.arange(len(protein)), np.arange(len(protein)), protein, n), "maxlfq")
-    for by, levels in (("ions", found), ("sums of charges", by_sums)):
+    for by, levels in (("ions", found), ("sums of charges", by_sums), ("ions, none missing", complete)):
         for level, amounts, true in (("peptides", levels.sequences, truth[protein]), ("proteins", levels.proteins, truth)):
             error = np.abs(np.log2(amounts.value[:, 1] / amounts.value[:, 0]) - true)
             error = error[np.isfinite(error)]

@@ -20,6 +20,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
+from proteoscope.engine.statistics.target_decoy import q_values
 
 if TYPE_CHECKING:
     pass
@@ -199,18 +200,16 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     InputError : a table is not what it should be, or nothing is identified.
     """
     numbers = {one.content: number for number, one in enumerate(found.files)}
-    tables, proteins = [], _ProteinNames()
+    tables, decoys, proteins = [], [], _ProteinNames()
     for number, (run, files, explained) in enumerate(zip(found.runs, found.files_of_run, found.explained, strict=True)):
         file_of_row = _file_of_rows(run, [numbers[one.content] for one in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
             table = source.read(_PSMS)
-        wanted = pa.compute.and_(
-            pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])),
-            pa.compute.less_equal(table["q_value"], psm_fdr),
-        )
-        is_accepted = pa.compute.fill_null(wanted, False)
+        wanted = pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.less_equal(table["q_value"], psm_fdr))
+        accepted = table.filter(pa.compute.fill_null(wanted, False))
+        decoys.append(_donor_columns(accepted.filter(accepted["is_decoy"]), file_of_row))
         more = None if explained is None else _explained(explained, run, table, psm_fdr)
-        table = table.filter(is_accepted)
+        table = accepted.filter(pa.compute.invert(accepted["is_decoy"]))
         table = (table if more is None else pa.concat_tables([table, more])).combine_chunks()
         table = table.append_column("run", pa.array(np.full(len(table), number, np.int64)))
         tables.append(table.append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()])))
@@ -219,19 +218,40 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     table = every.take(pa.array(_first_of_spectra(every)))
     if not len(table):
         raise InputError(found.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
-    q_values = _experiment_q_values(every["peptide"], every["peptide_q_value"], len(found.runs))
-    return _columns(found.files, table, proteins, q_values, uses_razor=uses_razor)
+    targets = every.select(["peptide", "file", "peptide_q_value"])
+    of_peptides = _experiment_q_values(targets, pa.concat_tables(decoys), len(found.runs))
+    return _columns(found.files, table, proteins, of_peptides, uses_razor=uses_razor)
 
 
-def _experiment_q_values(peptide: pa.ChunkedArray, q_value: pa.ChunkedArray, n_runs: int) -> dict[str, float]:
-    """Return the q-value of each peptidoform over all runs together, of those that have one.
+def _donor_columns(table: pa.Table, file_of_row: NDArray[np.int64]) -> pa.Table:
+    """Return peptide, file and peptide q-value of matches."""
+    return table.select(["peptide", "peptide_q_value"]).append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()]))
 
-    The least q-value of its runs, times their number: what is wrong in any run is wrong in all together, while the right peptides of the
-    runs are mostly the same, so that the least value itself is too low.
+
+def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> dict[str, float]:
+    """Return the q-value of each target peptidoform over all files together, NaN where it has none.
+
+    It is at least the lowest q-value of its runs, times their number: what is wrong in any run is wrong in all together, while the right
+    peptides of the runs are mostly the same, so that the lowest value itself is too low. And it is at least the q-value among the
+    peptidoforms of as many files, one or several: wrong ones gather among those of one file, and are then looked for in all others.
+    Without decoys only the first is known.
     """
-    best = pa.table({"peptide": peptide, "q_value": q_value}).group_by("peptide").aggregate([("q_value", "min")])
-    values = pa.compute.fill_null(best["q_value_min"], float("nan")).to_numpy() * n_runs
-    return dict(zip(best["peptide"].to_pylist(), np.minimum(values, 1.0).tolist(), strict=True))
+    parts = [_by_peptide(table) for table in (targets, decoys)]
+    names, best, n_files = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    is_decoy = np.arange(len(names)) >= len(parts[0][0])
+    q_value = np.minimum(best * n_runs, 1.0)
+    for is_group in (n_files == 1, n_files > 1):
+        rows = np.flatnonzero(is_group & ~np.isnan(best))
+        if is_decoy.any() and len(rows):
+            q_value[rows] = np.maximum(q_value[rows], q_values(-best[rows], is_decoy[rows]))
+    return dict(zip(names[~is_decoy].tolist(), q_value[~is_decoy].tolist(), strict=True))
+
+
+def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the peptidoforms of matches, their lowest peptide q-value, and the number of files of each."""
+    found = table.group_by("peptide").aggregate([("peptide_q_value", "min"), ("file", "count_distinct")])
+    best = pa.compute.fill_null(found["peptide_q_value_min"].cast(pa.float64()), float("nan")).to_numpy()
+    return np.array(found["peptide"].to_pylist(), np.object_), best, found["file_count_distinct"].to_numpy().astype(np.int64)
 
 
 def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
@@ -312,7 +332,7 @@ class _ProteinNames:
 
 
 def _columns(
-    files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinNames, q_values: Mapping[str, float], *, uses_razor: bool
+    files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinNames, of_peptides: Mapping[str, float], *, uses_razor: bool
 ) -> Identified:
     peptide = in_one(table["peptide"]).dictionary_encode()
     form = peptide.indices.to_numpy().astype(np.int64)
@@ -335,7 +355,7 @@ def _columns(
     proteins = Proteins(
         [one[0] for one in names.accessions], [one[1:] for one in names.accessions], names.descriptions, np.array(names.lengths, np.int64)
     )
-    peptide_q_value = np.array([q_values[name] for name in forms.peptide])
+    peptide_q_value = np.array([of_peptides[name] for name in forms.peptide])
     return Identified(files, forms, matches, sequences, proteins, owner, peptide_q_value, has_protein, tuple(names.unrated))
 
 

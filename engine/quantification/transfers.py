@@ -189,8 +189,8 @@ def _judged(tried: list[_Tried], parameters: QuantificationParameters, resources
     n_decoys = int((decoys >= score[kept].min()).sum()) if len(kept) else 0
     resources.progress.message(
         f"{len(kept):,} of {len(score):,} ions were found in files that did not identify them, and {n_decoys:,} of as many decoys. The rate"
-        f" of {parameters.transfer_fdr:.3g} is that of ions that are not there; that of wrong identities is the donors'"
-        f" {parameters.donor_fdr:.3g}"
+        f" of {parameters.transfer_fdr:.3g} is that of ions that are not there; wrong identities are limited among the donors, to"
+        f" {parameters.donor_fdr:.3g} of those of one file and of those of several"
     )
     file = np.concatenate([np.zeros(0, np.int64), *(np.full(len(one.ion), one.file, np.int64) for one in tried)])
     ion = np.concatenate([np.zeros(0, np.int64), *(one.ion for one in tried)])

@@ -93,7 +93,9 @@ def test_transfers_take_donors_by_peptide_q_value(tmp_path):
     moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
     assert len(moved) > 8 and not moved & doubtful
     assert any("q-value of at most 0.01 over all files together" in one for one in summary.messages)
-    assert any("is that of ions that are not there; that of wrong identities is the donors' 0.01" in one for one in summary.messages)
+    assert any(
+        "is that of ions that are not there; wrong identities are limited among the donors, to 0.01" in one for one in summary.messages
+    )
     quantify(project, match_between_runs=True, psm_fdr=0.05, donor_fdr=0.05, transfer_fdr=0.2)
     assert {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"} & doubtful
 
