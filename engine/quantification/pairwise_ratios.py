@@ -68,11 +68,12 @@ def _piece(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np
     group = np.repeat(np.arange(n_proteins), np.diff(offsets))
     logs = np.full(value.shape, np.nan)
     np.log(value, out=logs, where=value > 0)
+    columns, of_sizes = np.ascontiguousarray(logs.T), _rows_by_size(offsets)
     laplacian = np.zeros((n_proteins, n_samples, n_samples))
     right = np.zeros((n_proteins, n_samples))
     for i in range(n_samples):
         for j in range(i):
-            median = group_medians(logs[:, i] - logs[:, j], group, n_proteins)
+            median = _medians_by_size(columns[i] - columns[j], of_sizes, n_proteins)
             rows = np.flatnonzero(~np.isnan(median))
             laplacian[rows, i, i] += 1
             laplacian[rows, j, j] += 1
@@ -91,6 +92,30 @@ def _piece(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np
     with np.errstate(divide="ignore", invalid="ignore"):
         amount = relative * of_part / relative.sum(axis=1, keepdims=True)
     return np.where(is_used, amount, np.nan)
+
+
+def _rows_by_size(offsets: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the groups of each size and their rows, (groups, size): rows of one length are sorted together, without a key."""
+    size = np.diff(offsets)
+    found = []
+    for n in np.unique(size[size > 0]).tolist():
+        groups = np.flatnonzero(size == n)
+        found.append((groups, offsets[groups][:, None] + np.arange(n)))
+    return found
+
+
+def _medians_by_size(
+    value: NDArray[np.float64], of_sizes: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_groups: int
+) -> NDArray[np.float64]:
+    """Return the median of the values of each group, (n_groups,) float64, NaN where it has none."""
+    found = np.full(n_groups, np.nan)
+    for groups, rows in of_sizes:
+        values = np.sort(value[rows], axis=1)  # NaN last
+        count = (~np.isnan(values)).sum(axis=1)
+        some = np.flatnonzero(count)
+        low, high = (count[some] - 1) // 2, count[some] // 2
+        found[groups[some]] = (values[some, low] + values[some, high]) / 2
+    return found
 
 
 def _in_largest_part(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
