@@ -65,7 +65,8 @@ def normalised_levels(
     moved = factor.copy()
     moved[model.columns] *= np.exp2(-shift[model.condition])
     moved /= np.exp(np.log(moved).mean() - np.log(factor).mean())
-    return Normalised(levels_of(ions.scaled(moved)), moved, centres)
+    # Ratios of scaled samples are those of scaled ions.
+    return Normalised(Levels(*(one.scaled(moved / factor) for one in levels)), moved, centres)
 
 
 def centre_messages(centres: tuple[Centre, ...], groups: tuple[str, ...]) -> list[tuple[str, bool]]:
