@@ -86,20 +86,25 @@ def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArr
 
 def _fit_some(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArray[np.float64]) -> Fit:
     has = ~np.isnan(logs)
-    weight, count = has.astype(np.float64), has.sum(axis=1)
+    count = has.sum(axis=1)
     # Condition columns sum to one in each sample, so that a constant changes no contrast; without it less is lost to rounding.
     middle = np.where(has, logs, 0.0).sum(axis=1) / np.maximum(count, 1)
     value = np.where(has, logs - middle[:, None], 0.0)
-    # einsum instead of matrix products, whose order of sums may depend on the number of threads.
-    normal = np.einsum("ps,sk,sl->pkl", weight, matrix, matrix, optimize=False)
+    # Many proteins are in the same samples. Sums of zeros and ones are exact, whatever their order; those of quantities are made by einsum
+    # instead of matrix products, whose order may depend on the number of threads.
+    patterns, which = np.unique(has, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    outer = (matrix[:, :, None] * matrix[:, None, :]).reshape(len(matrix), -1)
+    normal = (patterns.astype(np.float64) @ outer).reshape(len(patterns), matrix.shape[1], matrix.shape[1])
     inverse, rank = _pseudo_inverses(normal)
-    coefficient = np.einsum("pkl,pl->pk", inverse, np.einsum("ps,sk->pk", value, matrix, optimize=False), optimize=False)
-    left = np.where(has, value - np.einsum("pk,sk->ps", coefficient, matrix, optimize=False), 0.0)
-    degrees = (count - rank).astype(np.float64)
-    variance = np.where(degrees > 0, (left**2).sum(axis=1) / np.maximum(degrees, 1.0), np.nan)
     reached = contrasts @ inverse @ normal
-    is_estimable = np.abs(reached - contrasts).max(axis=2) < 1e-6
-    factor = np.einsum("ck,pkl,cl->pc", contrasts, inverse, contrasts, optimize=False)
+    is_estimable = (np.abs(reached - contrasts).max(axis=2) < 1e-6)[which]
+    factor = np.einsum("ck,pkl,cl->pc", contrasts, inverse, contrasts, optimize=False)[which]
+    right = np.einsum("ps,sk->pk", value, matrix, optimize=False)
+    coefficient = np.einsum("pkl,pl->pk", inverse[which], right, optimize=False)
+    left = np.where(has, value - np.einsum("pk,sk->ps", coefficient, matrix, optimize=False), 0.0)
+    degrees = (count - rank[which]).astype(np.float64)
+    variance = np.where(degrees > 0, (left**2).sum(axis=1) / np.maximum(degrees, 1.0), np.nan)
     estimate = np.einsum("ck,pk->pc", contrasts, coefficient, optimize=False)
     return Fit(np.where(is_estimable, estimate, np.nan), np.where(is_estimable, factor, np.nan), variance, degrees)
 

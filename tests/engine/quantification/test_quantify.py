@@ -12,7 +12,8 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import corrected_tables, read_quantities
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.retention_times import aligned
-from proteoscope.engine.searches import run_search
+from proteoscope.engine.searches import run_search, search_of_kind
+from proteoscope.engine.views.run_account import run_account
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, voltage_run, write_project
 
 N_PROTEINS, PER_PROTEIN = 24, 5
@@ -221,3 +222,33 @@ def test_transfers_take_donors_of_accepted_proteins(tmp_path):
     quantify(project, match_between_runs=True, protein_fdr=0.005, transfer_fdr=0.2)
     moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
     assert moved and not moved & set(peptides[:12])
+
+
+def test_imputed_values_and_centres_are_counted_and_shown(tmp_path):
+    peptides, rng = random_peptides(40, 43), np.random.default_rng(3)
+    runs = {f"r{i}": MadeRun(seed=i, noise_peaks=50) for i in range(4)}
+    for k, sequence in enumerate(peptides):
+        amount, apex = 4e6 * rng.lognormal(0, 0.3), rng.uniform(60, 540)
+        for i, run in enumerate(runs.values()):
+            if k >= 3 or i < 2:
+                fold = 4.0 if k >= 30 and i > 1 else 1.0  # a quarter of the proteins is up
+                run.planted.append(Planted(sequence, 2, amount * fold * rng.lognormal(0, 0.1), apex))
+                run.identified.append(run.planted[-1])
+    project = write_project(tmp_path, runs, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    design = tmp_path / "design.tsv"
+    design.write_text(
+        "file\tsample\tcondition\treplicate\tsubject\n" + "".join(f"r{i}\ts{i}\t{'ab'[i // 2]}\t{i % 2 + 1}\tp{i % 2}\n" for i in range(4))
+    )
+    summary = run_search("quantify", {"project": [project]}, options={"design": design}, device="cpu", threads=2, imputation="low")
+    assert summary.n_imputed == 6
+    assert "6 missing quantities were imputed; the table counts those of each protein" in summary.lines()
+    rows = {row["accession"]: row for row in table_of(project, "protein_changes")}
+    assert [rows[f"P{k}"]["n_imputed"] for k in range(4)] == [2, 2, 2, 0]
+    (shown,) = [one for one in summary.messages if one.startswith("b / a: centred on the ")]
+    unchanged = np.median([rows[f"P{k}"]["log2_fold_change"] for k in range(3, 30)])
+    assert abs(unchanged) < 0.1 and "log2 from the median ion" in shown
+    assert "Blocks of the comparison: subject" in summary.messages
+    found = Project.open(project)
+    text = run_account(found, found.runs()[-1], search_of_kind("quantify")).methods
+    assert "of the condition and of subject as blocks" in text and "(6 values), which did not enter the variance" in text
+    assert "by a mixture model of their log2 ratios (b / a: " in text
