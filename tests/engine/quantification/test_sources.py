@@ -141,3 +141,14 @@ def test_experiment_q_values_are_those_of_one_file_and_of_several():
     assert set(found) == {one for one in files if one[0] in "tu"}
     alone = _experiment_q_values(pa.Table.from_pylist(rows[False]), pa.Table.from_pylist(rows[False]).slice(0, 0), 1)
     assert alone["unknown"] != alone["unknown"] and all(alone[one] == best[one] for one in alone if one != "unknown")
+
+
+def test_ions_of_four_faims_voltages_have_a_quantity(shared_cases, tmp_path):
+    case = shared_cases / "faims_four_voltages"
+    inputs = {"spectra": [case / "q_4cv_excl.mzML"], "database": [case / "q.fasta"]}
+    run_search("identify", inputs, project=tmp_path / "p", device="cpu", threads=2)
+    summary = run_search("quantify", {"project": [tmp_path / "p"]}, device="cpu", threads=2)
+    assert summary.n_peptidoforms >= 57
+    rows = stored(tmp_path / "p", summary.run_id, "ion_traces")
+    assert {row["voltage"] for row in rows} == {-35.0, -45.0, -55.0, -65.0}
+    assert sum(row["area"] is not None for row in rows) >= 57
