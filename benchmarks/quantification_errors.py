@@ -102,7 +102,7 @@ def with_gaps(rng: np.random.Generator, amounts: Amounts) -> Amounts:
 
 
 def design(conditions: str, **parts: str) -> Design:
-    """A design from a letter for each sample, and a character of each block."""
+    """Return a design from a character for each sample, and one for each of each block."""
     samples = [
         Sample(f"s{i}", one, conditions[: i + 1].count(one), **{k: v[i] for k, v in parts.items()}) for i, one in enumerate(conditions)
     ]

@@ -184,7 +184,7 @@ def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[N
 
 
 def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[str]:
-    """Return the conditions whose change against the first a model matrix cannot tell from its blocks."""
+    """Return the conditions whose change against the first a model matrix cannot separate from its blocks."""
     contrasts = np.zeros((len(model.groups) - 1, matrix.shape[1]))
     contrasts[:, : len(model.groups)] = model.contrasts[:, : len(model.groups)]
     found = fit(np.zeros((1, len(matrix))), matrix, contrasts)

@@ -1,4 +1,4 @@
-"""Channels of an isobaric label whose reporter ions lie elsewhere than the kit says: another kit, or a calibration that is off."""
+"""Channels of an isobaric label whose reporter ions are not at the m/z of the kit: another kit, or a calibration that is off."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 
 
 def design(conditions: str, **blocks: str) -> Design:
-    """A design from a letter for each sample, and for each block a character for each."""
+    """Return a design from a character for each sample, and one for each of each block."""
     samples = [
         Sample(f"s{i}", name, conditions[: i + 1].count(name), **{block: text[i].strip() for block, text in blocks.items()})
         for i, name in enumerate(conditions)
