@@ -41,7 +41,7 @@ class Centre(NamedTuple):
     @property
     def is_determined(self) -> bool:
         """True if most proteins lie at the centre, and at no other."""
-        return self.share >= _LEAST_SHARE and np.isnan(self.other)
+        return self.share >= _LEAST_SHARE and bool(np.isnan(self.other))
 
 
 def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]) -> Centre:
@@ -53,8 +53,10 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
 
     Examples
     --------
-    >>> unchanged_centre(np.r_[np.full(60, 0.5), np.full(40, 2.0)] + np.tile([-0.1, 0.1], 50), np.full(100, 0.1)).share.round(1)
-    0.6
+    >>> difference = np.concatenate([np.tile([0.4, 0.6], 30), np.tile([1.9, 2.1], 20)])
+    >>> centre = unchanged_centre(difference, np.full(100, 0.1))
+    >>> round(centre.shift, 2), round(centre.share, 1), centre.is_determined
+    (0.5, 0.6, True)
     """
     used = np.isfinite(difference) & (error > 0) & np.isfinite(error)
     if used.sum() < _FEWEST:
