@@ -31,9 +31,11 @@ from benchmarks.planted_runs import planted_mixtures, planted_ratios, planted_tr
 from proteoscope.engine.formats.surveys import Surveys, read_surveys
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification import ion_traces
-from proteoscope.engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
+from proteoscope.engine.quantification.amounts import Amounts, Grouping
 from proteoscope.engine.quantification.changes import protein_changes
 from proteoscope.engine.quantification.design import Design, Part, Sample
+from proteoscope.engine.quantification.models import comparison_model
+from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import table_of, write_project
@@ -166,8 +168,9 @@ def tested(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """The table of proteins of amounts of peptides, log2 both, p-values of proteins, and which change."""
     peptides = Amounts.of(np.exp2(logs))
-    found = protein_amounts(peptides.scaled(normalisation_factors(peptides.value)), protein, n, "maxlfq")
-    ours = protein_changes(found, DESIGN, ("a", "b"), QuantificationParameters())[0]
+    parameters, model, one = QuantificationParameters(), comparison_model(DESIGN, ("a", "b")), np.arange(len(protein))
+    found = normalised_levels(peptides, Grouping(one, one, protein, n), model, parameters).levels.proteins
+    ours = protein_changes(found, model, parameters)[0]
     return np.log2(found.value), ours.p_value, ours.q_value <= 0.01
 
 

@@ -24,10 +24,12 @@ _PER_PROTEIN = 5
 def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     """A project with a run of quantities of so many proteins in so many samples, half of them of another condition."""
     from proteoscope.engine.project import Project
-    from proteoscope.engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
+    from proteoscope.engine.quantification.amounts import Amounts, Grouping
     from proteoscope.engine.quantification.changes import changes_table, protein_changes
     from proteoscope.engine.quantification.design import Design, Part, Sample
     from proteoscope.engine.quantification.identified import Forms, Identified, Matches, Proteins, SourceFile
+    from proteoscope.engine.quantification.models import comparison_model
+    from proteoscope.engine.quantification.normalised import normalised_levels
     from proteoscope.engine.quantification.parameters import QuantificationParameters
     from proteoscope.engine.quantification.results import Quantities, quantity_tables
     from proteoscope.engine.quantification.tables import CHANGES, TABLES
@@ -54,17 +56,16 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     forms = Forms(sequences, np.arange(n), np.full(n, 1000.0), np.zeros((n, 7)))
     files = tuple(SourceFile(f"/made/{one.name}.mzML", "") for one in samples)
     matches = Matches(none, none, none, none, nothing, nothing, none, none, none, [])
-    known = Identified(files, forms, matches, sequences, proteins, protein, ())
+    known = Identified(files, forms, matches, sequences, proteins, protein, np.zeros(n), np.ones(n, np.bool_), ())
     parameters = QuantificationParameters()
-    factor = normalisation_factors(peptides.value)
-    scaled = peptides.scaled(factor)
-    of_proteins = protein_amounts(scaled, protein, n_proteins, "maxlfq")
+    one, model = np.arange(n), comparison_model(design, ("control", "treated"))
+    (_, scaled, of_proteins), factor, _ = normalised_levels(peptides, Grouping(one, one, protein, n_proteins), model, parameters)
     counts = (~np.isnan(log2)).astype(np.int64)
     of_group = np.add.reduceat(counts, np.arange(0, n, _PER_PROTEIN))
     found = Quantities(design, known, scaled, scaled, of_proteins, factor, np.full(of_proteins.value.shape, 1e-4), counts, counts, of_group)
     tables: dict[str, Any] = {
         **quantity_tables(found),
-        CHANGES.name: changes_table(protein_changes(of_proteins, design, ("control", "treated"), parameters), proteins),
+        CHANGES.name: changes_table(protein_changes(of_proteins, model, parameters), proteins),
     }
     with Project.create_or_open(folder).run("quantify", parameters.model_dump(mode="json"), device="cpu") as run:
         for one in TABLES:

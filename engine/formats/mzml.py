@@ -66,6 +66,7 @@ _COMPRESSIONS = {
 _UNSUPPORTED = (1000520, 1001479, 1003088, 1003089, 1003090, *range(1003780, 1003790))
 _MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
 _NEGATIVE_SCAN = 1000129
+_FAIMS_VOLTAGE = 1001581
 _ISOLATION_OFFSETS = (1000828, 1000829)
 _PRECURSORS = (1000827, 1000744)
 """Target of the isolation window, and m/z of a selected ion."""
@@ -229,6 +230,8 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     with np.errstate(over="ignore"):
         table.isolation_width[:] = halves.sum(axis=0)
     table.has_mobility[spectrum[np.isin(terms, _MOBILITIES)]] = True
+    chosen = np.flatnonzero(terms == _FAIMS_VOLTAGE)
+    fill(table.voltage, chosen, numbers(chosen, strict=False))
     possible = np.zeros(len(table), dtype=np.int64)
     for term, column in ((1000041, table.charges), (1000633, possible)):
         chosen = np.flatnonzero((terms == term) & in_ion)

@@ -39,6 +39,7 @@ _NAMES = Names(
         "peaksCount",
         "retentionTime",
         "polarity",
+        "compensationVoltage",
         "centroided",
         "precursorIntensity",
         "precursorCharge",
@@ -94,6 +95,7 @@ class MzxmlParser:
         centroided = {b"1": Mode.CENTROID, b"true": Mode.CENTROID, b"0": Mode.PROFILE, b"false": Mode.PROFILE}
         table.mode[:] = [centroided.get(value, self._default_mode) for value in tags.values("centroided", starts)]
         table.retention_time[:] = [_seconds(value) for value in tags.values("retentionTime", starts)]
+        table.voltage[:] = tags.numbers("compensationVoltage", starts)[0]
         levels = tags.whole_numbers("msLevel", starts)
         broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
         in_scan = owner[broken] >= 0

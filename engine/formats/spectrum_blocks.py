@@ -144,6 +144,7 @@ class SpectrumTable:
     scan : (n,) int64, -1 unknown. retention_time, precursor_mz : (n,) float64, NaN unknown. precursor_intensity : (n,) float64.
     charges : (n,) int64, bits. mode : (n,) int64, `Mode`. isolation_width : (n,) float64, thomson, NaN unknown.
     has_mobility : (n,) bool, whether the ion mobility is known, of the spectrum or of its peaks.
+    voltage : (n,) float64, FAIMS compensation voltage, NaN without one.
     fault : (n,) int64, `FaultCode`, the first found. fault_line : (n,) int64, its line in the block, 0 where lines mean nothing.
     """
 
@@ -157,6 +158,7 @@ class SpectrumTable:
         self.mode = np.zeros(n, dtype=np.int64)
         self.isolation_width = np.full(n, np.nan)
         self.has_mobility = np.zeros(n, dtype=np.bool_)
+        self.voltage = np.full(n, np.nan)
         self.fault = np.zeros(n, dtype=np.int64)
         self.fault_line = np.zeros(n, dtype=np.int64)
 
@@ -210,9 +212,10 @@ class Origin(NamedTuple):
 class ParsedBlock:
     """The sound MS2 spectra of a block as columns (see `Spectra`), and what was found besides.
 
-    `index` counts from the block's beginning; `isolation_width` is in thomson, NaN where unknown. `n_spectra` counts the spectra of every
-    level, broken ones too; `n_profiles` those MS2 spectra that were profiles, `n_with_mobility` those with ion mobilities; `n_peaks_read`
-    the peaks before any were left out. `faults` holds that of the first of `n_broken` spectra and what is wrong with the file as a whole;
+    `index` counts from the block's beginning; `isolation_width` is in thomson, `voltage` that of FAIMS, both NaN where unknown.
+    `n_spectra` counts the spectra of every level, broken ones too; `n_profiles` those MS2 spectra that were profiles, `n_with_mobility`
+    those with ion mobilities; `n_peaks_read` the peaks before any were left out. `faults` holds that of the first of `n_broken` spectra and
+    what is wrong with the file as a whole;
     `n_entries` counts the lines that are no peaks. `noise`: that of the spectra, where the parser was asked for it, made from
     `n_noise_read` numbers. `origins`: those of spectra of MS3, and `n_deeper` how many of these the block has, where the format tells.
     """
@@ -228,6 +231,7 @@ class ParsedBlock:
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
     isolation_width: NDArray[np.float64]
+    voltage: NDArray[np.float64]
     n_spectra: int
     n_profiles: int
     first_profile: str
@@ -340,6 +344,7 @@ def finish(
         mz=mz,
         intensity=small,
         isolation_width=table.isolation_width[rows],
+        voltage=table.voltage[rows],
         n_spectra=len(table),
         n_profiles=int(profiles.sum()),
         first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from proteoscope.engine.spectra.spooling import GrowingColumn
 
 __all__ = ["Surveys", "level_blocks", "read_surveys"]
 
+_MAXIMUM_VOLTAGES = 32
 _THREADS = 2
 """One processor at least is left to whoever waits for it."""
 
@@ -33,6 +34,7 @@ class Surveys:
     offsets : (n + 1,) int64; the peaks of spectrum i are `offsets[i]:offsets[i + 1]`.
     mz : (peaks,) float64, thomson, ascending within a spectrum. intensity : (peaks,) float32, positive.
     n_profiles : spectra that were profiles, and made centroids.
+    voltage : (n,) float64, FAIMS compensation voltage, NaN without one; empty where no spectrum has one.
     """
 
     retention_time: NDArray[np.float64]
@@ -41,9 +43,27 @@ class Surveys:
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
     n_profiles: int = 0
+    voltage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.scan)
+
+    @property
+    def voltages(self) -> list[float]:
+        """FAIMS compensation voltages, ascending; NaN last, or alone, for spectra without one."""
+        return np.unique(self.voltage).tolist() if len(self.voltage) else [float("nan")]
+
+    def at_voltage(self, voltage: float) -> NDArray[np.bool_]:
+        """Return which spectra were measured at a voltage, of NaN those without one, (n,) bool."""
+        if not len(self.voltage):
+            return np.full(len(self), np.isnan(voltage))
+        return (self.voltage == voltage) | (np.isnan(self.voltage) & np.isnan(voltage))
+
+    def voltage_of(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the voltage of the last survey spectrum at or before each time, s, NaN without one; the first before all of them."""
+        if not len(self.voltage):
+            return np.full(len(times), np.nan)
+        return self.voltage[np.maximum(np.searchsorted(self.retention_time, times, side="right") - 1, 0)]
 
 
 def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Surveys:
@@ -65,18 +85,21 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
     times: list[NDArray] = []
     scans: list[NDArray] = []
     counts: list[NDArray] = []
+    voltages: list[NDArray] = []
     n_profiles = 0
     for parsed in level_blocks(path, 1, progress, "Reading survey spectra"):
         mz.append(parsed.mz)
         intensity.append(parsed.intensity)
         times.append(parsed.retention_time)
         scans.append(parsed.scan)
+        voltages.append(parsed.voltage)
         counts.append(np.diff(parsed.offsets))
         n_profiles += parsed.n_profiles
     if not times:
         raise InputError(path, "is empty", remedy="Copy or convert it again")
-    time, scan, count = (np.concatenate(one) for one in (times, scans, counts))
-    found = _in_order(time, scan, count, mz.finish(), intensity.finish())
+    time, scan, count, voltage = (np.concatenate(one) for one in (times, scans, counts, voltages))
+    _check_voltages(path, voltage)
+    found = _in_order(time, scan, count, mz.finish(), intensity.finish(), voltage)
     if not len(found):
         raise InputError(path, "has no survey spectra (MS1) with times", remedy="Convert the run again with its survey spectra")
     return replace(found, n_profiles=n_profiles)
@@ -125,6 +148,7 @@ def _in_order(
     count: NDArray[np.int64],
     mz: NDArray[np.float64],
     intensity: NDArray[np.float32],
+    voltage: NDArray[np.float64],
 ) -> Surveys:
     """Those with times; a file has them in their order, and one that has not is put into it."""
     offsets = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
@@ -134,4 +158,15 @@ def _in_order(
         index = np.concatenate([np.empty(0, np.int64), *(np.arange(offsets[i], offsets[i + 1]) for i in order.tolist())])
         mz, intensity = mz[index], intensity[index]
         offsets = np.concatenate(([0], np.cumsum(count[order]))).astype(np.int64)
-    return Surveys(time[order], scan[order].astype(np.int64), offsets, mz, intensity)
+    voltage = voltage[order] if np.isfinite(voltage[order]).any() else voltage[:0]
+    return Surveys(time[order], scan[order].astype(np.int64), offsets, mz, intensity, voltage=voltage)
+
+
+def _check_voltages(path: Path, voltage: NDArray[np.float64]) -> None:
+    """Refuse a file with more FAIMS voltages than an instrument cycles through."""
+    n_voltages = len(np.unique(voltage[np.isfinite(voltage)]))
+    if n_voltages > _MAXIMUM_VOLTAGES:
+        raise InputError(
+            path, f"has survey spectra at {n_voltages:,} FAIMS compensation voltages; at most {_MAXIMUM_VOLTAGES} are expected",
+            remedy="Convert the run again, or without its compensation voltages",
+        )  # fmt: skip

@@ -1,10 +1,10 @@
-"""Amounts by sample: what was measured, and why what was not; from ions to peptidoforms to peptides to proteins."""
+"""Amounts by sample: what was measured, and why what was not; from ions to peptidoforms, peptides and proteins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,20 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
 
-__all__ = ["Amounts", "State", "medians", "normalisation_factors", "protein_amounts"]
+__all__ = [
+    "Amounts",
+    "Grouping",
+    "Levels",
+    "ProteinQuantity",
+    "State",
+    "level_amounts",
+    "medians",
+    "normalisation_factors",
+    "protein_amounts",
+    "ratio_amounts",
+]
+
+ProteinQuantity = Literal["maxlfq", "top-3", "sum", "median"]
 
 _TOP = 3
 
@@ -24,7 +37,8 @@ class State(IntEnum):
     TRANSFERRED = 1
     TOO_LOW = 2
     REFUSED = 3
-    NOT_SEEN = 4
+    NO_SHARED_ION = 4
+    NOT_SEEN = 5
 
     @property
     def text(self) -> str:
@@ -72,6 +86,10 @@ class Amounts:
         turned = Amounts(self.value.T, self.state.T).summed(sample, n_samples)
         return Amounts(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
 
+    def of_columns(self, columns: NDArray[np.bool_]) -> Amounts:
+        """Return those of some samples, (s,) bool."""
+        return Amounts(self.value[:, columns], self.state[:, columns])
+
     def scaled(self, factor: NDArray[np.float64]) -> Amounts:
         """Amounts times the factor of each sample, (s,)."""
         return replace(self, value=self.value * factor)
@@ -114,35 +132,106 @@ def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.exp(-shift)
 
 
-def protein_amounts(
-    peptides: Amounts, protein: NDArray[np.int64], n_proteins: int, by: Literal["maxlfq", "top-3", "sum", "median"]
-) -> Amounts:
-    """Amounts of proteins from those of their peptides.
+class Grouping(NamedTuple):
+    """The peptidoform of each ion, the sequence of each peptidoform, and the protein of each sequence.
+
+    Attributes
+    ----------
+    form : (ions,) int64. sequence : (forms,) int64. protein : (sequences,) int64, -1 for none. n_proteins : int.
+    """
+
+    form: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+    protein: NDArray[np.int64]
+    n_proteins: int
+
+
+class Levels(NamedTuple):
+    """Amounts of peptidoforms, of peptides (sequences) and of proteins."""
+
+    forms: Amounts
+    sequences: Amounts
+    proteins: Amounts
+
+
+def level_amounts(ions: Amounts, grouping: Grouping, by: ProteinQuantity, plexes: NDArray[np.int64] | None = None) -> Levels:
+    """Return the amounts of all levels from those of ions; ratios between samples are those of the ions that they share.
 
     Parameters
     ----------
-    peptides : n. protein : (n,) int64, -1 for none. by : see `QuantificationParameters`; the three most abundant are those over all
-        samples, the same in each.
+    ions : a row for each peptidoform and charge. by : see `QuantificationParameters`.
+    plexes : (s,) int64, the plex of each sample, whose ratios are then taken apart from those of other plexes; None where ratios between
+        all samples are meant. Different plexes are compared by a reference, or not at all.
+    """
+    if plexes is not None and len(np.unique(plexes)) > 1:
+        return _joined(plexes, [level_amounts(ions.of_columns(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
+    sequence = grouping.sequence[grouping.form]
+    forms = ratio_amounts(ions, grouping.form, len(grouping.sequence))
+    sequences = ratio_amounts(ions, sequence, len(grouping.protein))
+    return Levels(forms, sequences, protein_amounts(ions, sequences, grouping, by))
+
+
+def _joined(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
+    """Return levels whose columns are those of the plexes."""
+    place = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
+    return Levels(
+        *(
+            Amounts(*(np.concatenate([getattr(one, name) for one in level], axis=1)[:, place] for name in ("value", "state")))
+            for level in zip(*parts, strict=True)
+        )
+    )
+
+
+def ratio_amounts(ions: Amounts, group: NDArray[np.int64], n_groups: int) -> Amounts:
+    """Return the amounts of groups of ions by their pairwise ratios.
+
+    Parameters
+    ----------
+    ions : n of them in s samples. group : (n,) int64, -1 for none.
 
     Returns
     -------
-    (n_proteins, s).
+    (n_groups, s). A sample without a ratio to the largest connected set of samples has no amount, and the state `State.NO_SHARED_ION`.
     """
-    summed = peptides.summed(protein, n_proteins)
+    summed = ions.summed(group, n_groups)
+    count = np.bincount(group[group >= 0], minlength=n_groups)
+    rows = np.flatnonzero((group >= 0) & (count[group] > 1))
+    rows = rows[np.argsort(group[rows], kind="stable")]
+    several = np.flatnonzero(count > 1)
+    value, state = summed.value.copy(), summed.state.copy()
+    value[several] = pairwise_amounts(ions.value[rows], offsets_of(count[several]))
+    state[np.isnan(value) & ~np.isnan(summed.value)] = State.NO_SHARED_ION
+    return Amounts(value, state)
+
+
+def protein_amounts(ions: Amounts, sequences: Amounts, grouping: Grouping, by: ProteinQuantity) -> Amounts:
+    """Return the amounts of proteins by the ratios of their ions, or from the amounts of their peptides.
+
+    Parameters
+    ----------
+    sequences : amounts of peptides. by : see `QuantificationParameters`; the three most abundant are those over all samples, the same in
+        each.
+
+    Returns
+    -------
+    (grouping.n_proteins, s).
+    """
+    protein, n_proteins = grouping.protein, grouping.n_proteins
+    if by == "maxlfq":
+        return ratio_amounts(ions, protein[grouping.sequence[grouping.form]], n_proteins)
+    summed = sequences.summed(protein, n_proteins)
     if by == "sum":
         return summed
     order = np.flatnonzero(protein >= 0)
-    abundance = np.nansum(peptides.value, axis=1)
+    if by == "median":
+        return replace(summed, value=medians(sequences.value[order], protein[order], n_proteins))
+    abundance = np.nansum(sequences.value, axis=1)
     order = order[np.lexsort((-abundance[order], protein[order]))]
     offsets = offsets_of(np.bincount(protein[order], minlength=n_proteins))
-    if by == "top-3":
-        top = order[np.arange(len(order)) - offsets[protein[order]] < _TOP]
-        kept = np.full(len(protein), -1, np.int64)
-        kept[top] = protein[top]
-        return replace(peptides.summed(kept, n_proteins), state=summed.state)
-    if by == "median":
-        return replace(summed, value=medians(peptides.value[order], protein[order], n_proteins))
-    return replace(summed, value=pairwise_amounts(peptides.value[order], offsets))
+    top = order[np.arange(len(order)) - offsets[protein[order]] < _TOP]
+    chosen = np.full(len(protein), -1, np.int64)
+    chosen[top] = protein[top]
+    return replace(sequences.summed(chosen, n_proteins), state=summed.state)
 
 
 def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
-"""Which proteins change between conditions: the moderated t-test of limma, and Benjamini-Hochberg.
+"""Proteins that change between conditions: the moderated t-test of limma, and Benjamini-Hochberg.
 
-A linear model with a mean for each condition is fitted to the log2 quantities of each protein, its residual variance is drawn towards
-what the variances of all proteins have in common (Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3:3), and t is taken with that. Nothing is made
-up for what is missing unless that is asked for: a protein that one of two conditions lacks is told as such, and not tested.
+A linear model of conditions and blocks is fitted to the log2 quantities of each protein, its residual variance is drawn towards what the
+variances of all proteins have in common (Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3:3), and t is taken with that. A test needs two
+measured values in each condition. Missing quantities stay missing unless imputation is on: then two measured values in one condition are
+compared with imputed ones in the other, which contribute to the difference and not to the variance.
 """
 
 from __future__ import annotations
@@ -15,19 +16,31 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import Amounts, State
-from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Proteins
+from proteoscope.engine.quantification.models import ComparisonModel, Fit, fit
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.tables import CHANGES
 
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Changes", "VariancePrior", "changes_table", "moderated_variances", "protein_changes"]
+__all__ = [
+    "Changes",
+    "VariancePrior",
+    "changes_table",
+    "log2_amounts",
+    "model_fit",
+    "moderated_variances",
+    "protein_changes",
+]
 
 _INTERVAL = 0.95
-_LOW_PERCENT = 1.0
+_LOW_PERCENT, _LESS_LOW_PERCENT = 1.0, 2.0
+"""Percent of the proteins of a sample that imputed quantities are above; and those whose distance from it is the error of these, as what
+is missing may be just below the limit of detection."""
 _FEWEST_VARIANCES = 3
+_FEWEST_VALUES = 2
+"""Measured values of a condition: the variance of one is that of other proteins alone, and one wrong identification is a large change."""
 
 
 class VariancePrior(NamedTuple):
@@ -122,72 +135,126 @@ class Changes:
         return int((self.outcome == "changed").sum())
 
 
-def protein_changes(proteins: Amounts, design: Design, groups: tuple[str, ...], parameters: QuantificationParameters) -> list[Changes]:
-    """Each condition of `groups` but the first, compared with the first; none where there are no groups.
+def log2_amounts(amounts: Amounts) -> NDArray[np.float64]:
+    """Return logarithms of amounts, NaN where there is none."""
+    logs = np.full(amounts.value.shape, np.nan)
+    np.log2(amounts.value, out=logs, where=amounts.value > 0)
+    return logs
+
+
+def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
+    """Return the fit of a model with moderated variances and their degrees of freedom.
 
     Parameters
     ----------
-    proteins : (p, s), normalised.
+    logs : (p, s) float64, of the samples of the model, NaN where missing.
     """
-    if not groups:
-        return []
-    columns = [np.array([i for i, one in enumerate(design.samples) if one.condition == name]) for name in groups]
-    logs = np.full(proteins.value.shape, np.nan)
-    np.log2(proteins.value, out=logs, where=proteins.value > 0)
-    imputed = np.zeros(logs.shape, np.bool_)
-    if parameters.imputation == "low":
-        logs, imputed = _imputed(logs, columns)
-    has = ~np.isnan(logs)
-    number = np.stack([has[:, rows].sum(axis=1) for rows in columns], axis=1)
-    total = np.stack([np.nansum(logs[:, rows], axis=1) for rows in columns], axis=1)
-    mean = np.divide(total, number, out=np.full(total.shape, np.nan), where=number > 0)
-    apart = sum(np.nansum((logs[:, rows] - mean[:, [i]]) ** 2, axis=1) for i, rows in enumerate(columns))
-    degrees = np.maximum(number - 1, 0).sum(axis=1).astype(np.float64)
-    residual = np.divide(apart, degrees, out=np.full(len(logs), np.nan), where=degrees > 0)
-    variance, prior = moderated_variances(residual, degrees)
+    found = fit(logs, model.matrix, model.contrasts)
+    variance, prior = moderated_variances(found.variance, found.degrees)
     # As limma: no more degrees of freedom than all proteins have together.
-    total_degrees = np.minimum(degrees + prior.degrees, degrees.sum())
+    return found._replace(variance=variance, degrees=np.minimum(found.degrees + prior.degrees, found.degrees.sum()))
+
+
+def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters: QuantificationParameters) -> list[Changes]:
+    """Compare each condition of a model but the first with the first; none without a model.
+
+    Parameters
+    ----------
+    proteins : (p, s), normalised, in all samples of the design.
+    """
+    if model is None:
+        return []
+    logs, groups = log2_amounts(proteins)[:, model.columns], model.groups
+    fitted = model_fit(logs, model)
+    has = ~np.isnan(logs)
+    number = np.stack([has[:, model.condition == i].sum(axis=1) for i in range(len(groups))], axis=1)
     found = []
     for i in range(1, len(groups)):
-        both = np.concatenate([columns[i], columns[0]])
-        state = proteins.state[:, both]
+        sample, imputed = _sample(proteins, logs, model, fitted, number, i, parameters)
+        state = proteins.state[:, model.columns[np.isin(model.condition, (0, i))]]
         counts = {
             "n_first": number[:, i], "n_second": number[:, 0], "n_too_low": np.isin(state, (State.TOO_LOW, State.REFUSED)).sum(axis=1),
-            "n_not_seen": (state == State.NOT_SEEN).sum(axis=1), "n_imputed": imputed[:, both].sum(axis=1),
+            "n_not_seen": (state == State.NOT_SEEN).sum(axis=1), "n_imputed": imputed.sum(axis=1),
         }  # fmt: skip
-        difference = mean[:, i] - mean[:, 0]
-        tested = _tested(difference, number[:, i], number[:, 0], variance, total_degrees, parameters.change_fdr)
-        found.append(Changes(f"{groups[i]} / {groups[0]}", difference, *tested, **counts))
+        tested = _tested(sample, fitted, parameters.change_fdr)
+        found.append(Changes(f"{groups[i]} / {groups[0]}", sample.difference, *tested, **counts))
     return found
 
 
-def _imputed(logs: NDArray[np.float64], columns: list[NDArray[np.int64]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Where all of a condition are missing, and another condition has some: what only one percent of the sample's proteins is below."""
-    found, imputed = logs.copy(), np.zeros(logs.shape, np.bool_)
-    has = ~np.isnan(logs)
-    every = np.concatenate(columns)
-    for rows in columns:
-        missing = np.flatnonzero(~has[:, rows].any(axis=1) & has[:, every].any(axis=1))
-        for column in rows.tolist():
-            if has[:, column].any():
-                found[missing, column] = np.nanpercentile(logs[:, column], _LOW_PERCENT)
-                imputed[missing, column] = True
-    return found, imputed
+def _sample(
+    proteins: Amounts, logs: NDArray[np.float64], model: ComparisonModel, fitted: Fit, number: NDArray[np.int64], i: int,
+    parameters: QuantificationParameters,
+) -> tuple[_Sample, NDArray[np.bool_]]:  # fmt: skip
+    """Return what proteins have in the first condition and in the one of number `i`, and which quantities are imputed."""
+    estimate, factor = fitted.estimate[:, i - 1], fitted.factor[:, i - 1]
+    is_apart = _without_ratio(proteins, model, number, i)
+    imputed, spread, rows = np.zeros(logs.shape, np.bool_), np.zeros(len(logs)), np.zeros(len(logs), np.bool_)
+    if parameters.imputation == "low":
+        filled, imputed, spread = _imputed(logs, model, np.where(is_apart[:, None], 0, number), i)
+        again = fit(filled, model.matrix, model.contrasts[[i - 1]])
+        rows[:] = imputed.any(axis=1)
+        estimate, factor = np.where(rows, again.estimate[:, 0], estimate), np.where(rows, again.factor[:, 0], factor)
+    return _Sample(estimate, factor, number[:, i], number[:, 0], rows, spread, is_apart), imputed
 
 
-def _tested(
-    difference: NDArray[np.float64], n_first: NDArray[np.int64], n_second: NDArray[np.int64], variance: NDArray[np.float64],
-    degrees: NDArray[np.float64], fdr: float,
-) -> tuple[NDArray, ...]:  # fmt: skip
-    """Interval, t, p-value, q-value and outcome of each protein."""
+def _without_ratio(proteins: Amounts, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:
+    """Return the proteins that one of two compared conditions has only in samples that share no ion with the others."""
+    found = np.zeros(len(proteins), np.bool_)
+    for k in (0, i):
+        state = proteins.state[:, model.columns[model.condition == k]]
+        found |= (number[:, k] == 0) & (state == State.NO_SHARED_ION).any(axis=1)
+    return found
+
+
+class _Sample(NamedTuple):
+    """What p proteins have in two conditions.
+
+    Attributes
+    ----------
+    difference, factor : (p,) float64, of means of logs, and its variance as a part of the residual one. n_first, n_second : (p,) int64,
+    measured values. is_imputed : (p,) bool. imputed_error : (p,) float64, log2, of the imputed values. is_apart : (p,) bool, True where a
+    condition has amounts without a ratio to those of the other.
+    """
+
+    difference: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    n_first: NDArray[np.int64]
+    n_second: NDArray[np.int64]
+    is_imputed: NDArray[np.bool_]
+    imputed_error: NDArray[np.float64]
+    is_apart: NDArray[np.bool_]
+
+
+def _imputed(
+    logs: NDArray[np.float64], model: ComparisonModel, number: NDArray[np.int64], i: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
+    """Return the logs with what one of two compared conditions lacks entirely, where the other has two measured values, filled in by what
+    one percent of the proteins of the sample are below; which are filled in; and the error of these for each protein.
+    """
+    found, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
+    for lacking, other in ((i, 0), (0, i)):
+        rows = np.flatnonzero((number[:, lacking] == 0) & (number[:, other] >= _FEWEST_VALUES))
+        for column in np.flatnonzero(model.condition == lacking).tolist():
+            if not np.isnan(logs[:, column]).all():
+                low, less_low = np.nanpercentile(logs[:, column], (_LOW_PERCENT, _LESS_LOW_PERCENT))
+                found[rows, column] = low
+                imputed[rows, column] = True
+                spread[rows] = np.maximum(spread[rows], less_low - low)
+    return found, imputed, spread
+
+
+def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
+    """Return interval, t, p-value, q-value and outcome of each protein."""
     from scipy.stats import false_discovery_control  # slow to import: loaded after the files are read
     from scipy.stats import t as students  # slow to import: loaded after the files are read
 
-    both = (n_first > 0) & (n_second > 0)
+    difference, degrees = sample.difference, fitted.degrees
+    both = (sample.n_first > 0) & (sample.n_second > 0)
+    is_enough = (np.minimum(sample.n_first, sample.n_second) >= _FEWEST_VALUES) | sample.is_imputed
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(variance * (1 / n_first + 1 / n_second))
+        error = np.sqrt(fitted.variance * sample.factor + sample.imputed_error**2)
         t = np.where(error > 0, difference / error, np.nan)
-    is_tested = both & ~np.isnan(t) & (degrees > 0)
+    is_tested = is_enough & ~np.isnan(t) & (degrees > 0)
     t = np.where(is_tested, t, np.nan)
     reach = np.where(is_tested, students.ppf((1 + _INTERVAL) / 2, np.maximum(degrees, 1e-9)) * error, np.nan)
     p_value = np.where(is_tested, 2 * students.sf(np.abs(t), np.maximum(degrees, 1e-9)), np.nan)
@@ -195,8 +262,8 @@ def _tested(
     if is_tested.any():
         q_value[is_tested] = false_discovery_control(p_value[is_tested])
     outcome = np.select(
-        [is_tested & (q_value <= fdr), is_tested, both, n_first > 0, n_second > 0],
-        ["changed", "unchanged", "too few", "only here", "only there"], "absent",
+        [is_tested & (q_value <= fdr), is_tested, sample.is_apart, both, sample.n_first > 0, sample.n_second > 0],
+        ["changed", "unchanged", "no shared ion", "not tested", "only here", "only there"], "absent",
     )  # fmt: skip
     return difference - reach, difference + reach, t, p_value, q_value, outcome
 

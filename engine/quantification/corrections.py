@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.errors import InputError
+from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
+from proteoscope.engine.quantification.amounts import Amounts, Grouping, State
 from proteoscope.engine.quantification.changes import changes_table, protein_changes
-from proteoscope.engine.quantification.design import Design, Sample
+from proteoscope.engine.quantification.design import BLOCKS, Design, Sample
 from proteoscope.engine.quantification.identified import Proteins
+from proteoscope.engine.quantification.label_free import STATE_OF_REASON
+from proteoscope.engine.quantification.models import ComparisonModel, comparison_model
+from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, TABLES
 from proteoscope.engine.results.reader import read_stored
@@ -68,17 +71,16 @@ def corrected_tables(
     traces = _corrected_traces(tables[ION_TRACES.name], sound)
     samples = tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
-    forms = _amounts_of_forms(tables, traces, sound)
-    factor = normalisation_factors(forms.value) if parameters.normalisation == "median" else np.ones(len(names))
-    forms = forms.scaled(factor)
     keys = {name: _first(tables[name], column, len(names)) for name, column in
             ((PEPTIDOFORMS.name, "sequence"), (PEPTIDES.name, "sequence"), (PROTEINS.name, "accession"))}  # fmt: skip
     row_of = {name: {key: row for row, key in enumerate(own)} for name, own in keys.items()}
     of_form = np.array([row_of[PEPTIDES.name][one] for one in keys[PEPTIDOFORMS.name]], np.int64)
-    sequences = forms.summed(of_form, len(keys[PEPTIDES.name]))
     owners = _first(tables[PEPTIDES.name], "accession", len(names))
     protein = np.array([-1 if one is None else row_of[PROTEINS.name][one] for one in owners], np.int64)
-    proteins = protein_amounts(sequences, protein, len(keys[PROTEINS.name]), parameters.protein_quantity)
+    form, ions = _amounts_of_ions(tables, traces)
+    model = _model(samples, parameters)
+    found = normalised_levels(ions, Grouping(form, of_form, protein, len(keys[PROTEINS.name])), model, parameters)
+    (forms, sequences, proteins), factor = found.levels, found.factor
     made = {**tables, ION_TRACES.name: traces}
     for name, amounts in ((PEPTIDOFORMS.name, forms), (PEPTIDES.name, sequences), (PROTEINS.name, proteins)):
         made[name] = _with_amounts(tables[name], amounts)
@@ -87,7 +89,7 @@ def corrected_tables(
     np.add.at(n_peptides, protein, has)
     made[PROTEINS.name] = _with(made[PROTEINS.name], "n_peptides", n_peptides[:-1].ravel())
     made[SAMPLES.name] = _corrected_samples(samples, forms, sequences, proteins, factor)
-    made[CHANGES.name] = _changes(tables, proteins, parameters)
+    made[CHANGES.name] = _changes(tables, proteins, model, parameters)
     return made
 
 
@@ -131,8 +133,8 @@ def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
     return found
 
 
-def _amounts_of_forms(tables: Mapping[str, pa.Table], traces: pa.Table, corrections: Mapping[int, Mapping[str, float]]) -> Amounts:
-    """Areas of peptidoforms by sample, not normalised: ions of all charges, and files of a sample, added up."""
+def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[NDArray[np.int64], Amounts]:
+    """Return the peptidoform of each ion, and amounts of ions by sample, not normalised: files of a sample added up."""
     samples, long = tables[SAMPLES.name], tables[PEPTIDOFORMS.name]
     n_samples = len(samples)
     of_file: dict[str, int] = {}
@@ -141,18 +143,36 @@ def _amounts_of_forms(tables: Mapping[str, pa.Table], traces: pa.Table, correcti
             if of_file.setdefault(part, number) != number:
                 raise ValueError(f"two files are called {part}")
     form_of = {peptide: row for row, peptide in enumerate(_first(long, "peptide", n_samples))}
-    form = np.array([form_of[one] for one in traces["peptide"].to_pylist()], np.int64)
+    ions: dict[tuple[str, int, float | None], int] = {}
+    names = zip(*(traces[name].to_pylist() for name in ("peptide", "charge", "voltage")), strict=True)
+    ion = np.array([ions.setdefault(one, len(ions)) for one in names], np.int64)
+    form = np.array([form_of[peptide] for peptide, *_ in ions], np.int64)
     sample = np.array([of_file[one] for one in traces["file"].to_pylist()], np.int64)
     area = traces["area"].to_numpy().astype(np.float64)
     has = ~np.isnan(area)
-    value, seen = np.zeros((len(form_of), n_samples)), np.zeros((len(form_of), n_samples), np.bool_)
-    np.add.at(value, (form[has], sample[has]), area[has])
-    seen[form[has], sample[has]] = True
-    code = {text: number for number, text in enumerate(_STATES)}
-    state = np.array([code[one] for one in long["state"].to_pylist()], np.int8).reshape(-1, n_samples)
-    rows = np.array(list(corrections), np.int64)
-    state[form[rows], sample[rows]] = State.MEASURED
-    return Amounts(np.where(seen, value, np.nan), state)
+    value, seen = np.zeros((len(ions), n_samples)), np.zeros((len(ions), n_samples), np.bool_)
+    np.add.at(value, (ion[has], sample[has]), area[has])
+    seen[ion[has], sample[has]] = True
+    of_trace = [
+        State.TRANSFERRED if source == "transferred" else STATE_OF_REASON[refused or ""]
+        for source, refused in zip(traces["source"].to_pylist(), traces["refused"].to_pylist(), strict=True)
+    ]
+    state = np.full(value.shape, State.NOT_SEEN, np.int8)
+    np.minimum.at(state, (ion, sample), np.array(of_trace, np.int8))
+    return form, Amounts(np.where(seen, value, np.nan), state)
+
+
+def _model(samples: pa.Table, parameters: QuantificationParameters) -> ComparisonModel | None:
+    """Return the model that the run compared its conditions by."""
+    columns = [samples[name].to_pylist() for name in ("sample", "condition", "replicate", *BLOCKS)]
+    design = Design(
+        tuple(Sample(row[0], row[1] or "", row[2] or 0, *(one or "" for one in row[3:])) for row in zip(*columns, strict=True)), ()
+    )
+    groups = design.groups(parameters.groups, parameters.reference)
+    try:
+        return comparison_model(design, groups, parameters.reference) if groups else None
+    except ParameterError:
+        return None
 
 
 def _with_amounts(table: pa.Table, amounts: Amounts) -> pa.Table:
@@ -177,12 +197,11 @@ def _corrected_samples(
     return samples
 
 
-def _changes(tables: Mapping[str, pa.Table], amounts: Amounts, parameters: QuantificationParameters) -> pa.Table:
+def _changes(
+    tables: Mapping[str, pa.Table], amounts: Amounts, model: ComparisonModel | None, parameters: QuantificationParameters
+) -> pa.Table:
     samples, long = tables[SAMPLES.name], tables[PROTEINS.name]
-    rows = zip(*(samples[name].to_pylist() for name in ("sample", "condition", "replicate")), strict=True)
-    design = Design(tuple(Sample(name, condition or "", replicate or 0) for name, condition, replicate in rows), ())
-    n = len(samples)
-    first = np.arange(0, len(long), n)
+    first = np.arange(0, len(long), len(samples))
     accession, others, description = (long[name].take(first).to_pylist() for name in ("accession", "other_accessions", "description"))
     proteins = Proteins(accession, others, description, np.zeros(len(first), np.int64))
-    return changes_table(protein_changes(amounts, design, design.groups(parameters.groups, parameters.reference), parameters), proteins)
+    return changes_table(protein_changes(amounts, model, parameters), proteins)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -15,8 +15,10 @@ from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.quantification.labels import Label
 from proteoscope.engine.quantification.separated_rows import separated_rows
 
-__all__ = ["Design", "Part", "Sample", "design_of_files", "read_design"]
+__all__ = ["BLOCKS", "Design", "Part", "Sample", "design_of_files", "read_design"]
 
+BLOCKS = ("plex", "batch", "subject")
+"""Columns of a design whose levels are blocks of the comparison."""
 _COLUMNS = ("file", "sample", "condition", "replicate")
 _MAXIMUM_REPLICATE, _MAXIMUM_LETTERS = 1_000_000, 1000
 _REMEDY = "Write a tab-separated table with the columns file, sample, condition and replicate"
@@ -25,11 +27,16 @@ _SUFFIXES = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".d", ".raw", ".xml")
 
 
 class Sample(NamedTuple):
-    """A sample: its name, its condition (empty where none is told), and its number among those of the condition, 0 where none is told."""
+    """A sample: its name, condition (empty without one), number among those of the condition (0 without one), and level of each block
+    (empty without one).
+    """
 
     name: str
     condition: str
     replicate: int
+    plex: str = ""
+    batch: str = ""
+    subject: str = ""
 
 
 class Part(NamedTuple):
@@ -47,12 +54,13 @@ class Design:
 
     Attributes
     ----------
-    left_out : names of files of the identification that the design does not name.
+    left_out : names of files of the identification that the design does not name. unused : names of its columns that nothing reads.
     """
 
     samples: tuple[Sample, ...]
     parts: tuple[Part, ...]
     left_out: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -117,13 +125,14 @@ def design_of_files(files: Sequence[str], label: Label | None = None) -> Design:
     return Design(samples, tuple(Part(number // k, number, number % k) for number in range(len(samples))))
 
 
-def read_design(path: Path, files: Sequence[str], label: Label | None = None) -> Design:
+def read_design(path: Path, files: Sequence[str], label: Label | None = None, copies: Mapping[str, str] | None = None) -> Design:
     """Read a design.
 
     Parameters
     ----------
     files : paths of the files of the identification, by which, or by whose names, with or without suffix, the design calls them.
     label : the isobaric label whose channels are named in a column of their own; None without one.
+    copies : paths of further files of the identification that are byte for byte the same as one of `files`, with the path of that one.
 
     Raises
     ------
@@ -131,8 +140,9 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None) ->
         a condition twice, one sample with two conditions or in two channels of a file, or files of one plex with different samples.
     """
     rows = separated_rows(path, _REMEDY)
-    at = _columns(path, [cell.strip().lower() for cell in rows[0]], label)
-    numbers = _numbers(files)
+    header = [cell.strip().lower() for cell in rows[0]]
+    at = _columns(path, header, label)
+    numbers, same = _numbers(files), _copy_names(copies or {}, files)
     samples: dict[str, tuple[Sample, int]] = {}
     order: dict[str, int] = {}
     lines: dict[tuple[int, int], int] = {}
@@ -142,14 +152,15 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None) ->
             continue
         place = f"line {line}"
         cells = _cells(path, row, at, place)
-        number = _file_number(path, cells["file"], files, numbers, place)
+        number = _file_number(path, cells["file"], files, numbers, same, place)
         channel = -1 if label is None else _channel(path, cells["channel"], label, place)
         if (number, channel) in lines:
             of = "" if label is None else f"channel {label.channels[channel]} of "
             what = f"names {of}file {shortened(cells['file'])} twice, as in line {lines[number, channel]}"
             raise InputError(path, what, place=place, remedy="Give it one sample")
         lines[number, channel] = line
-        one = Sample(cells["sample"], cells["condition"], _replicate(path, cells["replicate"], place))
+        replicate, blocks = _replicate(path, cells["replicate"], place), [cells.get(name, "") for name in BLOCKS]
+        one = Sample(cells["sample"], cells["condition"], replicate, *blocks)
         before, first = samples.setdefault(one.name, (one, line))
         if before != one:
             raise InputError(
@@ -165,7 +176,41 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None) ->
         _check_plexes(path, found, chosen, files)
     named = {one.file for one in found}
     left_out = tuple(PurePath(one).name for number, one in enumerate(files) if number not in named)
-    return Design(chosen, tuple(found), left_out)
+    unused = tuple(shortened(rows[0][column].strip()) for column, name in enumerate(header) if name and name not in at)
+    design = Design(chosen, tuple(found), left_out, unused)
+    return design if label is None else _with_plexes(path, design)
+
+
+def _with_plexes(path: Path, design: Design) -> Design:
+    """Return the design with the plex of each sample by its files, unless a column names it.
+
+    Raises
+    ------
+    InputError : the column puts samples of one plex apart, or those of several together.
+    """
+    plexes = design.plexes
+    if plexes.max(initial=0) == 0 and not any(one.plex for one in design.samples):
+        return design
+    if any(one.plex for one in design.samples):
+        pairs = {(one.plex, int(number)) for one, number in zip(design.samples, plexes, strict=True)}
+        if len(pairs) != len({name for name, _ in pairs}) or len(pairs) != len({number for _, number in pairs}):
+            raise InputError(
+                path, "has a column plex that differs from the files: samples in channels of the same files are one plex",
+                remedy="Correct that column, or leave it out: plexes are known by their files",
+            )  # fmt: skip
+        return design
+    return replace(design, samples=tuple(one._replace(plex=str(n + 1)) for one, n in zip(design.samples, plexes.tolist(), strict=True)))
+
+
+def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
+    """Return the name of the original by whatever names a copy and no file."""
+    numbers = _numbers(files)
+    found: dict[str, str] = {}
+    for path, original in copies.items():
+        for name in (path, PurePath(path).name, _stem(path)):
+            if name not in numbers:
+                found[name] = PurePath(original).name
+    return found
 
 
 def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str, int]:
@@ -180,7 +225,10 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
             path, "has channels of isobaric labels, which this method does not read", place="line 1",
             remedy="Quantify with --method tmt, or leave that column out",
         )  # fmt: skip
-    return {name: header.index(name) for name in names}
+    twice = next((name for name in BLOCKS if header.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(path, f"has twice the column {twice}", place="line 1", remedy="Leave one of them out")
+    return {name: header.index(name) for name in (*names, *(name for name in BLOCKS if name in header))}
 
 
 def _cells(path: Path, row: Sequence[str], at: Mapping[str, int], place: str) -> dict[str, str]:
@@ -191,14 +239,19 @@ def _cells(path: Path, row: Sequence[str], at: Mapping[str, int], place: str) ->
         raise InputError(
             path, f"has a {strange} of more than {_MAXIMUM_LETTERS} letters, or that cannot be printed", place=place, remedy=_REMEDY
         )
-    empty = next((name for name, cell in cells.items() if not cell), None)
+    empty = next((name for name, cell in cells.items() if not cell and name not in BLOCKS), None)
     if empty is not None:
         raise InputError(path, f"has no {empty}", place=place, remedy=_REMEDY)
     return cells
 
 
-def _file_number(path: Path, name: str, files: Sequence[str], numbers: Mapping[str, int], place: str) -> int:
+def _file_number(path: Path, name: str, files: Sequence[str], numbers: Mapping[str, int], copies: Mapping[str, str], place: str) -> int:
     number = numbers.get(name, numbers.get(_stem(name), -1))
+    if number == -1 and (original := copies.get(name, copies.get(_stem(name)))):
+        raise InputError(
+            path, f"'{shortened(name)}' is byte for byte the same as {shortened(original)}, and is counted once", place=place,
+            remedy="Leave that line out, or identify the run that the file should be",
+        )  # fmt: skip
     if number < 0:
         known = ", ".join(shortened(PurePath(one).name) for one in files[:5])
         why = "is the name of several files" if number == -2 else "is no file of the identification"

@@ -48,5 +48,19 @@ def export_quantities(project: Project, request: ExportRequest, progress: Progre
     if request.format == "mztab":
         progress.stage("Exporting mzTab")
         files = [one.path for one in project.inputs(request.run_id) if one.kind == "spectra"]
-        return [write_mztab(request.target, tables, files, progress)]
+        return [write_mztab(request.target, tables, files, _fixed_modifications(project, request.run_id), progress)]
     raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv, matrix, msstats or mztab")
+
+
+def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
+    """Return the fixed modifications of the identifications that a run quantifies, None where one does not name them."""
+    # An import knows only what the user names of those that its file leaves out.
+    parameters = {run.id: run.parameters for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
+    sources = project.record(run_id).get("source_runs")
+    found: dict[str, None] = {}
+    for name in sources if isinstance(sources, list) else [""]:
+        named = parameters.get(name, {}).get("fixed_modifications")
+        if not isinstance(named, list | tuple):
+            return None
+        found.update(dict.fromkeys(map(str, named)))
+    return list(found)

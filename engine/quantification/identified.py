@@ -20,6 +20,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
+from proteoscope.engine.statistics.target_decoy import q_values
 
 if TYPE_CHECKING:
     pass
@@ -29,7 +30,7 @@ __all__ = ["QUANTIFIED_TOO", "Forms", "Identified", "Matches", "Proteins", "Sour
 _REMEDY = "Run the identification again"
 _PSMS = (
     "spectrum", "spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz", "charge", "peptide", "sequence", "proteins",
-    "calculated_mass", "q_value", "rank", "is_decoy", "modification_names", "modification_masses",
+    "calculated_mass", "q_value", "peptide_q_value", "rank", "is_decoy", "modification_names", "modification_masses",
 )  # fmt: skip
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
 _SHIFTED = frozenset({"modified"})
@@ -56,13 +57,15 @@ class SourceFile(NamedTuple):
 
 class Sources(NamedTuple):
     """Identifications, and the files that they read: those of each run, and all of them, each content once; of each run the table of what
-    an explanation that was meant adds to it, None where none was.
+    an explanation that was meant adds to it, None where none was; and the paths of files that are byte for byte the same as one of `files`,
+    with the path of that one.
     """
 
     runs: tuple[SourceRun, ...]
     files_of_run: tuple[tuple[SourceFile, ...], ...]
     files: tuple[SourceFile, ...]
     explained: tuple[Path | None, ...]
+    copies: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ class Identified:
     ----------
     files : of spectra. sequences : peptides without modifications, s of them.
     protein : (s,) int64, the protein that each sequence counts for, -1 for none.
+    peptide_q_value : (forms,) float64, of each peptidoform over all runs together (see `_experiment_q_values`), NaN where unknown.
+    has_protein : (s,) bool, True for a sequence of an accepted protein, shared or not.
     unrated : runs that know no error rate of proteins: all proteins of their accepted matches are taken.
     """
 
@@ -140,6 +145,8 @@ class Identified:
     sequences: list[str]
     proteins: Proteins
     protein: NDArray[np.int64]
+    peptide_q_value: NDArray[np.float64]
+    has_protein: NDArray[np.bool_]
     unrated: tuple[str, ...]
 
 
@@ -164,7 +171,9 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
             remedy="Take the run that it went on from, or search again",
         )
     every = tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1]
-    return Sources(tuple(found), files, every, tuple(path for _, path in meant))
+    by_content = {one.content: one.path for one in every}
+    copies = {one.path: by_content[one.content] for own in files for one in own if one.path != by_content[one.content]}
+    return Sources(tuple(found), files, every, tuple(path for _, path in meant), copies)
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
@@ -191,27 +200,58 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     InputError : a table is not what it should be, or nothing is identified.
     """
     numbers = {one.content: number for number, one in enumerate(found.files)}
-    tables, proteins = [], _ProteinNames()
+    tables, decoys, proteins = [], [], _ProteinNames()
     for number, (run, files, explained) in enumerate(zip(found.runs, found.files_of_run, found.explained, strict=True)):
         file_of_row = _file_of_rows(run, [numbers[one.content] for one in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
             table = source.read(_PSMS)
-        wanted = pa.compute.and_(
-            pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])),
-            pa.compute.less_equal(table["q_value"], psm_fdr),
-        )
-        is_accepted = pa.compute.fill_null(wanted, False)
+        wanted = pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.less_equal(table["q_value"], psm_fdr))
+        accepted = table.filter(pa.compute.fill_null(wanted, False))
+        decoys.append(_donor_columns(accepted.filter(accepted["is_decoy"]), file_of_row))
         more = None if explained is None else _explained(explained, run, table, psm_fdr)
-        table = table.filter(is_accepted)
+        table = accepted.filter(pa.compute.invert(accepted["is_decoy"]))
         table = (table if more is None else pa.concat_tables([table, more])).combine_chunks()
         table = table.append_column("run", pa.array(np.full(len(table), number, np.int64)))
         tables.append(table.append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()])))
         proteins.add(run, protein_fdr, set(in_one(table["proteins"]).flatten().to_pylist()))
-    table = pa.concat_tables(tables)
-    table = table.take(pa.array(_first_of_spectra(table)))
+    every = pa.concat_tables(tables)
+    table = every.take(pa.array(_first_of_spectra(every)))
     if not len(table):
         raise InputError(found.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
-    return _columns(found.files, table, proteins, uses_razor=uses_razor)
+    targets = every.select(["peptide", "file", "peptide_q_value"])
+    of_peptides = _experiment_q_values(targets, pa.concat_tables(decoys), len(found.runs))
+    return _columns(found.files, table, proteins, of_peptides, uses_razor=uses_razor)
+
+
+def _donor_columns(table: pa.Table, file_of_row: NDArray[np.int64]) -> pa.Table:
+    """Return peptide, file and peptide q-value of matches."""
+    return table.select(["peptide", "peptide_q_value"]).append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()]))
+
+
+def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> dict[str, float]:
+    """Return the q-value of each target peptidoform over all files together, NaN where it has none.
+
+    It is at least the lowest q-value of its runs, times their number: what is wrong in any run is wrong in all together, while the right
+    peptides of the runs are mostly the same, so that the lowest value itself is too low. And it is at least the q-value among the
+    peptidoforms of as many files, one or several: wrong ones gather among those of one file, and are then looked for in all others.
+    Without decoys only the first is known.
+    """
+    parts = [_by_peptide(table) for table in (targets, decoys)]
+    names, best, n_files = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    is_decoy = np.arange(len(names)) >= len(parts[0][0])
+    q_value = np.minimum(best * n_runs, 1.0)
+    for is_group in (n_files == 1, n_files > 1):
+        rows = np.flatnonzero(is_group & ~np.isnan(best))
+        if is_decoy.any() and len(rows):
+            q_value[rows] = np.maximum(q_value[rows], q_values(-best[rows], is_decoy[rows]))
+    return dict(zip(names[~is_decoy].tolist(), q_value[~is_decoy].tolist(), strict=True))
+
+
+def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the peptidoforms of matches, their lowest peptide q-value, and the number of files of each."""
+    found = table.group_by("peptide").aggregate([("peptide_q_value", "min"), ("file", "count_distinct")])
+    best = pa.compute.fill_null(found["peptide_q_value_min"].cast(pa.float64()), float("nan")).to_numpy()
+    return np.array(found["peptide"].to_pylist(), np.object_), best, found["file_count_distinct"].to_numpy().astype(np.int64)
 
 
 def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
@@ -232,6 +272,7 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
     columns = {name: own[name] for name in _OF_SPECTRA} | {name: of[name] for name in _OF_PEPTIDES}
     columns |= {name: table[name] for name in ("spectrum", "peptide", "charge", "q_value")}
     columns |= {"rank": pa.chunked_array([np.ones(n, np.int64)]), "is_decoy": pa.chunked_array([np.zeros(n, np.bool_)])}
+    columns["peptide_q_value"] = pa.chunked_array([pa.nulls(n, pa.float64())])
     return pa.table({one.name: in_one(columns[one.name]).cast(one.type) for one in psms.schema}, schema=psms.schema)
 
 
@@ -290,7 +331,9 @@ class _ProteinNames:
                         self.accessions[number].append(name)
 
 
-def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> Identified:
+def _columns(
+    files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinNames, of_peptides: Mapping[str, float], *, uses_razor: bool
+) -> Identified:
     peptide = in_one(table["peptide"]).dictionary_encode()
     form = peptide.indices.to_numpy().astype(np.int64)
     _, first = np.unique(form, return_index=True)
@@ -308,11 +351,12 @@ def _columns(files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinName
         pa.compute.fill_null(table["scan"], -1).to_numpy(), table["spectrum_id"].to_pylist(),
     )  # fmt: skip
     _, first_of_sequence = np.unique(of_form, return_index=True)
-    owner = _owners(some.take(pa.array(first_of_sequence)), names, uses_razor=uses_razor)
+    owner, has_protein = _owners(some.take(pa.array(first_of_sequence)), names, uses_razor=uses_razor)
     proteins = Proteins(
         [one[0] for one in names.accessions], [one[1:] for one in names.accessions], names.descriptions, np.array(names.lengths, np.int64)
     )
-    return Identified(files, forms, matches, sequences, proteins, owner, tuple(names.unrated))
+    peptide_q_value = np.array([of_peptides[name] for name in forms.peptide])
+    return Identified(files, forms, matches, sequences, proteins, owner, peptide_q_value, has_protein, tuple(names.unrated))
 
 
 def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
@@ -333,8 +377,8 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
     return found
 
 
-def _owners(table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> NDArray[np.int64]:
-    """The protein that the sequence of each row counts for, -1 for none."""
+def _owners(table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the protein that the sequence of each row counts for, -1 for none, and which rows have an accepted protein."""
     lists = in_one(table["proteins"])
     text = lists.flatten().dictionary_encode()
     number = np.array([names.number_of.get(one, -1) for one in text.dictionary.to_pylist()], np.int64)
@@ -348,4 +392,6 @@ def _owners(table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> NDArr
     found = np.full(len(table), -1, np.int64)
     kept = np.ones(len(rows), np.bool_) if uses_razor else count == 1
     found[rows[kept]] = pairs[1, first[kept]]
-    return found
+    has_protein = np.zeros(len(table), np.bool_)
+    has_protein[rows] = True
+    return found, has_protein

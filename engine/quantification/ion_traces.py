@@ -46,6 +46,7 @@ class TraceQuery:
     anchor_offsets : (n + 1,) int64; anchors : float64, s, the times at which each is known or expected.
     reach : (n,) float64, s, how far from these its summit may be; 0 where the way is uphill from them.
     window : s, how far before the first and behind the last of them the trace is cut out.
+    voltage : of FAIMS: only survey spectra at it are used; NaN: those without one.
     """
 
     mz: NDArray[np.float64]
@@ -55,6 +56,7 @@ class TraceQuery:
     anchors: NDArray[np.float64]
     reach: NDArray[np.float64]
     window: float
+    voltage: float = float("nan")
 
     def __len__(self) -> int:
         return len(self.mz)
@@ -72,7 +74,7 @@ class TraceQuery:
         rows = slice(first, last)
         return TraceQuery(
             self.mz[rows], self.charge[rows], self.pattern[rows], self.anchor_offsets[first : last + 1] - low, self.anchors[low:high],
-            self.reach[rows], self.window,
+            self.reach[rows], self.window, self.voltage,
         )  # fmt: skip
 
 
@@ -86,9 +88,14 @@ def measured_traces(surveys: Surveys, query: TraceQuery, parameters: Quantificat
     Cancelled : the user asked to stop.
     """
     found = np.zeros((len(query), N_VALUES))
-    for first, last in _parts(surveys, query):
+    is_used = surveys.at_voltage(query.voltage)
+    times = surveys.retention_time[is_used]
+    if not len(times):
+        return found
+    places = np.where(is_used, np.cumsum(is_used) - 1, -1)
+    for first, last in _parts(times, query):
         some = query.part(first, last)
-        traces = _cut(surveys, some, parameters, resources)
+        traces = _cut(surveys, times, places, some, parameters, resources)
         rules = ElutionRules(parameters.maximum_gap, _LOWEST, _VALLEY)
         rows = found[first:last]
 
@@ -115,20 +122,20 @@ def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: S
     return values[:, APEX] * pattern.max(axis=1) / pattern.sum(axis=1) < _ABOVE_LOWEST * lowest
 
 
-def _spans(surveys: Surveys, query: TraceQuery) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First survey spectrum of each ion's trace, and the one behind its last; one at least."""
-    times, starts = surveys.retention_time, query.anchor_offsets[:-1]
+def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First survey spectrum of each ion's trace, and the one behind its last; one at least; by the times of those at the voltage."""
+    starts = query.anchor_offsets[:-1]
     low = np.searchsorted(times, np.minimum.reduceat(query.anchors, starts) - query.window)
     high = np.searchsorted(times, np.maximum.reduceat(query.anchors, starts) + query.window, side="right")
-    low = np.minimum(low, len(surveys) - 1)
+    low = np.minimum(low, len(times) - 1)
     return low, np.maximum(high, low + 1)
 
 
-def _parts(surveys: Surveys, query: TraceQuery) -> Iterator[tuple[int, int]]:
+def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int, int]]:
     """Some ions at a time, whose cells fit into the memory."""
     if not len(query):
         return
-    low, high = _spans(surveys, query)
+    low, high = _spans(times, query)
     ends = np.cumsum((high - low) * query.pattern.shape[1])
     first = 0
     while first < len(query):
@@ -138,10 +145,13 @@ def _parts(surveys: Surveys, query: TraceQuery) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _cut(surveys: Surveys, query: TraceQuery, parameters: QuantificationParameters, resources: Resources) -> Traces:
-    """The cells of some ions."""
+def _cut(
+    surveys: Surveys, times: NDArray[np.float64], places: NDArray[np.int64], query: TraceQuery, parameters: QuantificationParameters,
+    resources: Resources,
+) -> Traces:  # fmt: skip
+    """Return the cells of some ions in the survey spectra at their voltage: these have `times`; `places` number them, -1 for all others."""
     n_isotopes = query.pattern.shape[1]
-    low, high = _spans(surveys, query)
+    low, high = _spans(times, query)
     count = high - low
     offset = offsets_of(count * n_isotopes)
     isotope = np.arange(n_isotopes)
@@ -153,17 +163,18 @@ def _cut(surveys: Surveys, query: TraceQuery, parameters: QuantificationParamete
     cells = np.zeros(offset[-1], np.float32)
     resources.progress.stage("Following ions", len(surveys.mz))
     for begin, end in _blocks(surveys):
-        within = np.flatnonzero((windows.last > begin) & (windows.first < end))
+        used = places[begin:end][places[begin:end] >= 0]
+        within = np.flatnonzero((windows.last > used[0]) & (windows.first <= used[-1])) if len(used) else used
         if len(within):
             some = TraceWindows(
                 windows.low[within], windows.high[within], windows.first[within], windows.last[within], windows.cell[within]
             )  # fmt: skip
-            _extract(_sorted_peaks(surveys, begin, end), some, cells, resources)
+            _extract(_sorted_peaks(surveys, places, begin, end), some, cells, resources)
         resources.progress.advance(int(surveys.offsets[end] - surveys.offsets[begin]))
         resources.progress.check()
         for column in (surveys.mz, surveys.intensity):
             release_pages(column)
-    return Traces(cells, offset, low.astype(np.int64), count.astype(np.int64), surveys.retention_time, query.pattern)
+    return Traces(cells, offset, low.astype(np.int64), count.astype(np.int64), times, query.pattern)
 
 
 def _blocks(surveys: Surveys) -> Iterator[tuple[int, int]]:
@@ -176,13 +187,15 @@ def _blocks(surveys: Surveys) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _sorted_peaks(surveys: Surveys, first: int, last: int) -> SurveyPeaks:
-    """The peaks of some survey spectra, in order of m/z."""
+def _sorted_peaks(surveys: Surveys, places: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
+    """Return the peaks of those of some survey spectra that have a place, in order of m/z."""
     rows = slice(surveys.offsets[first], surveys.offsets[last])
-    mz = np.asarray(surveys.mz[rows])
-    survey = np.repeat(np.arange(first, last, dtype=np.int32), np.diff(surveys.offsets[first : last + 1]))
+    mz, intensity = np.asarray(surveys.mz[rows]), np.asarray(surveys.intensity[rows])
+    survey = np.repeat(places[first:last].astype(np.int32), np.diff(surveys.offsets[first : last + 1]))
+    if len(survey) and survey.min() < 0:
+        mz, intensity, survey = mz[survey >= 0], intensity[survey >= 0], survey[survey >= 0]
     order = np.argsort(mz)
-    return SurveyPeaks(mz[order], np.asarray(surveys.intensity[rows])[order], survey[order])
+    return SurveyPeaks(mz[order], intensity[order], survey[order])
 
 
 def _extract(peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32], resources: Resources) -> None:

@@ -18,10 +18,12 @@ from proteoscope.engine.quantification.amounts import Amounts, State, medians
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.impurities import corrected
+from proteoscope.engine.quantification.ions import ion_keys
 from proteoscope.engine.quantification.labels import Label
 from proteoscope.engine.quantification.measuring import Measured
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.reporter_ions import ReporterPeaks, interference, reporter_peaks
+from proteoscope.engine.quantification.reporter_shifts import SEARCHED, reporter_shifts, shift_message
 from proteoscope.engine.quantification.tables import REPORTER_IONS
 from proteoscope.engine.quantification.third_level import of_second_level
 
@@ -42,6 +44,7 @@ class _Reporters:
     ----------
     measured, mz, signal_to_noise, corrected : (n, k) float64, NaN where there is no peak; the ratio also where the noise is unknown.
     foreign : (n,) float64, NaN unknown. refused, level : (n,) int8, the latter 2 or 3, of the spectrum that they were read from.
+    shift : names the channels whose peaks lie outside the tolerance, '' without any.
     """
 
     measured: NDArray[np.float64]
@@ -51,6 +54,7 @@ class _Reporters:
     foreign: NDArray[np.float64]
     refused: NDArray[np.int8]
     level: NDArray[np.int8]
+    shift: str
 
 
 def measured_isobaric(
@@ -67,17 +71,19 @@ def measured_isobaric(
     if np.isnan(found.measured).all():
         raise InputError(
             identified.files[design.parts[0].file].path, f"no identified spectrum has a reporter ion of {label.name}",
-            remedy="Name the label and the tolerance of the run, or take method label-free",
+            remedy=found.shift or "Name the label and the tolerance of the run, or take method label-free",
         )  # fmt: skip
+    if found.shift:
+        resources.progress.message(found.shift, "warning")
     if impurities is not None:
         found = replace(found, corrected=corrected(found.measured, impurities))
-    forms = _by_form(identified, design, found, parameters)
+    form, ions = _by_ion(identified, design, found, parameters)
     is_measured = found.refused == 0
     counts = {
         "reporter_spectra": int(is_measured.sum()), "ms3_spectra": int((is_measured & (found.level == 3)).sum()),
         "refused": int((~is_measured).sum()),
     }  # fmt: skip
-    return Measured(forms, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
+    return Measured(ions, form, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
 
 
 def _reporters(
@@ -85,8 +91,8 @@ def _reporters(
 ) -> _Reporters:
     matches, n, k = identified.matches, len(identified.matches), len(label)
     peaks, foreign = ReporterPeaks(*(np.full((n, k), np.nan) for _ in ReporterPeaks._fields)), np.full(n, np.nan)
-    lacks_third, margin = np.zeros(n, np.bool_), float(parameters.reporter_tolerance.width(label.mz).max())
-    level = np.full(n, 2, np.int8)
+    lacks_third, margin = np.zeros(n, np.bool_), max(SEARCHED, float(parameters.reporter_tolerance.width(label.mz).max()))
+    level, shifts = np.full(n, 2, np.int8), np.full((n, k), np.nan)
     n_profiles, without = 0, 0
     for file in sorted({part.file for part in design.parts}):
         path = identified.files[file].path
@@ -101,6 +107,7 @@ def _reporters(
         has = np.flatnonzero(at >= 0)
         of_file = reporter_peaks(shown, at[has], label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
         lacks_third[rows[at < 0]] = True
+        shifts[rows[has]] = reporter_shifts(shown, at[has], label, parameters.reporter_tolerance)
         for column, values in zip(peaks, of_file, strict=True):
             column[rows[has]] = values
         try:
@@ -112,6 +119,7 @@ def _reporters(
             surveys, regions.retention_time[place], regions.precursor_mz[place], matches.charge[rows], regions.isolation_width[place],
             parameters.precursor_tolerance,
         )  # fmt: skip
+    shift = shift_message(shifts[~lacks_third], label, parameters.reporter_tolerance)
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} fragment spectra in profile mode were centroided")
     if without:
@@ -126,7 +134,7 @@ def _reporters(
             "The files tell no noise, so that none could be refused by its signal-to-noise ratio: convert the runs with it, or take 0",
             "warning",
         )
-    return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused, level)
+    return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused, level, shift)
 
 
 def _shown_in(
@@ -155,11 +163,16 @@ def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
     return np.where(known, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
 
 
-def _by_form(identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters) -> Amounts:
-    """Peptidoforms by sample: sum or median of their spectra in the files of the sample, in its channel."""
-    matches, n_forms, n_samples = identified.matches, len(identified.forms), len(design.samples)
-    value = np.full((n_forms, n_samples), np.nan)
-    state = np.full((n_forms, n_samples), State.NOT_SEEN, np.int8)
+def _by_ion(
+    identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters
+) -> tuple[NDArray[np.int64], Amounts]:
+    """Return the peptidoform of each ion, and amounts of ions by sample: sum or median of their spectra in the files of the sample, in its
+    channel.
+    """
+    matches, n_samples = identified.matches, len(design.samples)
+    keys, of_match = ion_keys(matches)
+    value = np.full((len(keys), n_samples), np.nan)
+    state = np.full((len(keys), n_samples), State.NOT_SEEN, np.int8)
     files = [np.zeros(len(identified.files), np.bool_) for _ in design.samples]
     channel = np.zeros(n_samples, np.int64)
     for part in design.parts:
@@ -171,11 +184,11 @@ def _by_form(identified: Identified, design: Design, found: _Reporters, paramete
         of_spectrum = np.where(np.isnan(own), State.TOO_LOW, State.MEASURED)
         of_spectrum[found.refused[rows] > _NOTHING] = State.REFUSED
         amounts = Amounts(np.where(found.refused[rows] == 0, own, np.nan)[:, None], of_spectrum.astype(np.int8)[:, None])
-        summed = amounts.summed(matches.form[rows], n_forms)
+        summed = amounts.summed(of_match[rows], len(keys))
         by_median = parameters.peptide_quantity == "median"
-        value[:, sample] = (medians(amounts.value, matches.form[rows], n_forms) if by_median else summed.value)[:, 0]
+        value[:, sample] = (medians(amounts.value, of_match[rows], len(keys)) if by_median else summed.value)[:, 0]
         state[:, sample] = summed.state[:, 0]
-    return Amounts(value, state)
+    return keys[:, 0], Amounts(value, state)
 
 
 def scaled_to_reference(amounts: Amounts, design: Design, reference: str) -> Amounts:

@@ -1,9 +1,14 @@
-"""Label-free quantities: areas of the ion traces of identified peptidoforms, in the file that identified them and, if wished, in others."""
+"""Label-free quantities: areas of the ion traces of identified peptidoforms, in the file that identified them and, if wanted, in others.
+
+With FAIMS an ion is in the survey spectra of some voltages only, and in different parts there. It is followed in those of one voltage, and
+counts as an ion of its own at each voltage at which any file identified it, so that ratios are those of one voltage.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +33,16 @@ from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N
 if TYPE_CHECKING:
     pass
 
-__all__ = ["measured_label_free"]
+__all__ = ["STATE_OF_REASON", "measured_label_free"]
 
 _REASONS = (
     "", "no retention time", "no signal at its m/z and time", "too few points", "isotopes do not agree with the formula",
     "the trace of another identified ion", "at another time than in other files", "summit near the lowest intensity of the run",
 )  # fmt: skip
 _NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE, _LOW = range(1, 8)
-_STATE_OF_REASON = np.array([State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3, State.TOO_LOW], np.int8)
+_STATES = (State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3, State.TOO_LOW)
+STATE_OF_REASON = dict(zip(_REASONS, _STATES, strict=True))
+"""State of an ion by the reason for which its trace is refused."""
 
 
 def measured_label_free(
@@ -47,12 +54,10 @@ def measured_label_free(
     ------
     InputError : a file has no survey spectra, or is damaged. Cancelled : the user asked to stop.
     """
-    ions = ions_of(identified, parameters.isotopes)
+    ions = ions_of(identified, parameters.isotopes, parameters.donor_fdr)
     files = sorted({part.file for part in design.parts})
+    found = _Found(len(files), len(ions))
     n_profiles = 0
-    values = np.zeros((len(files), len(ions), N_VALUES))
-    reason = np.full((len(files), len(ions)), -1, np.int8)
-    from_spectra = np.full((len(files), len(ions)), np.nan)
 
     def surveys_of(file: int) -> Surveys:
         return read_surveys(identified.files[file].path, progress=resources.progress, spool=spool)
@@ -60,19 +65,14 @@ def measured_label_free(
     for place, file in enumerate(files):
         surveys = surveys_of(file)
         n_profiles += surveys.n_profiles
-        rows, query, without = _query(identified, ions, file, surveys, parameters)
-        values[place, rows] = measured_traces(surveys, query, parameters, resources)
-        reason[place, rows] = _reasons(values[place, rows], is_low(values[place, rows], query.pattern, surveys), parameters)
-        from_spectra[place, rows] = query.nearest_anchor(values[place, rows, TIME])
-        chosen = np.flatnonzero(reason[place, rows] == 0)
-        of_others = traces_of_others(
-            ions.part(rows[chosen]), identified.forms.sequence[ions.form[rows[chosen]]], values[place, rows[chosen]],
-            from_spectra[place, rows[chosen]], parameters,
-        )  # fmt: skip
-        reason[place, rows[chosen[of_others]]] = _OF_ANOTHER
-        reason[place, without] = _NO_TIME
+        for voltage in surveys.voltages:
+            _measure_at(found.at(voltage), identified, ions.at_voltage(voltage), (place, file), surveys, parameters, resources)
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} survey spectra in profile mode were centroided")
+    ions, values, reason, from_spectra = found.joined(ions)
+    voltages = [f"{one:g}" for one in np.unique(ions.voltage[np.isfinite(ions.voltage)]).tolist()]
+    if voltages:
+        resources.progress.message(f"FAIMS: ions are followed in the survey spectra of one voltage each ({', '.join(voltages)} V)")
     times = np.where(reason == 0, values[:, :, TIME], np.nan).T
     reason[at_another_time(times, values[:, :, WIDTH].T, from_spectra.T).T] = _ELSEWHERE
     values[reason != 0, AREA] = np.nan
@@ -81,13 +81,80 @@ def measured_label_free(
         transfers = transferred(ions, values, reason, files, surveys_of, parameters, resources)
         values[transfers.file, transfers.ion] = transfers.values
     table = _table(identified, ions, files, values, reason, transfers)
-    return _measured(identified, design, ions, files, values, reason, transfers, table, resources)
+    counts = {"faims_voltages": len(voltages)} if voltages else {}
+    return _measured(design, ions, files, values, reason, transfers, table, counts, resources)
+
+
+class _Traces(NamedTuple):
+    """Traces of n ions in the files, at one voltage.
+
+    Attributes
+    ----------
+    values : (files, n, N_VALUES) float64. reason : (files, n) int8, why there is no quantity, 0 where there is one, -1 where the file did
+    not identify it. from_spectra : (files, n) float64, s, from the nearest spectrum to the summit. is_identified : (n,) bool, by spectra at
+    the voltage.
+    """
+
+    values: NDArray[np.float64]
+    reason: NDArray[np.int8]
+    from_spectra: NDArray[np.float64]
+    is_identified: NDArray[np.bool_]
+
+
+class _Found:
+    """Traces by voltage."""
+
+    def __init__(self, n_files: int, n_ions: int) -> None:
+        self._shape = n_files, n_ions
+        self._at: dict[str, tuple[float, _Traces]] = {}
+
+    def at(self, voltage: float) -> _Traces:
+        """Return those at a voltage, NaN for survey spectra without one."""
+        shape = self._shape
+        empty = _Traces(
+            np.zeros((*shape, N_VALUES)), np.full(shape, -1, np.int8), np.full(shape, np.nan), np.zeros(shape[1], np.bool_)
+        )  # fmt: skip
+        return self._at.setdefault(str(voltage), (voltage, empty))[1]
+
+    def joined(self, ions: Ions) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
+        """Return ions at the voltages at which any file identified them, in the order of ions and voltages, and their columns."""
+        parts = sorted(self._at.values(), key=lambda one: (np.isnan(one[0]), one[0]))
+        rows = [np.flatnonzero(one.is_identified) for _, one in parts]
+        ion = np.concatenate(rows)
+        part = np.repeat(np.arange(len(parts)), [len(one) for one in rows])
+        order = np.lexsort((part, ion))
+        columns = [
+            np.concatenate([one[k][:, some] for (_, one), some in zip(parts, rows, strict=True)], axis=1)[:, order] for k in range(3)
+        ]
+        voltage = np.array([one for one, _ in parts])[part[order]]
+        return replace(ions.part(ion[order]), voltage=voltage), columns[0], columns[1], columns[2]
+
+
+def _measure_at(
+    traces: _Traces, identified: Identified, ions: Ions, at: tuple[int, int], surveys: Surveys, parameters: QuantificationParameters,
+    resources: Resources,
+) -> None:  # fmt: skip
+    """Measure the ions that a file identified in its survey spectra of one voltage; `at`: its place among the traces, and its number."""
+    place, file = at
+    rows, query, without, is_at = _query(identified, ions, file, surveys, parameters)
+    values = measured_traces(surveys, query, parameters, resources)
+    reason = _reasons(values, is_low(values, query.pattern, surveys), parameters)
+    from_spectra = query.nearest_anchor(values[:, TIME])
+    chosen = np.flatnonzero(reason == 0)
+    of_others = traces_of_others(
+        ions.part(rows[chosen]), identified.forms.sequence[ions.form[rows[chosen]]], values[chosen], from_spectra[chosen], parameters,
+    )  # fmt: skip
+    reason[chosen[of_others]] = _OF_ANOTHER
+    traces.values[place, rows], traces.reason[place, rows], traces.from_spectra[place, rows] = values, reason, from_spectra
+    traces.reason[place, without] = _NO_TIME
+    traces.is_identified[is_at] = True
+    traces.is_identified[without] = True
 
 
 def _query(
     identified: Identified, ions: Ions, file: int, surveys: Surveys, parameters: QuantificationParameters
-) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64]]:
-    """The ions that a file identified at a time, what is asked of them, and those without a time."""
+) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the ions that a file identified, their query, those without a time, and those identified at the ions' voltage."""
     matches = identified.matches
     of_file = np.flatnonzero(matches.file == file)
     timed = of_file[np.isfinite(matches.retention_time[of_file])]
@@ -95,9 +162,11 @@ def _query(
     rows, count = np.unique(ions.of_match[order], return_counts=True)
     query = TraceQuery(
         ions.mz[rows], ions.charge[rows], ions.pattern[rows], offsets_of(count), matches.retention_time[order], np.zeros(len(rows)),
-        parameters.retention_window,
+        parameters.retention_window, float(ions.voltage[0]),
     )  # fmt: skip
-    return rows, query, np.setdiff1d(ions.of_match[of_file], rows)
+    voltage = surveys.voltage_of(matches.retention_time[order])
+    is_at = (voltage == query.voltage) | (np.isnan(voltage) & np.isnan(query.voltage))
+    return rows, query, np.setdiff1d(ions.of_match[of_file], rows), np.unique(ions.of_match[order[is_at]])
 
 
 def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: QuantificationParameters) -> NDArray[np.int8]:
@@ -111,23 +180,24 @@ def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: Qu
 
 
 def _measured(
-    identified: Identified, design: Design, ions: Ions, files: list[int], values: NDArray[np.float64], reason: NDArray[np.int8],
-    transfers: Transfers | None, table: pa.Table, resources: Resources,
+    design: Design, ions: Ions, files: list[int], values: NDArray[np.float64], reason: NDArray[np.int8], transfers: Transfers | None,
+    table: pa.Table, counts: dict[str, int], resources: Resources,
 ) -> Measured:  # fmt: skip
-    """Amounts of peptidoforms by sample: ions of all charges, and files of a sample, added up."""
+    """Amounts of ions by sample: files of a sample added up."""
     state = np.full(reason.shape, State.NOT_SEEN, np.int8)
-    state[reason >= 0] = _STATE_OF_REASON[reason[reason >= 0]]
+    state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
     area = np.where(reason == 0, values[:, :, AREA], np.nan)
     n_transferred = 0
     if transfers is not None:
         n_transferred = len(transfers.ion)
         state[transfers.file, transfers.ion] = State.TRANSFERRED
         area[transfers.file, transfers.ion] = transfers.values[:, AREA]
-    by_file = Amounts(area.T, state.T).summed(ions.form, len(identified.forms))
+    by_file = Amounts(area.T, state.T)
     sample_of_file = {part.file: part.sample for part in design.parts}
     samples = np.array([sample_of_file[file] for file in files], np.int64)
-    counts = {"ions": len(ions), "transferred": n_transferred, "refused": int((reason > 0).sum())}
-    return Measured(by_file.of_samples(samples, len(design.samples)), {ION_TRACES.name: table}, counts, resources.used)
+    counts = {"ions": len(ions), "transferred": n_transferred, "refused": int((reason > 0).sum()), **counts}
+    by_sample = by_file.of_samples(samples, len(design.samples))
+    return Measured(by_sample, ions.form, {ION_TRACES.name: table}, counts, resources.used)
 
 
 def _table(
@@ -151,7 +221,8 @@ def _table(
     return ION_TRACES.arrow(
         {
             "peptide": pa.array(identified.forms.peptide, pa.string()).take(pa.array(ions.form[ion])), "charge": ions.charge[ion],
-            "mz": ions.mz[ion], "file": names.take(pa.array(place)),
+            "mz": ions.mz[ion], "voltage": pa.array(ions.voltage[ion], mask=np.isnan(ions.voltage[ion])),
+            "file": names.take(pa.array(place)),
             "source": pa.array(["identified", "transferred"]).take(pa.array(moved.astype(np.int8))),
             "area": column(AREA, has), "apex": column(APEX, is_seen), "retention_time": column(TIME, is_seen),
             "begin": column(BEGIN, is_seen), "end": column(END, is_seen), "width": column(WIDTH, is_seen),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 
 from proteoscope import resources
 
-__all__ = ["Label", "LabelName", "label"]
+__all__ = ["Label", "LabelName", "label", "labels_of_peptides"]
 
-LabelName = Literal["tmt-6", "tmt-10", "tmt-11", "tmt-16", "tmt-18", "itraq-4", "itraq-8"]
+LabelName = Literal["tmt-6", "tmt-6-older", "tmt-10", "tmt-11", "tmt-16", "tmt-18", "itraq-4", "itraq-8"]
 
 
 @dataclass(frozen=True)
@@ -51,3 +52,24 @@ def label(name: LabelName) -> Label:
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     own = [(channel, float(mz)) for kit, channel, mz in rows[1:] if kit == name]
     return Label(name, tuple(channel for channel, _ in own), np.array([mz for _, mz in own]))
+
+
+_KITS_OF_LABELS: dict[str, tuple[LabelName, ...]] = {
+    "TMT6plex": ("tmt-6", "tmt-10", "tmt-11"), "TMTpro": ("tmt-16", "tmt-18"), "iTRAQ4plex": ("itraq-4",), "iTRAQ8plex": ("itraq-8",),
+}  # fmt: skip
+"""Kits by the names that their labels have in Unimod."""
+_LEAST_LABELLED = 0.5
+
+
+def labels_of_peptides(peptides: Sequence[str]) -> tuple[str, tuple[LabelName, ...], int] | None:
+    """Return the isobaric label that most peptidoforms carry, its kits, and how many carry it; None without one.
+
+    >>> labels_of_peptides(["[TMT6plex]-PEPTIDEK[TMT6plex]", "[TMT6plex]-AR", "PEPTIDER"])[::2]
+    ('TMT6plex', 2)
+    >>> labels_of_peptides(["PEPTIDER"])
+    """
+    for name, kits in _KITS_OF_LABELS.items():
+        count = sum(f"[{name}" in one for one in peptides)
+        if peptides and count >= _LEAST_LABELLED * len(peptides):
+            return name, kits, count
+    return None

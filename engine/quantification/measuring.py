@@ -1,4 +1,4 @@
-"""What each method measures: amounts of peptidoforms by sample, and the tables of what they are made of."""
+"""What each method measures: amounts of ions by sample, and the tables of what they are made of."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ __all__ = ["Measured", "measured_counts", "spectra_by_sample"]
 
 @dataclass(frozen=True)
 class Measured:
-    """Amounts of m peptidoforms in s samples, not normalised.
+    """Amounts of n ions in s samples, not normalised.
 
     Attributes
     ----------
+    ions : n rows; of numbers of spectra a row for each peptidoform. form : (n,) int64, the peptidoform of each.
     tables : what they are made of, by the names of the tables. counts : of the run's record, by name. devices : what computed.
     """
 
-    forms: Amounts
+    ions: Amounts
+    form: NDArray[np.int64]
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     devices: str = "cpu"
@@ -45,4 +47,4 @@ def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.
 def measured_counts(identified: Identified, design: Design) -> Measured:
     """Numbers of spectra; a peptidoform without any has no amount."""
     counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
-    return Measured(Amounts.of(np.where(counts > 0, counts, np.nan)))
+    return Measured(Amounts.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))

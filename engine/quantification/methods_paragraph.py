@@ -9,10 +9,11 @@ __all__ = ["methods"]
 _NSAF = "Zybailov B, et al. Statistical analysis of membrane proteome expression changes. J Proteome Res 5, 2339-2347 (2006)"
 _MAXLFQ = "Cox J, et al. Accurate proteome-wide label-free quantification (MaxLFQ). Mol Cell Proteomics 13, 2513-2526 (2014)"
 _LIMMA = "Smyth GK. Linear models and empirical Bayes methods for assessing differential expression. Stat Appl Genet Mol Biol 3, 3 (2004)"
+_MIXTURE = "Dempster AP, et al. Maximum likelihood from incomplete data via the EM algorithm. J R Stat Soc B 39, 1-38 (1977)"
 _BENJAMINI = "Benjamini Y, Hochberg Y. Controlling the false discovery rate. J R Stat Soc B 57, 289-300 (1995)"
 _REFERENCE = "Plubell DL, et al. Extended multiplexing of tandem mass tags (TMT) labeling. Mol Cell Proteomics 16, 873-890 (2017)"
 _BY = {
-    "maxlfq": "the pairwise medians of the ratios of their peptides (MaxLFQ)", "top-3": "the sum of their three most abundant peptides",
+    "maxlfq": "the pairwise medians of the ratios of their ions (MaxLFQ)", "top-3": "the sum of their three most abundant peptides",
     "sum": "the sum of their peptides", "median": "the median of their peptides",
 }  # fmt: skip
 
@@ -28,7 +29,10 @@ def methods(facts: RunFacts) -> Methods:
         f" {'the one with the most peptides' if facts.text('shared_peptides') == 'razor' else 'none'}."
     ]
     if method == "counts":
-        sentences.append("Proteins were quantified by their numbers of spectra, normalised by length (NSAF).")
+        sentences.append(
+            "Proteins were quantified by their numbers of spectra, normalised by length (NSAF), which saturate: fold changes are smaller"
+            " than those of amounts."
+        )
         citations.append(_NSAF)
     elif method == "tmt":
         sentences += _of_reporters(facts)
@@ -38,21 +42,40 @@ def methods(facts: RunFacts) -> Methods:
     if method != "counts":
         by = facts.text("protein_quantity")
         if facts.text("normalisation") == "median":
-            sentences.append("Samples were scaled so that the median peptidoform was the same in all.")
+            sentences.append(f"Samples were scaled so that the median ion was the same in all{_centres(facts)}.")
+            citations += [_MIXTURE] if facts.record.get("centre_shifts") else []
         sentences.append(f"Proteins were quantified by {_BY.get(by, 'their peptides')}.")
         citations += [_MAXLFQ] if by == "maxlfq" else []
-    tested, changed = facts.count("tested"), facts.count("changed")
-    if tested and changed is not None:
-        made_up = (
-            "what a whole condition lacked was set to the lowest percent of the sample" if facts.text("imputation") == "low"
-            else "missing quantities were not imputed"
-        )  # fmt: skip
-        sentences.append(
-            "Log2 quantities were compared by moderated t-tests (empirical Bayes), with p-values corrected after Benjamini and Hochberg;"
-            f" {made_up}. Of {plural(tested, 'test')}, {changed:,} changed at a false discovery rate of {facts.text('change_fdr')}."
-        )
+    if facts.count("tested") and facts.count("changed") is not None:
+        sentences.append(_comparison(facts))
         citations += [_LIMMA, _BENJAMINI]
     return Methods(sentences, tuple(citations))
+
+
+def _comparison(facts: RunFacts) -> str:
+    blocks = [str(one)[:20] for one in facts.record.get("blocks") or []]
+    with_blocks = f" in linear models of the condition and of {', '.join(blocks)} as blocks" if blocks else ""
+    imputed = "missing quantities were not imputed"
+    if facts.text("imputation") == "low":
+        imputed = (
+            "what one of two compared conditions lacked, where the other had two measured values, was set to the lowest percent of the"
+            f" sample ({plural(facts.count('imputed') or 0, 'value')}), which did not enter the variance"
+        )
+    tested, changed = facts.count("tested") or 0, facts.count("changed") or 0
+    return (
+        f"Log2 quantities were compared by moderated t-tests (empirical Bayes){with_blocks}, with p-values corrected after Benjamini"
+        f" and Hochberg; {imputed}. Of {plural(tested, 'test')}, {changed:,} changed at a false discovery rate of"
+        f" {facts.text('change_fdr')}."
+    )
+
+
+def _centres(facts: RunFacts) -> str:
+    """Return how conditions were centred."""
+    shifts = facts.record.get("centre_shifts")
+    if not isinstance(shifts, dict) or not shifts:
+        return ""
+    moved = "; ".join(f"{str(name)[:60]}: {value:+.3f}" for name, value in shifts.items() if isinstance(value, int | float))
+    return f", and compared conditions so that the proteins that do not change were, by a mixture model of their log2 ratios ({moved})"
 
 
 def _of_traces(facts: RunFacts) -> list[str]:
@@ -65,12 +88,15 @@ def _of_traces(facts: RunFacts) -> list[str]:
         " Traces were refused whose summit was not twice as high as the lowest intensities of the file, belonged to another identified ion"
         f" or its isotopes, or was at another time, after alignment, than in most files{told}."
     ]
+    if voltages := facts.count("faims_voltages"):
+        found.append(f"Traces were followed within one of the {voltages} compensation voltages of FAIMS.")
     if facts.text("match_between_runs") == "True":
         transferred = facts.count("transferred")
         told = f"; {plural(transferred, 'ion')} came from them" if transferred is not None else ""
         found.append(
-            "Ions that other files identified were looked for at their aligned times, and kept up to a q-value of"
-            f" {facts.text('transfer_fdr')}, estimated by transfers to shifted masses{told}."
+            "Ions of accepted proteins that other files identified, whose peptides had a q-value of at most"
+            f" {facts.text('donor_fdr')} over all files, were looked for at their aligned times, and accepted up to a share of"
+            f" {facts.text('transfer_fdr')} that are not there, estimated by transfers to shifted masses{told}."
         )
     return found
 

@@ -73,8 +73,8 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
     rows = pa.table(
         {
             "ProteinName": _proteins(tables, traces["peptide"]), "PeptideSequence": traces["peptide"], "PrecursorCharge": traces["charge"],
-            "FragmentIon": pa.repeat("NA", n), "ProductCharge": pa.repeat("NA", n), "IsotopeLabelType": pa.repeat("L", n), **sample,
-            "Run": traces["file"], "Fraction": places[:, 1], "Intensity": traces["area"],
+            "FragmentIon": _voltages(traces["voltage"]), "ProductCharge": pa.repeat("NA", n), "IsotopeLabelType": pa.repeat("L", n),
+            **sample, "Run": traces["file"], "Fraction": places[:, 1], "Intensity": traces["area"],
         }
     )  # fmt: skip
     return rows.filter(rows["ProteinName"].is_valid())
@@ -106,9 +106,14 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
 
 
 def _taken(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
-    """Condition and name of the sample of each row."""
-    texts = {"Condition": "condition", "BioReplicate": "sample"}
-    return {column: pa.array([one[name] for one in samples], pa.string()).take(pa.array(row)) for column, name in texts.items()}
+    """Return the condition of the sample of each row, and its subject, or its name without one."""
+    texts = {"Condition": [one["condition"] for one in samples], "BioReplicate": [one["subject"] or one["sample"] for one in samples]}
+    return {column: pa.array(values, pa.string()).take(pa.array(row)) for column, values in texts.items()}
+
+
+def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
+    """Return the FAIMS voltage of each trace in place of a fragment, as an ion has a row for each, or NA."""
+    return pa.array(["NA" if one is None else f"CV{one:g}" for one in voltage.to_pylist()], pa.string())
 
 
 def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.modifications import unimod
+from proteoscope.engine.chemistry.modifications import parse_modification, unimod
+from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.labels import label
@@ -38,12 +39,13 @@ _PROGRAM = "[, , Proteoscope, {}]"
 _BRACKET = re.compile(r"\[([^\]]*)\]")
 
 
-def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], progress: Progress) -> Path:
+def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], fixed: Sequence[str] | None, progress: Progress) -> Path:
     """Write proteins and peptidoforms.
 
     Parameters
     ----------
     tables : proteins, peptidoforms, ion traces, reporter ions and samples, by name. files : of spectra, by whose names samples call them.
+    fixed : fixed modifications of the identifications, as ``Carbamidomethyl (C)``; None where they are not known.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
     channels = dict(zip(reporters["sample"].to_pylist(), reporters["channel"].to_pylist(), strict=True))
     labelled = "itraq" if set(channels.values()) <= set(label("itraq-8").channels) else "tmt"
     kind = labelled if channels else "label-free" if len(tables[ION_TRACES.name]) else "counts"
-    lines = _metadata(samples, variables, variable, files, kind, channels, _names(peptides))
+    lines = _metadata(samples, variables, variable, files, kind, channels, _names(peptides), fixed)
     head = "".join(f"MTD\t{name}\t{_plain(value)}\n" for name, value in lines).encode()
     sections = [_proteins(tables[PROTEINS.name], variable, len(variables)), _peptides(tables[PEPTIDOFORMS.name], variable, len(variables))]
 
@@ -95,7 +97,7 @@ def _names(peptides: Sequence[str]) -> list[str]:
 
 def _metadata(
     samples: Sequence[Mapping[str, Any]], variables: Sequence[str], variable: NDArray[np.int64], files: Sequence[Path], kind: str,
-    channels: Mapping[str, str], modifications: Sequence[str],
+    channels: Mapping[str, str], modifications: Sequence[str], fixed: Sequence[str] | None,
 ) -> list[tuple[str, str]]:  # fmt: skip
     # Numbers of spectra are counted without looking at the files, whose places the run then does not tell.
     places = {path.name: path.absolute().as_uri() for path in files}
@@ -107,9 +109,11 @@ def _metadata(
         ("quantification_method", _METHODS[kind]), ("protein-quantification_unit", _UNIT), ("peptide-quantification_unit", _UNIT),
         ("protein_search_engine_score[1]", "[MS, MS:1001869, protein-level q-value, ]"),
         ("peptide_search_engine_score[1]", "[MS, MS:1002354, PSM-level q-value, ]"),
-        ("fixed_mod[1]", "[MS, MS:1002453, No fixed modifications searched, ]"),
     ]  # fmt: skip
-    terms = [_term(name) for name in modifications] or ["[MS, MS:1002454, No variable modifications searched, ]"]
+    found += _fixed(fixed)
+    always = {_name_of(one) for one in fixed or ()}
+    terms = [_term(name) for name in modifications if name not in always]
+    terms = terms or ["[MS, MS:1002454, No variable modifications searched, ]"]
     found += [(f"variable_mod[{number}]", term) for number, term in enumerate(terms, 1)]
     found += [(f"ms_run[{number}]-location", places.get(name, "null")) for name, number in numbers.items()]
     for number, one in enumerate(samples, 1):
@@ -121,6 +125,27 @@ def _metadata(
         own = ", ".join(f"assay[{assay + 1}]" for assay in np.flatnonzero(variable == number - 1).tolist())
         found += [(f"study_variable[{number}]-description", name), (f"study_variable[{number}]-assay_refs", own)]
     return found
+
+
+def _fixed(fixed: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Return the lines of fixed modifications, with their residues or ends."""
+    if fixed is None:
+        return [("fixed_mod[1]", "[, , Fixed modifications are not known, ]")]
+    lines = []
+    for number, text in enumerate(fixed, 1):
+        name, _, site = text.rpartition(" (")
+        lines.append((f"fixed_mod[{number}]", _term(_name_of(text))))
+        if name:
+            lines.append((f"fixed_mod[{number}]-site", site.removesuffix(")")))
+    return lines or [("fixed_mod[1]", "[MS, MS:1002453, No fixed modifications searched, ]")]
+
+
+def _name_of(text: str) -> str:
+    """Return the name of a modification in its text with a site, as ``Carbamidomethyl (C)``, by Unimod's title."""
+    try:
+        return parse_modification(text).name
+    except ParameterError:
+        return text.rpartition(" (")[0] or text
 
 
 def _term(name: str) -> str:

@@ -1,8 +1,8 @@
-"""Amounts of proteins by the pairwise medians of the ratios of their peptides: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
+"""Amounts by the pairwise medians of the ratios of ions: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
 
-Of each pair of samples the median log ratio of the peptides that both have is taken, and amounts are those whose log ratios come nearest to
-all of these, by least squares. Samples that no chain of pairs connects are solved apart. Each connected part is scaled to the sum of its
-peptides' amounts. No peptide that is missing is made up.
+Of each pair of samples the median log ratio of the ions that both have is taken, and amounts are those whose log ratios come nearest to
+all of these, by least squares, scaled to the sum of the ions' amounts. Samples that no chain of pairs connects have no ratio to each other:
+the largest connected set of samples has amounts, and the others have none. No ion that is missing is made up.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
 
 
 def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Amounts of proteins.
+    """Return the amounts of groups of ions: of proteins, peptides or peptidoforms.
 
     Parameters
     ----------
-    value : (n, s) float64, amounts of peptides in samples, NaN where missing, protein after protein.
-    offsets : (p + 1,) int64; the peptides of protein i are the rows `offsets[i]:offsets[i + 1]`.
+    value : (n, s) float64, amounts of ions in samples, NaN where missing, group after group.
+    offsets : (p + 1,) int64; the ions of group i are the rows `offsets[i]:offsets[i + 1]`.
 
     Returns
     -------
-    (p, s) float64, NaN where a protein has no peptide.
+    (p, s) float64, NaN where a group has no ion, or where a sample has no ratio to the largest set of samples that are connected by
+    shared ions; of several equally large sets, the most abundant.
     """
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     found = np.full((n_proteins, n_samples), np.nan)
@@ -67,11 +68,12 @@ def _piece(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np
     group = np.repeat(np.arange(n_proteins), np.diff(offsets))
     logs = np.full(value.shape, np.nan)
     np.log(value, out=logs, where=value > 0)
+    columns, of_sizes = np.ascontiguousarray(logs.T), _rows_by_size(offsets)
     laplacian = np.zeros((n_proteins, n_samples, n_samples))
     right = np.zeros((n_proteins, n_samples))
     for i in range(n_samples):
         for j in range(i):
-            median = group_medians(logs[:, i] - logs[:, j], group, n_proteins)
+            median = _medians_by_size(columns[i] - columns[j], of_sizes, n_proteins)
             rows = np.flatnonzero(~np.isnan(median))
             laplacian[rows, i, i] += 1
             laplacian[rows, j, j] += 1
@@ -84,13 +86,46 @@ def _piece(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np
     solved = np.linalg.solve(laplacian + same, right[..., None])[..., 0]
     total = np.zeros((n_proteins, n_samples))
     np.add.at(total, group, np.nan_to_num(np.where(value > 0, value, 0.0)))
-    has_any = total > 0
-    relative = np.where(has_any, np.exp(solved), 0.0)
-    # Both sums over the samples of the same part.
-    of_part = (same @ total[..., None])[..., 0]
+    is_used = _in_largest_part(same, total)
+    relative = np.where(is_used, np.exp(solved), 0.0)
+    of_part = np.where(is_used, total, 0.0).sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        amount = relative * of_part / (same @ relative[..., None])[..., 0]
-    return np.where(has_any, amount, np.nan)
+        amount = relative * of_part / relative.sum(axis=1, keepdims=True)
+    return np.where(is_used, amount, np.nan)
+
+
+def _rows_by_size(offsets: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the groups of each size and their rows, (groups, size): rows of one length are sorted together, without a key."""
+    size = np.diff(offsets)
+    found = []
+    for n in np.unique(size[size > 0]).tolist():
+        groups = np.flatnonzero(size == n)
+        found.append((groups, offsets[groups][:, None] + np.arange(n)))
+    return found
+
+
+def _medians_by_size(
+    value: NDArray[np.float64], of_sizes: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_groups: int
+) -> NDArray[np.float64]:
+    """Return the median of the values of each group, (n_groups,) float64, NaN where it has none."""
+    found = np.full(n_groups, np.nan)
+    for groups, rows in of_sizes:
+        values = np.sort(value[rows], axis=1)  # NaN last
+        count = (~np.isnan(values)).sum(axis=1)
+        some = np.flatnonzero(count)
+        low, high = (count[some] - 1) // 2, count[some] // 2
+        found[groups[some]] = (values[some, low] + values[some, high]) / 2
+    return found
+
+
+def _in_largest_part(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which samples are in the connected part with most samples, of several the most abundant, of equals the first: (p, s) bool."""
+    has_any = total > 0
+    size = np.where(has_any, (same * has_any[:, None, :]).sum(axis=2), 0.0)
+    is_largest = has_any & (size == size.max(axis=1, keepdims=True))
+    abundance = np.where(is_largest, (same * total[:, None, :]).sum(axis=2), -1.0)
+    chosen = abundance.argmax(axis=1)
+    return has_any & (same[np.arange(len(same)), chosen] > 0)
 
 
 def _parts(edges: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -27,7 +27,8 @@ class QuantificationParameters(SearchParameters):
     )  # fmt: skip
     method: Literal["label-free", "tmt", "counts"] = parameter(
         "label-free", title="Method", group=_WHICH,
-        help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels (tmt), or numbers of spectra (counts).",
+        help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels (tmt), or numbers of spectra (counts), which"
+        " saturate and show changes smaller than they are.",
     )  # fmt: skip
     psm_fdr: float = parameter(
         0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are quantified."
@@ -54,7 +55,7 @@ class QuantificationParameters(SearchParameters):
     )  # fmt: skip
     maximum_gap: int = parameter(
         2, ge=0, le=20, title="Gap", unit="surveys", group=_TRACES, advanced=True,
-        help="So many survey spectra in a row may lack the ion within its trace.",
+        help="Maximum number of survey spectra in a row, of FAIMS those of one voltage, that may lack the ion within its trace.",
     )  # fmt: skip
     minimum_points: int = parameter(
         3, ge=2, le=100, title="Fewest points", unit="surveys", group=_TRACES, advanced=True,
@@ -71,7 +72,13 @@ class QuantificationParameters(SearchParameters):
     )  # fmt: skip
     transfer_fdr: float = parameter(
         0.01, gt=0, le=1, title="Transfers up to", group=_TRANSFERS,
-        help="Transferred ions up to this q-value are kept, judged by transfers to shifted masses.",
+        help="Maximum share of transferred ions that are not there, estimated by transfers to shifted masses. Wrong identities are limited"
+        " by the maximum q-value of donors.",
+    )  # fmt: skip
+    donor_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Donor peptides up to", group=_TRANSFERS, advanced=True,
+        help="Maximum q-value, over all files together, of the peptides whose ions are looked for in other files; proteins are accepted"
+        " ones.",
     )  # fmt: skip
 
     label: LabelName = parameter(
@@ -107,7 +114,8 @@ class QuantificationParameters(SearchParameters):
 
     protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(
         "maxlfq", title="Proteins by", group=_PROTEINS,
-        help="Pairwise medians of the ratios of peptides (maxlfq), sum of the three most abundant (top-3), sum or median of all.",
+        help="Pairwise medians of the ratios of ions (maxlfq), or of the amounts of peptides the sum of the three most abundant (top-3),"
+        " the sum or the median; a peptide that a sample lacks lowers its sum.",
     )  # fmt: skip
     shared_peptides: Literal["razor", "unique"] = parameter(
         "razor", title="Shared peptides", group=_PROTEINS,
@@ -120,11 +128,13 @@ class QuantificationParameters(SearchParameters):
     )  # fmt: skip
     normalisation: Literal["median", "none"] = parameter(
         "median", title="Normalisation", group=_CHANGES,
-        help="Samples are scaled so that the median peptide is the same in all (median), or left as they are.",
+        help="Samples are scaled so that the median ion is the same in all, and compared conditions so that the proteins that do not change"
+        " are (median), or left as they are (none).",
     )  # fmt: skip
     imputation: Literal["none", "low"] = parameter(
         "none", title="Missing quantities", group=_CHANGES,
-        help="Stay missing (none), or where all of a condition are, become the lowest percent of the sample's (low), which is told.",
+        help="Stay missing (none), or become the lowest percent of the sample (low), where a condition lacks a protein that has two"
+        " measured values in the other; tables and summary count them.",
     )  # fmt: skip
     change_fdr: float = parameter(
         0.01, gt=0, le=1, title="Changes up to", group=_CHANGES, help="Proteins that change up to this q-value are counted as changed."

@@ -62,7 +62,8 @@ def interference(
     """Part of the ions in the isolation window of each spectrum that is not its precursor, (n,) float64 from 0 to 1, NaN where unknown.
 
     Peaks at the precursor's m/z and whole isotopes from it are its own. The part is that in the survey spectra before and after, the
-    nearer in time the more it counts; where one of both is missing or has nothing in the window, that of the other.
+    nearer in time the more it counts; where one of both is missing or has nothing in the window, that of the other. With FAIMS the survey
+    spectrum after is the next of the same voltage as the one before.
 
     Parameters
     ----------
@@ -70,7 +71,8 @@ def interference(
     """
     behind = np.searchsorted(surveys.retention_time, time, side="right")
     before = np.where(np.isfinite(time) & (behind > 0), behind - 1, -1)
-    after = np.where(np.isfinite(time) & (behind < len(surveys)), behind, -1)
+    after = np.where(before >= 0, _next_of_voltage(surveys)[before], behind)
+    after = np.where(np.isfinite(time) & (after < len(surveys)), after, -1)
     half = np.where(width > 0, width, _USUAL_WIDTH) / 2
     parts = np.stack([_foreign(surveys, survey, mz, charge, half, tolerance) for survey in (before, after)])
     times = np.stack([surveys.retention_time[np.maximum(survey, 0)] for survey in (before, after)])
@@ -79,6 +81,15 @@ def interference(
     total = weight.sum(axis=0)
     mean = (weight * np.nan_to_num(parts)).sum(axis=0) / np.where(total > 0, total, 1.0)
     return np.where(total > 0, mean, np.nan)
+
+
+def _next_of_voltage(surveys: Surveys) -> NDArray[np.int64]:
+    """Return the next survey spectrum of the same FAIMS voltage after each, their number where there is none."""
+    found = np.full(len(surveys), len(surveys), np.int64)
+    for voltage in surveys.voltages:
+        rows = np.flatnonzero(surveys.at_voltage(voltage))
+        found[rows[:-1]] = rows[1:]
+    return found
 
 
 def _foreign(

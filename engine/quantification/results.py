@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import Amounts, State
-from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.design import BLOCKS, Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.tables import BY_SAMPLE, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, wide_file_of
 from proteoscope.engine.results.columns import Column, Table
@@ -93,7 +93,9 @@ def _samples(found: Quantities) -> pa.Table:
     return SAMPLES.arrow(
         {
             "sample": [one.name for one in design.samples], "condition": [one.condition or None for one in design.samples],
-            "replicate": [one.replicate or None for one in design.samples], "parts": parts, "n_psms": found.form_psms.sum(axis=0),
+            "replicate": [one.replicate or None for one in design.samples],
+            **{name: [getattr(one, name) or None for one in design.samples] for name in BLOCKS},
+            "parts": parts, "n_psms": found.form_psms.sum(axis=0),
             "n_peptidoforms": has[0].sum(axis=0), "n_peptides": has[1].sum(axis=0), "n_proteins": has[2].sum(axis=0),
             "n_transferred": ((state == State.TRANSFERRED) & has[0]).sum(axis=0), "factor": found.factor,
         }

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.paths import EXPORTS
-from proteoscope.engine.quantification.amounts import Amounts, normalisation_factors, protein_amounts
+from proteoscope.engine.quantification.amounts import Amounts, Grouping, State
+from proteoscope.engine.quantification.centre import Centre
 from proteoscope.engine.quantification.changes import Changes, changes_table, protein_changes
 from proteoscope.engine.quantification.compilation import TRACES
 from proteoscope.engine.quantification.counting import abundance_factors
-from proteoscope.engine.quantification.design import Design, design_of_files, read_design
+from proteoscope.engine.quantification.design import BLOCKS, Design, design_of_files, read_design
 from proteoscope.engine.quantification.identified import Identified, Sources, identified, sources
 from proteoscope.engine.quantification.impurities import read_impurities
 from proteoscope.engine.quantification.isobaric import check_reference, measured_isobaric, scaled_to_reference
 from proteoscope.engine.quantification.label_free import measured_label_free
-from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.quantification.labels import label, labels_of_peptides
 from proteoscope.engine.quantification.measuring import Measured, measured_counts, spectra_by_sample
+from proteoscope.engine.quantification.models import ComparisonModel, comparison_model
+from proteoscope.engine.quantification.normalised import centre_messages, normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.results import Quantities, quantity_tables, write_wide
 from proteoscope.engine.quantification.summary import QuantificationSummary
@@ -65,15 +70,10 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         assert run.run is not None
         _check_files(run, found)
         design = _design(request, found, parameters)
-        groups = design.groups(parameters.groups, parameters.reference)
-        for name in design.left_out:
-            run.progress.message(f"{name} is left out: the design does not name it", "warning")
-        for first, second in design.look_alikes:
-            run.progress.message(
-                f"The design has {shortened(first)} and {shortened(second)}, which differ in case or in the code of letters alone: they are"
-                " taken for two", "warning",
-            )  # fmt: skip
+        _warn_of_design(run.progress, design, found)
+        model = _model(run.progress, design, parameters)
         known = run.read()
+        _propose_reporters(run.progress, known, parameters)
         if known.unrated:
             run.progress.message(
                 f"{', '.join(known.unrated)}: no error rate of proteins is known; all proteins of accepted matches are quantified",
@@ -83,19 +83,16 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             measured = _measured(known, design, request, parameters, run.resources(), spec.spool)
         run.device = measured.devices
         with run.step("report"):
-            quantities = _quantities(known, design, measured, parameters)
+            quantities, centres = _quantities(known, design, measured, model, parameters)
             if not (~np.isnan(quantities.proteins.value)).any():
                 raise InputError(
                     folder, "nothing that was identified has a quantity in any sample", remedy=f"Look at {_DECIDING[parameters.method]}"
                 )
-            changes = protein_changes(quantities.proteins, design, groups, parameters)
-            _tell(run.progress, quantities, design, groups)
-            n_plexes = len(np.unique(design.plexes))
-            if parameters.method == "tmt" and n_plexes > 1 and not parameters.reference:
-                run.progress.message(
-                    f"{n_plexes} plexes and no reference: what differs between plexes is not taken off, so that samples of different plexes"
-                    " are not to be compared; name the condition of the channels that hold the same in each (reference)", "warning",
-                )  # fmt: skip
+            changes = protein_changes(quantities.proteins, model, parameters)
+            _warn_of_samples(run.progress, quantities)
+            _warn_of_plexes(run.progress, design, parameters)
+            for text, is_warning in centre_messages(centres, model.groups if model else ()):
+                run.progress.message(text, "warning" if is_warning else "info")
             made = {**measured.tables, **quantity_tables(quantities), CHANGES.name: changes_table(changes, known.proteins)}
             made |= {one.name: one.schema().empty_table() for one in TABLES if one.name not in made}
             for one in TABLES:
@@ -105,7 +102,10 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             wide = write_wide(run.run.folder / EXPORTS, made, run.progress)
             if request.out is not None:
                 write_separated(Path(request.out), made[TABLES[0].name], TABLES[0].saved_columns, run.progress, DIGITS)
-        return _recorded(run, found, quantities, measured, changes, parameters, [*map(file_of, TABLES), *(path.name for path in wide)])
+        shifts = {one.name: round(centre.shift, 4) for one, centre in zip(changes, centres, strict=bool(centres))}
+        facts = {"blocks": list(model.blocks) if model else [], "centre_shifts": shifts}
+        exports = [*map(file_of, TABLES), *(path.name for path in wide)]
+        return _recorded(run, found, quantities, measured, changes, parameters, exports, facts)
 
 
 def _inputs(request: SearchRequest, found: Sources, parameters: QuantificationParameters) -> dict[str, list[str | Path]]:
@@ -129,10 +129,78 @@ def _check_files(run: SearchRun[Identified], found: Sources) -> None:
 def _design(request: SearchRequest, found: Sources, parameters: QuantificationParameters) -> Design:
     path, names = request.path("design"), [one.path for one in found.files]
     kit = label(parameters.label) if parameters.method == "tmt" else None
-    design = design_of_files(names, kit) if path is None else read_design(path, names, kit)
+    copies = dict(found.copies)
+    design = design_of_files(names, kit) if path is None else read_design(path, names, kit, copies)
     if kit is not None and parameters.reference:
         check_reference(design, parameters.reference)
     return design
+
+
+def _warn_of_design(progress: Progress, design: Design, found: Sources) -> None:
+    """Show what the design does not name, what of it nothing reads, and which files are copies."""
+    for copy, original in found.copies.items():
+        progress.message(f"{copy} is byte for byte the same as {PurePath(original).name}: it is counted once", "warning")
+    for name in design.left_out:
+        progress.message(f"{name} is left out: the design does not name it", "warning")
+    if design.unused:
+        progress.message(
+            f"Columns of the design that are not used: {', '.join(design.unused)}; blocks of the comparison are {', '.join(BLOCKS)}",
+            "warning",
+        )
+    for first, second in design.look_alikes:
+        progress.message(
+            f"The design has {shortened(first)} and {shortened(second)}, which differ in case or in the code of letters alone: they are"
+            " taken for two", "warning",
+        )  # fmt: skip
+
+
+def _model(progress: Progress, design: Design, parameters: QuantificationParameters) -> ComparisonModel | None:
+    """Return the model that compares the conditions of the design, and show what is not compared; None where nothing is.
+
+    Raises
+    ------
+    ParameterError : conditions that the parameters name cannot be compared.
+    """
+    groups = design.groups(parameters.groups, parameters.reference)
+    if not groups:
+        _warn_of_no_comparison(progress, design, parameters)
+        return None
+    try:
+        model = comparison_model(design, groups, parameters.reference)
+    except ParameterError as error:
+        if parameters.groups:
+            raise
+        progress.message(f"Conditions are not compared: {error}", "warning")
+        return None
+    alone = [name for name in design.conditions if name not in groups]
+    if alone:
+        progress.message(f"Not compared, with one sample or left out: {', '.join(alone)}")
+    for message in model.messages:
+        progress.message(message, "warning")
+    if model.blocks:
+        progress.message(f"Blocks of the comparison: {', '.join(model.blocks)}")
+    return model
+
+
+def _warn_of_no_comparison(progress: Progress, design: Design, parameters: QuantificationParameters) -> None:
+    conditions = [name for name in design.conditions if name != parameters.reference]
+    if len(conditions) == 1:
+        progress.message(f"Nothing is compared: all samples have one condition, {shortened(conditions[0])}", "warning")
+    elif conditions:
+        progress.message("Conditions are not compared: fewer than two of them have two samples and more", "warning")
+
+
+def _propose_reporters(progress: Progress, known: Identified, parameters: QuantificationParameters) -> None:
+    """Propose reporter ions where peptides carry an isobaric label, and another method is chosen."""
+    if parameters.method == "tmt":
+        return
+    labelled = labels_of_peptides(known.forms.peptide)
+    if labelled:
+        name, kits, n_forms = labelled
+        progress.message(
+            f"{n_forms:,} of {len(known.forms):,} peptidoforms carry {name}: the samples of each file are in its reporter ions, which"
+            f" --method {parameters.method} does not read; quantify with --method tmt and --label {' or '.join(kits)}", "warning",
+        )  # fmt: skip
 
 
 def _measured(
@@ -149,8 +217,10 @@ def _measured(
     return measured_counts(known, design)
 
 
-def _quantities(known: Identified, design: Design, measured: Measured, parameters: QuantificationParameters) -> Quantities:
-    """Peptidoforms, peptides and proteins, normalised."""
+def _quantities(
+    known: Identified, design: Design, measured: Measured, model: ComparisonModel | None, parameters: QuantificationParameters
+) -> tuple[Quantities, tuple[Centre, ...]]:
+    """Return peptidoforms, peptides and proteins, normalised, and the centres of the comparisons."""
     n_samples, protein = len(design.samples), known.protein
     of_sequence = known.forms.sequence[known.matches.form]
     psms = [
@@ -161,45 +231,56 @@ def _quantities(known: Identified, design: Design, measured: Measured, parameter
     ]  # fmt: skip
     nsaf = abundance_factors(psms[2], known.proteins.length)
     if parameters.method == "counts":
-        factor = np.ones(n_samples)
         proteins = Amounts.of(np.where(nsaf > 0, nsaf, np.nan))
-        sequences = measured.forms.summed(known.forms.sequence, len(known.sequences))
-        return Quantities(design, known, measured.forms, sequences, proteins, factor, nsaf, *psms)
-    factor = normalisation_factors(measured.forms.value) if parameters.normalisation == "median" else np.ones(n_samples)
-    forms = measured.forms.scaled(factor)
-    sequences = forms.summed(known.forms.sequence, len(known.sequences))
-    proteins = protein_amounts(sequences, protein, len(known.proteins), parameters.protein_quantity)
-    if parameters.method == "tmt" and parameters.reference:
-        forms, sequences, proteins = (scaled_to_reference(one, design, parameters.reference) for one in (forms, sequences, proteins))
-    return Quantities(design, known, forms, sequences, proteins, factor, nsaf, *psms)
+        sequences = measured.ions.summed(known.forms.sequence, len(known.sequences))
+        return Quantities(design, known, measured.ions, sequences, proteins, np.ones(n_samples), nsaf, *psms), ()
+    grouping = Grouping(measured.form, known.forms.sequence, protein, len(known.proteins))
+
+    def scaled(amounts: Amounts) -> Amounts:
+        has_reference = parameters.method == "tmt" and parameters.reference
+        return scaled_to_reference(amounts, design, parameters.reference) if has_reference else amounts
+
+    plexes = design.plexes if parameters.method == "tmt" else None
+    found = normalised_levels(measured.ions, grouping, model, parameters, plexes, scaled)
+    return Quantities(design, known, *found.levels, found.factor, nsaf, *psms), found.centres
 
 
-def _tell(progress: Progress, quantities: Quantities, design: Design, groups: tuple[str, ...]) -> None:
-    """Say which samples are empty, and which conditions nothing can be said of."""
+def _warn_of_samples(progress: Progress, quantities: Quantities) -> None:
+    """Show which samples are empty, and how many amounts have no ratio to those of other samples."""
     for number in np.flatnonzero(np.isnan(quantities.proteins.value).all(axis=0)).tolist():
-        progress.message(f"Sample {design.samples[number].name} has no quantity of any protein", "warning")
-    if not groups and len(design.conditions) > 1:
-        progress.message("Conditions are not compared: fewer than two of them have two samples and more", "warning")
-    elif groups:
-        alone = [name for name in design.conditions if name not in groups]
-        if alone:
-            progress.message(f"Not compared, with one sample or left out: {', '.join(alone)}")
+        progress.message(f"Sample {quantities.design.samples[number].name} has no quantity of any protein", "warning")
+    apart = quantities.proteins.state == State.NO_SHARED_ION
+    if apart.any():
+        progress.message(
+            f"{int(apart.any(axis=1).sum()):,} proteins have no quantity in {int(apart.sum()):,} places: no ion is shared with the other"
+            " samples, so that there is no ratio to them (state no shared ion)"
+        )
+
+
+def _warn_of_plexes(progress: Progress, design: Design, parameters: QuantificationParameters) -> None:
+    n_plexes = len(np.unique(design.plexes))
+    if parameters.method == "tmt" and n_plexes > 1 and not parameters.reference:
+        progress.message(
+            f"{n_plexes} plexes and no reference: quantities of samples in different plexes are not comparable, though comparisons of"
+            " conditions have the plex as a block; name the condition of the channels that hold the same in each (reference)", "warning",
+        )  # fmt: skip
 
 
 def _recorded(
     run: SearchRun[Identified], found: Sources, quantities: Quantities, measured: Measured, changes: list[Changes],
-    parameters: QuantificationParameters, exports: list[str],
+    parameters: QuantificationParameters, exports: list[str], facts: Mapping[str, Any],
 ) -> QuantificationSummary:  # fmt: skip
     has = [int((~np.isnan(one.value)).any(axis=1).sum()) for one in (quantities.forms, quantities.sequences, quantities.proteins)]
     counts = {
         "samples": len(quantities.design.samples), "peptidoforms": has[0], "peptides": has[1], "proteins": has[2],
         "identified_proteins": len(quantities.proteins), "transferred": 0, "refused": 0, **measured.counts,
         "tested": sum(one.n_tested for one in changes), "changed": sum(one.n_changed for one in changes),
+        "imputed": sum(int(one.n_imputed.sum()) for one in changes),
     }  # fmt: skip
     names = tuple(one.run for one in found.runs)
-    run.record(counts, f"{has[2]:,} proteins in {counts['samples']:,} samples", exports=exports, source_runs=list(names))
+    run.record(counts, f"{has[2]:,} proteins in {counts['samples']:,} samples", exports=exports, source_runs=list(names), **facts)
     return QuantificationSummary(
         **run.summary_fields, source_runs=names, method=parameters.method, n_samples=counts["samples"], n_peptidoforms=has[0],
         n_peptides=has[1], n_proteins=has[2], n_identified_proteins=counts["identified_proteins"], n_transferred=counts["transferred"],
-        n_refused=counts["refused"], n_tested=counts["tested"], n_changed=counts["changed"],
+        n_refused=counts["refused"], n_tested=counts["tested"], n_changed=counts["changed"], n_imputed=counts["imputed"],
     )  # fmt: skip

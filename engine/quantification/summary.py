@@ -15,7 +15,7 @@ class QuantificationSummary(Summary):
     """What has a quantity in any sample, and what changes.
 
     `source_runs`: the identifications. `n_transferred`: ions that other files identified, and `n_refused` traces without a quantity.
-    `n_tested`, `n_changed`: proteins, over all comparisons.
+    `n_tested`, `n_changed`: proteins, over all comparisons. `n_imputed`: quantities, over all comparisons.
     """
 
     source_runs: tuple[str, ...]
@@ -29,6 +29,7 @@ class QuantificationSummary(Summary):
     n_refused: int
     n_tested: int
     n_changed: int
+    n_imputed: int
 
     def counts(self) -> list[Count]:
         """Proteins and peptides with a quantity, and changed proteins where conditions are compared."""
@@ -53,4 +54,6 @@ class QuantificationSummary(Summary):
             found.append(f"{self.n_refused:,} ion traces have no quantity; the table says why of each")
         if self.n_tested:
             found.append(f"{self.n_changed:,} of {self.n_tested:,} tested proteins changed")
+        if self.n_imputed:
+            found.append(f"{self.n_imputed:,} missing quantities were imputed; the table counts those of each protein")
         return found

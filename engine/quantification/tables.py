@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proteoscope.engine.quantification.design import BLOCKS
 from proteoscope.engine.results.columns import Column, Table
 
 __all__ = [
@@ -29,9 +30,11 @@ _QUANTITY = Column(
     is_nullable=True, low=0, saved=".6g",
 )  # fmt: skip
 _LOG = Column("log2_quantity", "log2", "Logarithm of the quantity to base 2", "number", 8, 3, is_nullable=True, saved=".4f")
-_STATES = "measured|transferred|too low|refused|not seen"
+_STATES = "measured|transferred|too low|refused|no shared ion|not seen"
 _STATE = Column(
-    "state", "State", "measured, transferred from another file, too low to be measured, refused as another ion's, or not seen", width=11,
+    "state", "State",
+    "measured, transferred from another file, too low to be measured, refused as another ion's, without an ion that other samples share, so"
+    " that it has no ratio to them, or not seen", width=11,
     pattern=_STATES,
 )  # fmt: skip
 _PSMS = Column("n_psms", "PSMs", "Spectra that identify it in the sample", "integer", 6, low=0)
@@ -78,13 +81,14 @@ CHANGES = Table.of(
         Column("q_value", "q-value", "False discovery rate among all tested proteins of the comparison (Benjamini-Hochberg)", "probability",
                9, is_nullable=True),
         Column("outcome", "Outcome",
-               "changed or unchanged at the rate asked for; only in one condition, which no test judges; too few values; absent", width=12,
-               pattern="changed|unchanged|only here|only there|too few|absent"),
+               "changed or unchanged at the requested rate; only in one condition, without a test; not tested with fewer than two values in"
+               " a condition; no shared ion, so that the conditions have no ratio; absent", width=12,
+               pattern="changed|unchanged|only here|only there|not tested|no shared ion|absent"),
         Column("n_first", "Values", "Samples of the condition with a quantity", "integer", 6, low=0),
         Column("n_second", "Of other", "Samples with a quantity of the condition that it is compared with", "integer", 7, low=0),
         Column("n_too_low", "Too low", "Samples of both in which it was seen, too low to be measured", "integer", 7, low=0),
         Column("n_not_seen", "Not seen", "Samples of both in which nothing of it was seen", "integer", 8, low=0),
-        Column("n_imputed", "Imputed", "Samples of both whose quantity was made up", "integer", 8, low=0),
+        Column("n_imputed", "Imputed", "Samples of both whose quantity was imputed, in addition to those with one", "integer", 8, low=0),
     ),
     shown="comparison accession log2_fold_change low high q_value p_value t outcome n_first n_second n_too_low n_not_seen n_imputed "
     "description",
@@ -122,6 +126,8 @@ ION_TRACES = Table.of(
         _PEPTIDE,
         _CHARGE,
         Column("mz", "m/z", "Calculated m/z of the monoisotopic ion", "number", 10, 4, saved=".6f"),
+        Column("voltage", "CV", "FAIMS compensation voltage of the survey spectra that it is followed in", "number", 6, 1, unit="V",
+               is_nullable=True, saved="g"),
         _FILE,
         Column("source", "Source", f"Whether it is {_IDENTIFIED}, or measured between borders set by hand (manual)", width=11,
                pattern="identified|transferred|manual"),
@@ -139,9 +145,9 @@ ION_TRACES = Table.of(
                is_nullable=True),
         Column("refused", "Refused", "Why it has no quantity", width=30, is_nullable=True),
     ),
-    shown="peptide charge mz file source area apex retention_time width n_points agreement q_value refused begin end",
+    shown="peptide charge mz voltage file source area apex retention_time width n_points agreement q_value refused begin end",
     links="peptide",
-    saved="peptide charge mz file source area apex retention_time begin end width n_points agreement q_value refused",
+    saved="peptide charge mz voltage file source area apex retention_time begin end width n_points agreement q_value refused",
 )  # fmt: skip
 REPORTER_IONS = Table.of(
     "reporter_ions",
@@ -175,6 +181,8 @@ SAMPLES = Table.of(
         _SAMPLE,
         _CONDITION,
         _REPLICATE,
+        *(Column(name, name.capitalize(), f"Its {name} in the design, a block of the comparison", width=10, is_nullable=True)
+          for name in BLOCKS),
         Column("parts", "Files", "Files that it was measured in", "texts", 30),
         Column("n_psms", "PSMs", "Spectra that identify something in it", "integer", 7, low=0),
         Column("n_peptidoforms", "Peptidoforms", "With a quantity", "integer", 11, low=0),
@@ -183,8 +191,8 @@ SAMPLES = Table.of(
         Column("n_transferred", "Transferred", "Peptidoforms with a quantity by transfers alone", "integer", 10, low=0),
         Column("factor", "Factor", "What its quantities were multiplied by, to normalise them", "number", 9, 4, low=0, saved=".6g"),
     ),
-    shown="sample condition replicate parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
-    saved="sample condition replicate parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
+    shown="sample condition replicate plex batch subject parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
+    saved="sample condition replicate plex batch subject parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
 )  # fmt: skip
 
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)

@@ -1,9 +1,10 @@
 """Match between runs: ions that one file identified, measured in others at their aligned times, with the rate of false transfers.
 
-Each transfer has a decoy: the same ion at the same time, with an m/z that is as far off as no isotope or modification of it, and as usual
-for a peptide of its charge. What is found there is what chance gives, and tells how much of what is found at the ions' own m/z is chance.
-Transfers are ranked by how near the time is, how well the isotopes agree with the formula, and how near the area is to that of the other
-files.
+Donors are ions of peptides that are accepted over the whole experiment, and of accepted proteins: a wrong identification would be found in
+other files as well as a right one, and no decoy counts it. Each transfer has a decoy: the same ion at the same time, with an m/z that is as
+far off as no isotope or modification of it, and as usual for a peptide of its charge. What is found there is what chance gives, and shows
+how much of what is found at the ions' own m/z is chance. Transfers are ranked by how near the time is, how well the isotopes agree with the
+formula, and how near the area is to that of the other files.
 """
 
 from __future__ import annotations
@@ -73,6 +74,12 @@ def transferred(
     """
     times = np.where(reason == 0, values[:, :, TIME], np.nan).T
     alignments = aligned(times)
+    n_measured = int((reason == 0).any(axis=0).sum())
+    n_donors = int((ions.is_donor & (reason == 0).any(axis=0)).sum())
+    resources.progress.message(
+        f"{n_donors:,} of {n_measured:,} measured ions are looked for in other files: those of accepted proteins whose peptides have a"
+        f" q-value of at most {parameters.donor_fdr:.3g} over all files together"
+    )
     tried = []
     for place, file in enumerate(files):
         alignment = alignments[place]
@@ -99,7 +106,7 @@ def _tried(
         assert alignment is not None
         there = ~np.isnan(times[:, i])
         expected[there, column] = alignment.to_reference(times[there, i])
-    rows = np.flatnonzero((reason[place] < 0) & ~np.isnan(expected).all(axis=1))
+    rows = np.flatnonzero((reason[place] < 0) & ions.is_donor & ~np.isnan(expected).all(axis=1))
     if not len(rows):
         return _Tried(place, rows, np.zeros((0, N_VALUES)), np.zeros(0), np.zeros(0))
     time = own.from_reference(np.nanmedian(expected[rows], axis=1))
@@ -124,11 +131,18 @@ def _measured(
     surveys: Surveys, ions: Ions, rows: NDArray[np.int64], shift: NDArray[np.float64], time: NDArray[np.float64], reach: float,
     parameters: QuantificationParameters, resources: Resources,
 ) -> NDArray[np.float64]:  # fmt: skip
-    query = TraceQuery(
-        ions.mz[rows] + shift, ions.charge[rows], ions.pattern[rows], np.arange(len(rows) + 1), time, np.full(len(rows), reach),
-        reach + parameters.retention_window / 2,
-    )  # fmt: skip
-    return measured_traces(surveys, query, parameters, resources)
+    found = np.zeros((len(rows), N_VALUES))
+    for voltage in surveys.voltages:
+        is_at = (ions.voltage[rows] == voltage) | (np.isnan(ions.voltage[rows]) & np.isnan(voltage))
+        if not is_at.any():
+            continue
+        some = rows[is_at]
+        query = TraceQuery(
+            ions.mz[some] + shift[is_at], ions.charge[some], ions.pattern[some], np.arange(len(some) + 1), time[is_at],
+            np.full(len(some), reach), reach + parameters.retention_window / 2, voltage,
+        )  # fmt: skip
+        found[is_at] = measured_traces(surveys, query, parameters, resources)
+    return found
 
 
 def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -174,7 +188,9 @@ def _judged(tried: list[_Tried], parameters: QuantificationParameters, resources
     kept = np.flatnonzero(is_there & (q_value <= parameters.transfer_fdr))
     n_decoys = int((decoys >= score[kept].min()).sum()) if len(kept) else 0
     resources.progress.message(
-        f"{len(kept):,} of {len(score):,} ions were found in files that did not identify them, and {n_decoys:,} of as many decoys"
+        f"{len(kept):,} of {len(score):,} ions were found in files that did not identify them, and {n_decoys:,} of as many decoys. The rate"
+        f" of {parameters.transfer_fdr:.3g} is that of ions that are not there; wrong identities are limited among the donors, to"
+        f" {parameters.donor_fdr:.3g} of those of one file and of those of several"
     )
     file = np.concatenate([np.zeros(0, np.int64), *(np.full(len(one.ion), one.file, np.int64) for one in tried)])
     ion = np.concatenate([np.zeros(0, np.int64), *(one.ion for one in tried)])

@@ -39,7 +39,7 @@ __all__ = [
     "with_tables_by_sample",
 ]
 
-STATES = ("measured", "transferred", "too low", "refused", "not seen")
+STATES = ("measured", "transferred", "too low", "refused", "no shared ion", "not seen")
 """What a quantity may be, in the order in which figures stack them."""
 _AGAIN = "Quantify again"
 _LARGEST_LOG = 1100.0

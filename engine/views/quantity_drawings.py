@@ -32,7 +32,7 @@ _LABELLED = 12
 _PEPTIDES_DRAWN = 60
 _CELLS = 6000
 """Of the map of what is missing, at most: more would be finer than is seen, and slow to draw."""
-_STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "refused": 3, "not seen": "grid"}
+_STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "refused": 3, "no shared ion": 7, "not seen": "grid"}
 
 
 def draw_volcano(

@@ -30,7 +30,7 @@ _LEAST_SECONDS, _LATEST = 120.0, 1e9
 _TIMES = ("retention_time", "begin", "end")
 _COLUMNS = (
     *("peptide", "charge", "mz", "file", "source", "area", "apex", "retention_time", "begin", "end", "n_points", "agreement", "q_value"),
-    *("refused",),
+    *("refused", "voltage"),
 )
 
 
@@ -124,8 +124,9 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     """
     own: dict[str, Any] = source.values(np.array([row]), _COLUMNS).to_pylist()[0]
     rows = source.rows([Is("peptide", "=", own["peptide"]), Is("charge", "=", own["charge"])])
-    of_file = dict(zip((one["file"] for one in source.values(rows, _COLUMNS).to_pylist()), rows.tolist(), strict=True))
-    values = dict(zip(rows.tolist(), map(_sound, source.values(rows, _COLUMNS).to_pylist()), strict=True))
+    every = dict(zip(rows.tolist(), map(_sound, source.values(rows, _COLUMNS).to_pylist()), strict=True))
+    values = {number: one for number, one in every.items() if one["voltage"] == own["voltage"]}
+    of_file = {one["file"]: number for number, one in values.items()}
     pattern = _pattern(own["peptide"], int(run.parameters["isotopes"]))
     known = [one for one in values.values() if one["retention_time"] is not None]
     expected = float(np.median([one["retention_time"] for one in known])) if known else None
@@ -152,7 +153,7 @@ def _trace(
     try:
         tolerance = Tolerance.parse(str(run.parameters["precursor_tolerance"]))
         seconds, intensity = trace_through(
-            surveys.of(path), ion["mz"], ion["charge"], len(pattern), tolerance, (middle - reach, middle + reach)
+            surveys.of(path), ion["mz"], ion["charge"], len(pattern), tolerance, (middle - reach, middle + reach), ion["voltage"]
         )
     except ProteoscopeError as error:
         return IonTrace(name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, str(error))
@@ -167,9 +168,16 @@ def _sound(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def trace_through(
-    surveys: Surveys, mz: float, charge: int, n_isotopes: int, tolerance: Tolerance, span: tuple[float, float]
+    surveys: Surveys,
+    mz: float,
+    charge: int,
+    n_isotopes: int,
+    tolerance: Tolerance,
+    span: tuple[float, float],
+    voltage: float | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The highest peak within the tolerance of each isotope of an ion in each survey spectrum of a span of seconds.
+    """The highest peak within the tolerance of each isotope of an ion in each survey spectrum of a span of seconds, of FAIMS in those of
+    one voltage.
 
     Returns
     -------
@@ -186,7 +194,8 @@ def trace_through(
         width = float(tolerance.width(centre))
         within = np.flatnonzero((peaks >= centre - width) & (peaks <= centre + width))
         np.maximum.at(found[:, isotope], owner[within], heights[within])
-    return np.asarray(surveys.retention_time[first:last]), found
+    is_at = surveys.at_voltage(float("nan") if voltage is None else voltage)[first:last]
+    return np.asarray(surveys.retention_time[first:last][is_at]), found[is_at]
 
 
 def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float, end: float) -> dict[str, float]:

@@ -147,6 +147,47 @@ def mzml_text(spectra: Sequence[str]) -> str:
     )
 
 
+@dataclass
+class VoltageRun(MadeRun):
+    """A run whose survey spectra are at one of `n_voltages` in turn, at each of which other peptides come through."""
+
+    n_voltages: int = 1
+
+    def write(self, path: Path) -> list[tuple[int, Planted]]:
+        """Write it as mzML; scan numbers of the spectra of those that are identified."""
+        own = {one: number % self.n_voltages for number, one in enumerate(self.planted)}
+        parts = []
+        for number in range(self.n_voltages):
+            planted = [one for one in self.planted if own[one] == number]
+            times, peaks = MadeRun(**self._shared(planted, number)).surveys()
+            parts.append(peaks)
+        behind: dict[int, list[Planted]] = {}
+        for one in self.identified:
+            at = np.flatnonzero(np.arange(len(times)) % self.n_voltages == own[one])
+            behind.setdefault(int(at[np.argmin(np.abs(times[at] - one.apex))]), []).append(one)
+        texts, scans = [], []
+        for number, time in enumerate(times.tolist()):
+            voltage = number % self.n_voltages
+            text = spectrum_text(len(texts), 1, time, *parts[voltage][number])
+            term = f'<cvParam accession="MS:1001581" name="FAIMS compensation voltage" value="{-35 - 10 * voltage}"/>'
+            texts.append(text.replace("<scanList", term + "<scanList", 1) if self.n_voltages > 1 else text)
+            for one in behind.get(number, ()):
+                scans.append((len(texts) + 1, one))
+                texts.append(spectrum_text(len(texts), 2, time + 0.1, np.array([150.1, 250.2]), np.array([5.0, 7.0]), one))
+        path.write_text(mzml_text(texts), encoding="utf-8")
+        return scans
+
+    def _shared(self, planted: list[Planted], seed: int) -> dict:
+        return {"seconds": self.seconds, "cycle": self.cycle, "noise_peaks": self.noise_peaks, "planted": planted, "seed": self.seed + seed}
+
+
+def voltage_run(seed: int, n_voltages: int, n: int = 60) -> tuple[VoltageRun, list[str]]:
+    """Return a run with n peptides, all identified once, and their sequences."""
+    rng, peptides = np.random.default_rng(seed), random_peptides(n, seed + 4000)
+    planted = [Planted(one, 2, float(4e6 * rng.lognormal(0, 0.5)), float(rng.uniform(60, 540)), 8.0) for one in peptides]
+    return VoltageRun(cycle=1.0, seed=seed, planted=planted, identified=planted, n_voltages=n_voltages), peptides
+
+
 def random_peptides(n: int, seed: int, lengths: tuple[int, int] = (8, 18)) -> list[str]:
     """Different tryptic peptides."""
     rng = np.random.default_rng(seed)
@@ -156,8 +197,10 @@ def random_peptides(n: int, seed: int, lengths: tuple[int, int] = (8, 18)) -> li
     return list(found)[:n]
 
 
-def write_project(folder: Path, runs: Mapping[str, MadeRun], proteins: Mapping[str, Sequence[str]]) -> Path:
-    """A project in which the runs are identified: files by their stems, and the peptides of each protein."""
+def write_project(
+    folder: Path, runs: Mapping[str, MadeRun], proteins: Mapping[str, Sequence[str]], q_values: Mapping[str, float] | None = None
+) -> Path:
+    """A project in which the runs are identified: files by their stems, and the peptides of each protein; `q_values` of some peptides."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "proteins.fasta").write_text("".join(f">{name} made\n{''.join(peptides)}\n" for name, peptides in proteins.items()))
     holders: dict[str, list[str]] = {}
@@ -170,7 +213,14 @@ def write_project(folder: Path, runs: Mapping[str, MadeRun], proteins: Mapping[s
             score = 100 - int(hashlib.sha256(one.sequence.encode()).hexdigest()[:4], 16) / 65536
             rows.append(
                 "\t".join(
-                    [f"{stem}_{scan}_{one.charge}_1", f"{score:.4f}", "0.001", "0.001", f"-.{one.sequence}.-", *holders[one.sequence]]
+                    [
+                        f"{stem}_{scan}_{one.charge}_1",
+                        f"{score:.4f}",
+                        str((q_values or {}).get(one.sequence, 0.001)),
+                        "0.001",
+                        f"-.{one.sequence}.-",
+                        *holders[one.sequence],
+                    ]
                 )
             )
     (folder / "found.target.psms.tsv").write_text("\n".join(rows) + "\n")

@@ -11,7 +11,15 @@ from scipy.optimize import least_squares
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.isotopes import element_counts, isotope_patterns, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
-from proteoscope.engine.quantification.amounts import Amounts, State, normalisation_factors, protein_amounts
+from proteoscope.engine.quantification.amounts import (
+    Amounts,
+    Grouping,
+    State,
+    level_amounts,
+    normalisation_factors,
+    protein_amounts,
+    ratio_amounts,
+)
 from proteoscope.engine.quantification.counting import abundance_factors
 from proteoscope.engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
 from tests.engine.quantification.made_runs import averaged_pattern, random_peptides
@@ -44,11 +52,68 @@ def test_pairwise_amounts_are_those_that_a_minimiser_finds(missing):
         np.testing.assert_allclose(amounts, minimised(one), rtol=1e-5)
 
 
-def test_samples_that_share_no_peptide_are_scaled_apart_and_nothing_is_made_up():
-    value = np.array([[4.0, 2.0, np.nan, np.nan, np.nan], [np.nan, np.nan, 10.0, 30.0, np.nan]])
+def test_pairwise_amounts_have_no_ratio_when_no_ion_is_shared():
+    value = np.array([[4.0, 2.0, 8.0, np.nan, np.nan, np.nan], [np.nan, np.nan, np.nan, 10.0, 30.0, np.nan]])
     found = pairwise_amounts(value, np.array([0, 2, 2]))
-    np.testing.assert_allclose(found[0], [4.0, 2.0, 10.0, 30.0, np.nan])
+    np.testing.assert_allclose(found[0], [4.0, 2.0, 8.0, np.nan, np.nan, np.nan])  # the larger set of samples
     assert np.isnan(found[1]).all()
+    equal = pairwise_amounts(np.where(np.isnan(value), np.nan, value)[:, [0, 1, 3, 4]], np.array([0, 2]))
+    np.testing.assert_allclose(equal[0], [np.nan, np.nan, 10.0, 30.0])  # of equal ones the more abundant
+
+
+def test_pairwise_amounts_follow_chains_of_shared_ions():
+    value = np.array([[4.0, 2.0, np.nan], [np.nan, 10.0, 30.0]])
+    found = pairwise_amounts(value, np.array([0, 2]))[0]
+    np.testing.assert_allclose([found[0] / found[1], found[2] / found[1]], [2.0, 3.0])
+
+
+def by_definition(value: np.ndarray) -> np.ndarray:
+    """Log2 ratios to the first sample of one group of ions, by the minimiser; NaN where no ion is."""
+    found = np.where(np.isnan(value).all(axis=0), np.nan, minimised(value))
+    return np.log2(found / found[0])
+
+
+@pytest.mark.parametrize("by", ["maxlfq", "top-3", "sum", "median"])
+def test_level_amounts_do_not_change_when_charges_are_missing(by):
+    rng = np.random.default_rng(8)
+    form, sequence, protein = np.repeat(np.arange(40), 3), np.arange(40) // 2, np.zeros(20, np.int64)
+    ions = rng.lognormal(10, 2, (120, 1)) * np.array([1.0, 3.0, 0.5, 2.0])
+    missing = rng.random(ions.shape) < 0.4
+    missing[::3] = False  # one charge of each peptidoform is in all samples
+    ions[missing] = np.nan
+    found = level_amounts(Amounts.of(ions), Grouping(form, sequence, protein, 1), by)
+    for level in found:
+        np.testing.assert_allclose(level.value / level.value[:, :1], np.tile([1.0, 3.0, 0.5, 2.0], (len(level), 1)), rtol=1e-6)
+
+
+def test_level_amounts_are_ratios_of_ions_by_definition():
+    value = random_amounts(9, 18, 5, 0.3)
+    value[:, 0] = np.where(np.isnan(value[:, 0]), 1e4, value[:, 0])
+    form, sequence = np.repeat(np.arange(6), 3), np.repeat(np.arange(2), 3)
+    found = level_amounts(Amounts.of(value), Grouping(form, sequence, np.zeros(2, np.int64), 1), "maxlfq")
+    for row in range(6):
+        np.testing.assert_allclose(
+            np.log2(found.forms.value[row] / found.forms.value[row, 0]), by_definition(value[form == row]), atol=1e-4
+        )
+    np.testing.assert_allclose(np.log2(found.proteins.value[0] / found.proteins.value[0, 0]), by_definition(value), atol=1e-4)
+
+
+def test_level_amounts_of_plexes_are_those_of_each_alone():
+    value, form = random_amounts(10, 30, 6, 0.3), np.arange(30) // 3
+    value[::3, 3:], value[1::3, :3], value[2::3] = np.nan, np.nan, np.nan  # no ion is in both plexes
+    plexes, grouping = np.array([0, 1, 0, 1, 0, 1]), Grouping(form, np.arange(10), np.zeros(10, np.int64), 1)
+    mixed = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
+    found = level_amounts(Amounts.of(value[:, mixed]), grouping, "maxlfq", plexes).proteins.value[0]
+    alone = [level_amounts(Amounts.of(value[:, rows]), grouping, "maxlfq").proteins.value[0] for rows in (slice(3), slice(3, 6))]
+    np.testing.assert_array_equal(found, np.concatenate(alone)[mixed])
+    assert np.isnan(level_amounts(Amounts.of(value), grouping, "maxlfq").proteins.value[0]).sum() == 3
+
+
+def test_ratio_amounts_name_samples_without_a_shared_ion():
+    value = np.array([[4.0, 2.0, 3.0, np.nan], [np.nan, np.nan, np.nan, 9.0], [5.0, np.nan, np.nan, 7.0]])
+    found = ratio_amounts(Amounts.of(value), np.array([0, 0, 1]), 2)
+    assert found.state.tolist() == [[State.MEASURED] * 3 + [State.NO_SHARED_ION], [0, State.NOT_SEEN, State.NOT_SEEN, 0]]
+    np.testing.assert_array_equal(found.value[1], value[2])  # a single ion as it is
 
 
 def test_one_wild_peptide_does_not_move_the_ratio():
@@ -67,11 +132,11 @@ def test_medians_of_groups_are_numpys():
 
 def test_the_three_most_abundant_are_the_same_in_all_samples():
     peptides = Amounts.of(np.array([[1.0, 50.0], [9.0, 8.0], [7.0, 6.0], [100.0, np.nan], [5.0, 5.0]]))
-    protein = np.array([0, 0, 0, 0, -1])
-    top = protein_amounts(peptides, protein, 2, "top-3")
+    grouping = Grouping(np.arange(5), np.arange(5), np.array([0, 0, 0, 0, -1]), 2)
+    top = protein_amounts(peptides, peptides, grouping, "top-3")
     np.testing.assert_allclose(top.value, [[110.0, 58.0], [np.nan, np.nan]])
-    np.testing.assert_allclose(protein_amounts(peptides, protein, 2, "sum").value[0], [117.0, 64.0])
-    np.testing.assert_allclose(protein_amounts(peptides, protein, 2, "median").value[0], [8.0, 8.0])
+    np.testing.assert_allclose(protein_amounts(peptides, peptides, grouping, "sum").value[0], [117.0, 64.0])
+    np.testing.assert_allclose(protein_amounts(peptides, peptides, grouping, "median").value[0], [8.0, 8.0])
 
 
 def test_sums_keep_what_is_known_of_what_is_missing():

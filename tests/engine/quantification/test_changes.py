@@ -9,12 +9,18 @@ from scipy import optimize, special, stats
 from proteoscope.engine.quantification.amounts import Amounts, State
 from proteoscope.engine.quantification.changes import moderated_variances, protein_changes
 from proteoscope.engine.quantification.design import Design, Part, Sample
+from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 
 
 def design(**conditions: int) -> Design:
     samples = [Sample(f"{name}{i}", name, i + 1) for name, n in conditions.items() for i in range(n)]
     return Design(tuple(samples), tuple(Part(i, i) for i in range(len(samples))))
+
+
+def compared(amounts: Amounts, plan: Design, **parameters):
+    """Comparisons of all conditions of a design."""
+    return protein_changes(amounts, comparison_model(plan, plan.conditions), QuantificationParameters(**parameters))
 
 
 def simulated(seed: int, n: int, columns: int) -> np.ndarray:
@@ -46,8 +52,7 @@ def test_t_p_interval_and_q_of_each_protein():
     logs = simulated(2, 300, 7)
     logs[:40, 3:] += 2.0
     plan = design(control=3, treated=4)
-    parameters = QuantificationParameters(normalisation="none")
-    (found,) = protein_changes(Amounts.of(2.0**logs), plan, ("control", "treated"), parameters)
+    (found,) = compared(Amounts.of(2.0**logs), plan)
     own = np.array([(3 - 1) * row[:3].var(ddof=1) + (4 - 1) * row[3:].var(ddof=1) for row in logs]) / 5
     drawn, prior = moderated_variances(own, np.full(300, 5.0))
     difference = logs[:, 3:].mean(axis=1) - logs[:, :3].mean(axis=1)
@@ -66,24 +71,67 @@ def test_t_p_interval_and_q_of_each_protein():
 def test_of_proteins_that_do_not_change_few_are_told_to():
     told = tested = 0
     for seed in range(20):
-        (found,) = protein_changes(
-            Amounts.of(2.0 ** simulated(100 + seed, 200, 6)), design(a=3, b=3), ("a", "b"), QuantificationParameters()
-        )
+        (found,) = compared(Amounts.of(2.0 ** simulated(100 + seed, 200, 6)), design(a=3, b=3))
         told, tested = told + int((found.p_value < 0.05).sum()), tested + found.n_tested
     low, high = stats.binom.ppf((1e-4, 1 - 1e-4), tested, 0.05)
     assert low <= told <= high
 
 
-def test_what_is_missing_is_told_and_made_up_only_where_that_is_asked_for():
-    logs = simulated(3, 50, 4)
-    logs[0, :2], logs[1, 2:], logs[2] = np.nan, np.nan, np.nan
+def test_changes_impute_only_against_two_measured_values():
+    logs = simulated(3, 50, 6)
+    logs[0, :3], logs[1, 3:], logs[2] = np.nan, np.nan, np.nan
+    logs[3, [0, 1, 2, 4, 5]] = np.nan  # one value
+    logs[4, [0, 1, 2, 3]] = np.nan  # two values against none
     amounts = Amounts.of(2.0**logs)
     amounts.state[0, 0] = State.TOO_LOW
-    plan = design(a=2, b=2)
-    (found,) = protein_changes(amounts, plan, ("a", "b"), QuantificationParameters())
-    assert found.outcome[:3].tolist() == ["only here", "only there", "absent"]
-    assert np.isnan(found.p_value[:3]).all()
-    assert (found.n_too_low[0], found.n_not_seen[0], found.n_imputed.sum()) == (1, 1, 0)
-    (made_up,) = protein_changes(amounts, plan, ("a", "b"), QuantificationParameters(imputation="low"))
-    assert made_up.n_imputed[:4].tolist() == [2, 2, 0, 0]
-    assert made_up.n_tested == 49
+    plan = design(a=3, b=3)
+    (found,) = compared(amounts, plan)
+    assert found.outcome[:5].tolist() == ["only here", "only there", "absent", "only here", "only here"]
+    assert np.isnan(found.p_value[:5]).all()
+    assert (found.n_too_low[0], found.n_not_seen[0], found.n_imputed.sum()) == (1, 2, 0)
+    (imputed,) = compared(amounts, plan, imputation="low")
+    assert imputed.n_imputed[:6].tolist() == [3, 3, 0, 0, 3, 0]
+    assert imputed.n_tested == 48 and imputed.outcome[3] == "only here"
+    assert (imputed.n_first[0], imputed.n_second[0]) == (3, 0)
+
+
+def test_imputed_values_do_not_enter_the_variance():
+    logs = simulated(4, 400, 6)
+    logs[0, :3] = np.nan
+    (found,) = compared(Amounts.of(2.0**logs), design(a=3, b=3), imputation="low")
+    degrees = np.where(np.arange(400) == 0, 2.0, 4.0)
+    own = np.array([np.nansum((row.reshape(2, 3) - [[np.nanmean(x)] for x in row.reshape(2, 3)]) ** 2) for row in logs[1:]]) / 4
+    drawn, prior = moderated_variances(np.r_[logs[0, 3:].var(ddof=1), own], degrees)
+    low = np.mean([np.nanpercentile(logs[:, i], 1) for i in range(3)])
+    spread = max(np.nanpercentile(logs[:, i], 2) - np.nanpercentile(logs[:, i], 1) for i in range(3))
+    t = (logs[0, 3:].mean() - low) / np.sqrt(drawn[0] * (1 / 3 + 1 / 3) + spread**2)
+    assert found.t[0] == pytest.approx(t, rel=1e-6)
+    assert found.p_value[0] == pytest.approx(2 * stats.t.sf(abs(t), 2 + prior.degrees), rel=1e-6)
+
+
+def test_imputation_is_decided_by_the_compared_pair():
+    logs = simulated(5, 60, 9)
+    logs[0, :6] = np.nan  # neither a nor b
+    logs[1, :3] = np.nan  # a alone
+    found = compared(Amounts.of(2.0**logs), design(a=3, b=3, c=3), imputation="low")
+    assert [one.n_imputed[:3].tolist() for one in found] == [[0, 3, 0], [3, 3, 0]]
+    assert found[0].outcome[0] == "absent"
+
+
+def test_one_value_of_a_condition_is_not_tested():
+    logs = simulated(6, 200, 6)
+    logs[0, [1, 2, 5]] = np.nan  # one against two
+    logs[1, [1, 2]] = np.nan  # one against three
+    logs[0, :3] += 5
+    (found,) = compared(Amounts.of(2.0**logs), design(a=3, b=3))
+    assert found.outcome[:2].tolist() == ["not tested"] * 2
+    assert np.isnan(found.p_value[:2]).all() and found.n_tested == 198
+
+
+def test_conditions_without_a_shared_ion_are_named():
+    logs = simulated(7, 40, 4)
+    logs[0, :2] = np.nan
+    amounts = Amounts.of(2.0**logs)
+    amounts.state[0, :2] = State.NO_SHARED_ION
+    (found,) = compared(amounts, design(a=2, b=2), imputation="low")
+    assert found.outcome[0] == "no shared ion" and found.n_imputed[0] == 0

@@ -37,12 +37,18 @@ def plain(ions, sequence, values, apart):
     return found
 
 
+def ions_at(charge: np.ndarray, mz: np.ndarray, isotopes: np.ndarray, n_isotopes: int = 3) -> Ions:
+    """Ions of different peptidoforms, without spectra."""
+    n = len(mz)
+    return Ions(np.arange(n), charge, mz, isotopes, n_isotopes, np.ones(n, np.bool_), np.zeros(0, np.int64), np.full(n, np.nan))
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_it_is_what_the_definition_says(seed):
     rng, n = np.random.default_rng(seed), 60
     base = rng.choice([500.0, 500.003, 500.5, 501.0033, 640.2], n) + rng.choice([0.0, 0.0, ISOTOPE_SPACING / 2, ISOTOPE_SPACING], n)
     isotopes = rng.uniform(0.05, 1.0, (n, 5))
-    ions = Ions(np.arange(n), rng.choice([1, 2, 3], n), base, isotopes, 3, np.zeros(0, np.int64))
+    ions = ions_at(rng.choice([1, 2, 3], n), base, isotopes)
     values = np.zeros((n, N_VALUES))
     values[:, TIME], values[:, WIDTH], values[:, APEX] = rng.uniform(100, 130, n), rng.uniform(5, 20, n), rng.lognormal(10, 1, n)
     apart, sequence = np.abs(rng.normal(0, 5, n)), rng.integers(0, 40, n)
@@ -52,7 +58,7 @@ def test_it_is_what_the_definition_says(seed):
 
 
 def test_of_two_that_are_one_summit_the_nearer_keeps_it_and_forms_of_one_sequence_share_it():
-    ions = Ions(np.arange(2), np.array([2, 2]), np.array([500.0, 500.002]), np.array([[0.7, 0.3], [0.7, 0.3]]), 2, np.zeros(0, np.int64))
+    ions = ions_at(np.array([2, 2]), np.array([500.0, 500.002]), np.array([[0.7, 0.3], [0.7, 0.3]]), 2)
     values = np.zeros((2, N_VALUES))
     values[:, TIME], values[:, WIDTH], values[:, APEX] = 100.0, 10.0, 1e5
     apart = np.array([1.0, 8.0])
@@ -65,7 +71,7 @@ def test_of_two_that_are_one_summit_the_nearer_keeps_it_and_forms_of_one_sequenc
 def test_what_is_half_the_isotopes_of_a_lighter_one_is_not_its_own_however_near_its_spectra_are(height, lost):
     """The third isotope of the one, which is not followed, is the first of the other."""
     isotopes = np.array([[0.5, 0.3, 0.15, 0.05], [0.5, 0.3, 0.15, 0.05]])
-    ions = Ions(np.arange(2), np.array([2, 2]), np.array([500.0, 500 + ISOTOPE_SPACING]), isotopes, 2, np.zeros(0, np.int64))
+    ions = ions_at(np.array([2, 2]), np.array([500.0, 500 + ISOTOPE_SPACING]), isotopes, 2)
     values = np.zeros((2, N_VALUES))
     values[:, TIME], values[:, WIDTH], values[:, APEX] = 100.0, 10.0, (height, 4e5)
     assert traces_of_others(ions, np.arange(2), values, np.array([8.0, 1.0]), PARAMETERS).tolist() == [False, lost]

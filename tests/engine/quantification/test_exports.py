@@ -13,8 +13,9 @@ from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.labels import label
-from proteoscope.engine.quantification.mztab import _placed
+from proteoscope.engine.quantification.mztab import _placed, write_mztab
 from proteoscope.engine.searches import run_search, search_of_kind
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
@@ -144,3 +145,27 @@ def test_modifications_are_placed_as_mztab_counts():
     assert _placed("[Acetyl]-AC[Carbamidomethyl]K") == "0-UNIMOD:1,2-UNIMOD:4"
     assert _placed("AK-[Amidated]") == "3-UNIMOD:2"
     assert _placed("AK[+12.5]") == "2-CHEMMOD:+12.5"
+
+
+@pytest.mark.parametrize(
+    ("fixed", "terms"),
+    [
+        (["Carbamidomethyl (C)", "TMT6plex (N-term)"], {
+            "fixed_mod[1]": "[UNIMOD, UNIMOD:4, Carbamidomethyl, ]", "fixed_mod[1]-site": "C",
+            "fixed_mod[2]": "[UNIMOD, UNIMOD:737, TMT6plex, ]", "fixed_mod[2]-site": "N-term",
+        }),
+        ([], {"fixed_mod[1]": "[MS, MS:1002453, No fixed modifications searched, ]"}),
+        (None, {"fixed_mod[1]": "[, , Fixed modifications are not known, ]"}),
+    ],
+)  # fmt: skip
+def test_mztab_names_the_fixed_modifications_of_the_search(made, tmp_path, fixed, terms):
+    summary = run_search("quantify", {"project": [made]}, preset="counts", device="cpu", threads=2)
+    tables = read_quantities(Project.open(made), summary.run_id)
+    path = write_mztab(tmp_path / "q.mzTab", tables, [], fixed, Progress())
+    metadata = {line.split("\t")[1]: line.split("\t")[2] for line in path.read_text().splitlines() if line.startswith("MTD")}
+    assert {name: value for name, value in metadata.items() if name.startswith("fixed_mod")} == terms
+
+
+def test_mztab_of_an_import_leaves_fixed_modifications_open(made, tmp_path):
+    path = exported(made, "mztab", tmp_path / "q.mzTab", preset="counts")
+    assert "Fixed modifications are not known" in path.read_text()

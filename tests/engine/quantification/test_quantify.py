@@ -9,9 +9,12 @@ import pytest
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.corrections import corrected_tables, read_quantities
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.retention_times import aligned
-from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+from proteoscope.engine.searches import run_search, search_of_kind
+from proteoscope.engine.views.run_account import run_account
+from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, voltage_run, write_project
 
 N_PROTEINS, PER_PROTEIN = 24, 5
 RATIOS = np.geomspace(1 / 50, 50, N_PROTEINS)
@@ -75,6 +78,66 @@ def test_ions_that_one_run_identified_are_found_in_the_other_and_those_that_are_
     assert all(state[one, "two"] == ("transferred" if one in moved else "not seen") for one in only_in_one)
 
 
+def test_transfers_take_donors_by_peptide_q_value(tmp_path):
+    peptides = random_peptides(120, 41)
+    doubtful = set(peptides[:36:3])
+    runs = {stem: MadeRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
+    rng = np.random.default_rng(6)
+    for k, sequence in enumerate(peptides):
+        planted = Planted(sequence, 2, 4e6, float(rng.uniform(60, 540)))
+        for stem, run in runs.items():
+            run.planted.append(planted)
+            if stem == "one" or k >= 36:
+                run.identified.append(planted)
+    project = write_project(tmp_path, runs, {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(40)}, dict.fromkeys(doubtful, 0.02))
+    summary = quantify(project, match_between_runs=True, psm_fdr=0.05, transfer_fdr=0.2)
+    moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
+    assert len(moved) > 8 and not moved & doubtful
+    assert any("q-value of at most 0.01 over all files together" in one for one in summary.messages)
+    assert any(
+        "is that of ions that are not there; wrong identities are limited among the donors, to 0.01" in one for one in summary.messages
+    )
+    quantify(project, match_between_runs=True, psm_fdr=0.05, donor_fdr=0.05, transfer_fdr=0.2)
+    assert {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"} & doubtful
+
+
+@pytest.mark.parametrize("n_voltages", [1, 2, 4, 5])
+def test_traces_are_followed_within_one_faims_voltage(tmp_path, n_voltages):
+    run, peptides = voltage_run(7, n_voltages)
+    project = write_project(tmp_path, {"one": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    summary = quantify(project)
+    rows = table_of(project, "ion_traces")
+    expected = {one.sequence: None if n_voltages == 1 else -35.0 - 10 * (i % n_voltages) for i, one in enumerate(run.planted)}
+    assert {row["peptide"]: row["voltage"] for row in rows} == expected
+    measured = {row["peptide"]: row["area"] for row in rows if row["area"] is not None}
+    assert len(measured) >= 57
+    amount = {one.sequence: one.amount for one in run.planted}
+    error = [np.log2(area / amount[peptide]) for peptide, area in measured.items()]
+    assert np.ptp(np.quantile(error, [0.1, 0.9])) < 0.2
+    assert any(one.startswith("FAIMS:") for one in summary.messages) == (n_voltages > 1)
+
+
+def test_quantify_names_files_that_are_copies(tmp_path):
+    run, peptides = voltage_run(8, 1, 20)
+    folder = write_project(tmp_path, {"one": run, "two": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    summary = quantify(folder, method="counts")
+    assert any("two.mzML is byte for byte the same as one.mzML: it is counted once" in one for one in summary.messages)
+    design = tmp_path / "design.tsv"
+    design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
+    with pytest.raises(InputError, match=r"line 3.*'two' is byte for byte the same as one.mzML, and is counted once"):
+        run_search("quantify", {"project": [folder]}, options={"design": design}, device="cpu", threads=2)
+
+
+def test_quantify_warns_of_a_design_of_one_condition(tmp_path):
+    run, peptides = voltage_run(9, 1, 12)
+    folder = write_project(tmp_path, {"one": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    design = tmp_path / "design.tsv"
+    design.write_text("file\tsample\tcondition\treplicate\tage\none\tA\tx\t1\t50\n")
+    summary = run_search("quantify", {"project": [folder]}, preset="counts", options={"design": design}, device="cpu", threads=2)
+    assert any("Nothing is compared: all samples have one condition, x" in one for one in summary.messages)
+    assert any("not used: age; blocks of the comparison are plex, batch, subject" in one for one in summary.messages)
+
+
 def test_counts_a_design_and_the_report(planted, tmp_path):
     project, proteins, _ = planted
     design = tmp_path / "design.tsv"
@@ -93,6 +156,27 @@ def test_counts_a_design_and_the_report(planted, tmp_path):
     assert sum(nsaf) == pytest.approx(1.0)
     recorded = Project.open(project).inputs(summary.run_id)
     assert str(design) in {str(one.path) for one in recorded if one.kind == "design"}
+
+
+def test_tables_without_corrections_are_those_of_the_search(planted, tmp_path):
+    project, _, _ = planted
+    design = tmp_path / "design.tsv"
+    design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
+    summary = run_search(
+        "quantify", {"project": [project]}, options={"design": design}, device="cpu", threads=2, match_between_runs=True, transfer_fdr=0.2
+    )
+    assert summary.n_transferred
+    tables = read_quantities(Project.open(project), summary.run_id)
+    parameters = QuantificationParameters(match_between_runs=True, transfer_fdr=0.2)
+    again = corrected_tables(tables, {}, parameters)
+    for name, table in tables.items():
+        for column in table.column_names:
+            expected, found = (one[column].to_pylist() for one in (table, again[name]))
+            if column in ("quantity", "log2_quantity", "factor"):
+                assert [one is None for one in found] == [one is None for one in expected]
+                assert [one or 0 for one in found] == pytest.approx([one or 0 for one in expected], rel=1e-9), (name, column)
+            else:
+                assert found == expected, (name, column)
 
 
 def test_a_file_that_changed_since_is_refused(planted):
@@ -121,3 +205,50 @@ def test_times_of_runs_are_aligned_whatever_a_tenth_of_them_say():
     back = alignment.from_reference(alignment.to_reference(own))
     assert np.median(np.abs(back - own)) < 3
     assert aligned(times[:9])[0] is None
+
+
+def test_transfers_take_donors_of_accepted_proteins(tmp_path):
+    peptides = random_peptides(60, 42)
+    runs = {stem: MadeRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
+    rng = np.random.default_rng(6)
+    for k, sequence in enumerate(peptides):
+        planted = Planted(sequence, 2, 4e6, float(rng.uniform(60, 540)))
+        for stem, run in runs.items():
+            run.planted.append(planted)
+            if stem == "one" or k >= 24:
+                run.identified.append(planted)
+    # The q-value of a protein is the best of its peptides: that of the first eight proteins is too high, those of the peptides are not.
+    project = write_project(tmp_path, runs, {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(20)}, dict.fromkeys(peptides[:12], 0.009))
+    quantify(project, match_between_runs=True, protein_fdr=0.005, transfer_fdr=0.2)
+    moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
+    assert moved and not moved & set(peptides[:12])
+
+
+def test_imputed_values_and_centres_are_counted_and_shown(tmp_path):
+    peptides, rng = random_peptides(40, 43), np.random.default_rng(3)
+    runs = {f"r{i}": MadeRun(seed=i, noise_peaks=50) for i in range(4)}
+    for k, sequence in enumerate(peptides):
+        amount, apex = 4e6 * rng.lognormal(0, 0.3), rng.uniform(60, 540)
+        for i, run in enumerate(runs.values()):
+            if k >= 3 or i < 2:
+                fold = 4.0 if k >= 30 and i > 1 else 1.0  # a quarter of the proteins is up
+                run.planted.append(Planted(sequence, 2, amount * fold * rng.lognormal(0, 0.1), apex))
+                run.identified.append(run.planted[-1])
+    project = write_project(tmp_path, runs, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    design = tmp_path / "design.tsv"
+    design.write_text(
+        "file\tsample\tcondition\treplicate\tsubject\n" + "".join(f"r{i}\ts{i}\t{'ab'[i // 2]}\t{i % 2 + 1}\tp{i % 2}\n" for i in range(4))
+    )
+    summary = run_search("quantify", {"project": [project]}, options={"design": design}, device="cpu", threads=2, imputation="low")
+    assert summary.n_imputed == 6
+    assert "6 missing quantities were imputed; the table counts those of each protein" in summary.lines()
+    rows = {row["accession"]: row for row in table_of(project, "protein_changes")}
+    assert [rows[f"P{k}"]["n_imputed"] for k in range(4)] == [2, 2, 2, 0]
+    (shown,) = [one for one in summary.messages if one.startswith("b / a: centred on the ")]
+    unchanged = np.median([rows[f"P{k}"]["log2_fold_change"] for k in range(3, 30)])
+    assert abs(unchanged) < 0.1 and "log2 from the median ion" in shown
+    assert "Blocks of the comparison: subject" in summary.messages
+    found = Project.open(project)
+    text = run_account(found, found.runs()[-1], search_of_kind("quantify")).methods
+    assert "of the condition and of subject as blocks" in text and "(6 values), which did not enter the variance" in text
+    assert "by a mixture model of their log2 ratios (b / a: " in text

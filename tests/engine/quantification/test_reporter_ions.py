@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -11,9 +13,13 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
+from proteoscope.engine.quantification.identified import Forms
 from proteoscope.engine.quantification.impurities import corrected, read_impurities
 from proteoscope.engine.quantification.labels import label
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.reporter_ions import interference, reporter_peaks
+from proteoscope.engine.quantification.search import _propose_reporters
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.statistics.nonnegative import nonnegative_least_squares
 from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, spectrum_text, table_of, write_project
@@ -24,7 +30,7 @@ TMT10 = tuple(zip(("126", "127N", "127C", "128N", "128C", "129N", "129C", "130N"
 PERCENTS = "channel\t-1\t+1\n" + "".join(f"{name}\t0.8\t{one}\n" for name, one in TMT10)
 
 
-@pytest.mark.parametrize("kit", ["tmt-6", "tmt-10", "tmt-11", "tmt-16", "tmt-18"])
+@pytest.mark.parametrize("kit", ["tmt-6", "tmt-6-older", "tmt-10", "tmt-11", "tmt-16", "tmt-18"])
 def test_channels_of_tmt_weigh_what_their_heavy_atoms_make(kit):
     for channel, mz in zip(label(kit).channels, label(kit).mz, strict=True):
         apart = {}
@@ -152,6 +158,15 @@ def test_interference_is_the_part_of_the_window_that_is_not_the_precursor_nearer
     assert np.isnan(interference(surveys, np.array([2.5]), np.array([700.0]), *arguments[1:])[0])
 
 
+def test_interference_compares_surveys_of_one_voltage():
+    times, counts = np.array([0.0, 4.0, 10.0]), np.array([0, 2, 4, 6])
+    mz = np.array([500.0, 500.3, 500.0, 500.3, 500.0, 500.3])
+    surveys = Surveys(times, np.arange(3), counts, mz, np.array([3, 1, 1, 9, 1, 1], np.float32), voltage=np.array([-45.0, -60.0, -45.0]))
+    arguments = (np.array([500.0]), np.array([2]), np.array([2.0]), Tolerance(10, "ppm"))
+    assert interference(surveys, np.array([2.5]), *arguments)[0] == pytest.approx(0.75 * 0.25 + 0.25 * 0.5)
+    assert interference(surveys, np.array([5.0]), *arguments)[0] == pytest.approx(0.9)
+
+
 @pytest.fixture(scope="module")
 def plexes(tmp_path_factory):
     """Two plexes of TMT10 as two runs of the same peptides, the second with twice of everything; 126 is a pool, and 127N to 131 are x, y, z
@@ -215,6 +230,51 @@ def test_without_a_design_each_channel_is_a_sample_and_medians_are_near_sums(ple
     found = {(row["accession"], row["sample"]): row["quantity"] for row in table_of(project, "protein_quantities")}
     assert found["P0", "one_131"] / found["P0", "one_127N"] == pytest.approx(4, rel=0.15)
     assert found["P0", "two_131"] / found["P0", "one_131"] == pytest.approx(2, rel=0.3)
+
+
+def older_kit_project(folder, shift):
+    """A project of a run whose six reporter ions are those of the older kit, moved by a shift."""
+    kit, peptides = label("tmt-6-older"), random_peptides(6, 9)
+    run = MadeRun(seconds=100, seed=4, noise_peaks=10)
+    run.identified = run.planted = [Planted(one, 2, 4e6, 10.0 + 12 * i) for i, one in enumerate(peptides)]
+    run.fragments = {one: ([*(kit.mz + shift), 301.2], [*np.linspace(1e3, 2e3, 6), 50.0]) for one in peptides}
+    return write_project(folder, {"one": run}, {"P": peptides})
+
+
+def test_quantify_offers_the_older_kit_when_channels_lie_elsewhere(tmp_path):
+    project = older_kit_project(tmp_path, 0.0)
+    messages = quantify(project, label="tmt-6").messages
+    (found,) = [one for one in messages if "outside the reporter tolerance" in one]
+    assert "127 (+6.3 mDa, 100 % of the spectra)" in found and "129" in found and "128 (" not in found
+    assert "quantify with --label tmt-6-older" in found
+    messages = quantify(project, label="tmt-6-older").messages
+    assert not any("outside the reporter tolerance" in one for one in messages)
+    assert all(row["measured"] is not None for row in table_of(project, "reporter_ions"))
+
+
+def test_quantify_reports_a_shift_that_no_kit_has(tmp_path):
+    with pytest.raises(InputError, match=r"no identified spectrum .*126 \(\+4.5 mDa.*widen reporter_tolerance"):
+        quantify(older_kit_project(tmp_path, 0.0045), label="tmt-6-older")
+
+
+def test_plexes_are_blocks_when_there_is_no_reference(plexes, tmp_path):
+    project, _, rows = plexes
+    plain = [row for row in rows if "pool" not in row]
+    (tmp_path / "design.tsv").write_text("\n".join(plain) + "\n")
+    summary = quantify(project, tmp_path / "design.tsv", groups=("x", "y", "z"))
+    assert any(one == "Blocks of the comparison: plex" for one in summary.messages)
+    table = {row["sample"]: row["plex"] for row in table_of(project, "quantified_samples")}
+    assert {name.split("_")[0]: plex for name, plex in table.items()} == {"one": "1", "two": "2"}
+    apart = [row.replace("\tx\t", "\tu\t") if row.startswith("two") else row for row in plain if "\tx\t" in row or row.startswith("file")]
+    (tmp_path / "apart.tsv").write_text("\n".join(apart) + "\n")
+    with pytest.raises(ParameterError, match="u cannot be compared with x: conditions and plex change together"):
+        quantify(project, tmp_path / "apart.tsv", groups=("x", "u"))
+    refused = quantify(project, tmp_path / "apart.tsv")
+    assert refused.n_tested == 0 and any("change together" in one for one in refused.messages)
+    named = [plain[0] + "\tplex", *(f"{row}\tp" for row in plain[1:])]
+    (tmp_path / "named.tsv").write_text("\n".join(named) + "\n")
+    with pytest.raises(InputError, match="a column plex that differs from the files"):
+        quantify(project, tmp_path / "named.tsv")
 
 
 def test_spectra_with_too_much_interference_are_refused(plexes):
@@ -302,3 +362,14 @@ def test_a_reference_that_a_plex_lacks_is_refused(plexes, tmp_path):
     (tmp_path / "design.tsv").write_text("\n".join(row for row in rows if not row.startswith("two\t126")) + "\n")
     with pytest.raises(ParameterError, match="the plex of sample two_127N has no channel of it"):
         quantify(project, tmp_path / "design.tsv", reference="pool")
+
+
+@pytest.mark.parametrize(("method", "is_proposed"), [("counts", True), ("label-free", True), ("tmt", False)])
+def test_quantify_proposes_reporter_ions_of_labelled_peptides(method, is_proposed):
+    peptides = ["[TMT6plex]-AK[TMT6plex]", "[TMT6plex]-AR", "AAR"]
+    known = SimpleNamespace(forms=Forms(peptides, np.arange(3), np.ones(3), np.ones((3, 7))))
+    progress = RecordingProgress(Progress())
+    _propose_reporters(progress, known, QuantificationParameters(method=method))
+    found = [one for one in progress.messages if "2 of 3 peptidoforms carry TMT6plex" in one]
+    assert bool(found) == is_proposed
+    assert not found or "--method tmt and --label tmt-6 or tmt-10 or tmt-11" in found[0]

@@ -6,12 +6,15 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.identified import _experiment_q_values
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.views.quantity_design import files_of_runs
 from tests.engine.evidence.made_runs import make_run
@@ -103,3 +106,49 @@ def test_a_run_that_knows_no_error_rate_of_proteins_is_quantified_with_all_of_th
     assert {one["peptide"] for one in rows} == set(expected)
     if method == "counts":
         assert counted(project, added) == expected
+
+
+def test_experiment_q_values_are_those_of_one_file_and_of_several():
+    rng = np.random.default_rng(5)
+    rows = {True: [], False: []}
+    for k in range(600):
+        is_decoy = bool(rng.random() < 0.2)
+        q_value = round(float(rng.uniform(0, 0.02 if is_decoy else 0.012)), 4)
+        for file in rng.permutation(4)[: int(rng.integers(1, 4)) if not is_decoy else 1].tolist():
+            rows[is_decoy].append({"peptide": f"{'d' if is_decoy else 't'}{k}", "file": file, "peptide_q_value": q_value})
+    rows[False].append({"peptide": "unknown", "file": 0, "peptide_q_value": None})
+    found = _experiment_q_values(*(pa.Table.from_pylist(rows[is_decoy]) for is_decoy in (False, True)), 2)
+    files: dict[str, set[int]] = {}
+    for row in (*rows[False], *rows[True]):
+        files.setdefault(row["peptide"], set()).add(row["file"])
+    best = {row["peptide"]: row["peptide_q_value"] for row in (*rows[False], *rows[True])}
+
+    def of_group(name: str) -> float:
+        """Least decoys for each target up to any higher threshold."""
+        group = [one for one in files if (len(files[one]) == 1) == (len(files[name]) == 1) and best[one] is not None]
+        rates = []
+        for limit in {best[one] for one in group if best[one] >= best[name]}:
+            n_decoys = sum(one[0] == "d" and best[one] <= limit for one in group)
+            n_targets = sum(one[0] == "t" and best[one] <= limit for one in group)
+            rates.append(n_decoys / max(1, n_targets))
+        return min(1.0, *rates)
+
+    for name, value in found.items():
+        if name == "unknown":
+            assert np.isnan(value)
+        else:
+            assert value == pytest.approx(max(min(1.0, 2 * best[name]), of_group(name)))
+    assert set(found) == {one for one in files if one[0] in "tu"}
+    alone = _experiment_q_values(pa.Table.from_pylist(rows[False]), pa.Table.from_pylist(rows[False]).slice(0, 0), 1)
+    assert alone["unknown"] != alone["unknown"] and all(alone[one] == best[one] for one in alone if one != "unknown")
+
+
+def test_ions_of_four_faims_voltages_have_a_quantity(shared_cases, tmp_path):
+    case = shared_cases / "faims_four_voltages"
+    inputs = {"spectra": [case / "q_4cv_excl.mzML"], "database": [case / "q.fasta"]}
+    run_search("identify", inputs, project=tmp_path / "p", device="cpu", threads=2)
+    summary = run_search("quantify", {"project": [tmp_path / "p"]}, device="cpu", threads=2)
+    assert summary.n_peptidoforms >= 57
+    rows = stored(tmp_path / "p", summary.run_id, "ion_traces")
+    assert {row["voltage"] for row in rows} == {-35.0, -45.0, -55.0, -65.0}
+    assert sum(row["area"] is not None for row in rows) >= 57

@@ -1,0 +1,107 @@
+"""Runs of which half of the spectra are of ions that no protein of the database has, with scores of a search and its decoys.
+
+Each such spectrum is matched to another sequence of the ion's composition, a target or a decoy, which are equally likely, with the score of
+a wrong match; the ion is in all runs, so that a wrong identification is found in the others as well as a right one. Error rates of matches,
+peptides and proteins are those that `proteoscope import` estimates from these scores and decoys.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from proteoscope.engine.searches import run_search
+from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of
+from tests.searching import import_results
+
+__all__ = ["wrong_transfers"]
+
+_RUNS, _PEPTIDES, _ABSENT = 8, 600, 600
+_OF_PROTEIN, _SEEN = 10, 5
+"""Peptides of a protein, and how many of them a protein of the sample shows."""
+_RIGHT, _SPREAD, _OF_SPECTRUM = 3.7, 1.0, 0.6
+"""Mean and standard deviation of the scores of right matches, where wrong ones have 0 and 1, and what spectra of an ion differ by."""
+_IDENTIFIED = 0.85
+"""Part of the runs in which an ion has a spectrum."""
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Ions that are in all runs.
+
+    Attributes
+    ----------
+    planted : the ions. score : mean score of the spectra of each that is right, NaN of others. found : for each run the peptide that the
+    search finds for each ion, and its protein.
+    """
+
+    planted: list[Planted]
+    score: list[float]
+    found: list[list[tuple[str, str]]]
+
+
+def wrong_transfers(seed: int, rules: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, dict]]:
+    """Yield for each rule of donors, parameters by its name, how many ions are transferred, and how many of them are of wrong peptides."""
+    rng = np.random.default_rng(seed)
+    every = random_peptides(_PEPTIDES + _ABSENT, seed + 5000, (10, 18))
+    present, absent = every[:_PEPTIDES], every[_PEPTIDES:]
+    others = [[shuffled(rng, one) for one in absent] for _ in range(_RUNS)]
+    targets = [one for run in others for one in run if rng.random() < 0.5]
+    rest = iter(targets)
+    groups = [[*present[i : i + _SEEN], *islice(rest, _OF_PROTEIN - _SEEN)] for i in range(0, _PEPTIDES, _SEEN)]
+    groups += iter(lambda: list(islice(rest, _OF_PROTEIN)), [])
+    protein_of = {one: f"P{i}" for i, group in enumerate(groups) for one in group}
+    planted = [Planted(one, 2, float(rng.lognormal(np.log(3e6), 0.6)), float(rng.uniform(60, 1740))) for one in every]
+    score = [*(_RIGHT + _SPREAD * rng.normal(size=_PEPTIDES)).tolist(), *[float("nan")] * _ABSENT]
+    found = [[(one, protein_of.get(one, f"rev_P{rng.integers(len(groups))}")) for one in (*present, *run)] for run in others]
+    with tempfile.TemporaryDirectory() as name:
+        project = _project(Path(name), rng, _Sample(planted, score, found), groups, seed)
+        for rule, settings in rules.items():
+            yield rule, _transferred(project, set(present), settings)
+
+
+def shuffled(rng: np.random.Generator, sequence: str) -> str:
+    """Return another order of the residues, the last in its place."""
+    return "".join(rng.permutation(list(sequence[:-1]))) + sequence[-1]
+
+
+def _project(folder: Path, rng: np.random.Generator, sample: _Sample, groups: list[list[str]], seed: int) -> Path:
+    """Write the runs and their matches, and import these."""
+    (folder / "proteins.fasta").write_text("".join(f">P{i}\n{''.join(one)}\n" for i, one in enumerate(groups)))
+    rows = ["PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds"]
+    files = [folder / f"run{number}.mzML" for number in range(_RUNS)]
+    for number, path in enumerate(files):
+        planted = [
+            replace(one, amount=one.amount * float(rng.lognormal(0, 0.2)), apex=one.apex + 3 * number + float(rng.normal(0, 1)))
+            for one in sample.planted
+        ]
+        seen = np.flatnonzero(rng.random(len(planted)) < _IDENTIFIED).tolist()
+        number_of = {planted[i]: i for i in seen}
+        run = MadeRun(seconds=1800, seed=seed * 10 + number, planted=planted, identified=[planted[i] for i in seen], noise_peaks=50)
+        for scan, one in run.write(path):
+            mean, (peptide, protein) = sample.score[number_of[one]], sample.found[number][number_of[one]]
+            score = rng.normal() if np.isnan(mean) else mean + _OF_SPECTRUM * rng.normal()
+            rows.append(f"{path.stem}_{scan}_2_1\t{score:.5f}\t\t\t-.{peptide}.-\t{protein}")
+    (folder / "psms.tsv").write_text("\n".join(rows) + "\n")
+    import_results([folder / "psms.tsv"], files, folder / "project", [folder / "proteins.fasta"])
+    return folder / "project"
+
+
+def _transferred(project: Path, present: set[str], settings: Mapping[str, float]) -> dict:
+    run_search("quantify", {"project": [project]}, device="cpu", threads=2, match_between_runs=True, **settings)
+    rows = table_of(project, "ion_traces")
+    n_files: dict[str, int] = {}
+    for row in rows:
+        if row["source"] == "identified":
+            n_files[row["peptide"]] = n_files.get(row["peptide"], 0) + 1
+    moved = [row["peptide"] for row in rows if row["source"] == "transferred"]
+    single = [one for one in moved if n_files[one] == 1]
+    return {
+        "reported": len(moved), "false": sum(one not in present for one in moved), "single_donor": len(single),
+        "false_single_donor": sum(one not in present for one in single),
+    }  # fmt: skip

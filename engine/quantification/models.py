@@ -1,0 +1,201 @@
+"""Linear models of compared conditions with blocks, and their fit to each protein by least squares over the samples that have it.
+
+A model has a mean for each condition and a shift for each level of a block: a plex, a batch or a subject. What a block does to a protein is
+then no change of it, and what differs between the subjects of a paired design does not count as error (Smyth 2004, Stat. Appl. Genet. Mol.
+Biol. 3:3; limma user's guide, sections 9.4 and 9.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.errors import ParameterError, shortened
+from proteoscope.engine.quantification.design import BLOCKS, Design
+
+__all__ = ["ComparisonModel", "Fit", "comparison_model", "fit"]
+
+_ZERO = 1e-8
+"""Part of the largest eigenvalue below which one is 0: entries are sums of zeros and ones."""
+_VALUES_OF_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True)
+class ComparisonModel:
+    """The samples of c compared conditions, and the linear model of their log quantities.
+
+    Attributes
+    ----------
+    groups : the conditions, the one that others are compared with first. columns : (s,) int64, numbers of the samples in the design.
+    condition : (s,) int64, number of the condition of each. matrix : (s, k) float64, c columns of conditions, then those of blocks.
+    blocks : names of the blocks in the model. messages : what the user should know of blocks that are not in it.
+    """
+
+    groups: tuple[str, ...]
+    columns: NDArray[np.int64]
+    condition: NDArray[np.int64]
+    matrix: NDArray[np.float64]
+    blocks: tuple[str, ...]
+    messages: tuple[str, ...] = ()
+
+    @property
+    def contrasts(self) -> NDArray[np.float64]:
+        """Each condition less the first, (c - 1, k) float64."""
+        n = len(self.groups)
+        found = np.zeros((n - 1, self.matrix.shape[1]))
+        found[np.arange(n - 1), np.arange(1, n)] = 1
+        found[:, 0] = -1
+        return found
+
+
+class Fit(NamedTuple):
+    """Least squares of p proteins.
+
+    Attributes
+    ----------
+    estimate : (p, contrasts) float64, NaN where the samples that have the protein cannot separate the conditions.
+    factor : (p, contrasts) float64, variance of the estimate as a part of the residual variance.
+    variance : (p,) float64, residual, NaN without degrees of freedom. degrees : (p,) float64, of freedom.
+    """
+
+    estimate: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    degrees: NDArray[np.float64]
+
+
+def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArray[np.float64]) -> Fit:
+    """Fit a model to each protein by the samples that have it.
+
+    Parameters
+    ----------
+    logs : (p, s) float64, NaN where missing. matrix : (s, k) float64. contrasts : (c, k) float64.
+    """
+    n, n_contrasts = len(logs), len(contrasts)
+    found = Fit(np.full((n, n_contrasts), np.nan), np.full((n, n_contrasts), np.nan), np.full(n, np.nan), np.zeros(n))
+    some = max(1, _VALUES_OF_CHUNK // max(1, matrix.shape[1] ** 2))
+    for start in range(0, n, some):
+        part = _fit_some(logs[start : start + some], matrix, contrasts)
+        for column, values in zip(found, part, strict=True):
+            column[start : start + some] = values
+    return found
+
+
+def _fit_some(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArray[np.float64]) -> Fit:
+    has = ~np.isnan(logs)
+    count = has.sum(axis=1)
+    # Condition columns sum to one in each sample, so that a constant changes no contrast; without it less is lost to rounding.
+    middle = np.where(has, logs, 0.0).sum(axis=1) / np.maximum(count, 1)
+    value = np.where(has, logs - middle[:, None], 0.0)
+    # Many proteins are in the same samples. Sums of zeros and ones are exact, whatever their order; those of quantities are made by einsum
+    # instead of matrix products, whose order may depend on the number of threads.
+    patterns, which = np.unique(has, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    outer = (matrix[:, :, None] * matrix[:, None, :]).reshape(len(matrix), -1)
+    normal = (patterns.astype(np.float64) @ outer).reshape(len(patterns), matrix.shape[1], matrix.shape[1])
+    inverse, rank = _pseudo_inverses(normal)
+    reached = contrasts @ inverse @ normal
+    is_estimable = (np.abs(reached - contrasts).max(axis=2) < 1e-6)[which]
+    factor = np.einsum("ck,pkl,cl->pc", contrasts, inverse, contrasts, optimize=False)[which]
+    right = np.einsum("ps,sk->pk", value, matrix, optimize=False)
+    coefficient = np.einsum("pkl,pl->pk", inverse[which], right, optimize=False)
+    left = np.where(has, value - np.einsum("pk,sk->ps", coefficient, matrix, optimize=False), 0.0)
+    degrees = (count - rank[which]).astype(np.float64)
+    variance = np.where(degrees > 0, (left**2).sum(axis=1) / np.maximum(degrees, 1.0), np.nan)
+    estimate = np.einsum("ck,pk->pc", contrasts, coefficient, optimize=False)
+    return Fit(np.where(is_estimable, estimate, np.nan), np.where(is_estimable, factor, np.nan), variance, degrees)
+
+
+def _pseudo_inverses(normal: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the pseudo-inverses and ranks of positive semi-definite matrices, (p, k, k)."""
+    values, vectors = np.linalg.eigh(normal)
+    is_used = values > _ZERO * np.maximum(values[:, -1:], 1.0)
+    parts = np.where(is_used, 1 / np.where(is_used, values, 1.0), 0.0)
+    inverse = (vectors * parts[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return inverse, is_used.sum(axis=1)
+
+
+def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "") -> ComparisonModel:
+    """Return the model that compares conditions of a design, with its blocks.
+
+    Parameters
+    ----------
+    reference : condition that plexes are scaled by: where plexes and conditions cannot be separated, plexes are then no block.
+
+    Raises
+    ------
+    ParameterError : a block cannot be separated from the conditions, or only some samples have one, or nothing is left to estimate errors.
+    """
+    columns = np.array([i for i, one in enumerate(design.samples) if one.condition in groups], np.int64)
+    condition = np.array([groups.index(design.samples[i].condition) for i in columns.tolist()], np.int64)
+    means = (condition[:, None] == np.arange(len(groups))).astype(np.float64)
+    model = ComparisonModel(groups, columns, condition, means, ())
+    used, messages, parts = [], [], [means]
+    for name in BLOCKS:
+        number, message = _levels_of(design, columns, name)
+        if message:
+            messages.append(message)
+        if number is None:
+            continue
+        block = (number[:, None] == np.arange(1, number.max() + 1)).astype(np.float64)
+        lost = _inseparable(model, np.concatenate([means, block], axis=1))
+        if lost and not (name == "plex" and reference):
+            raise ParameterError(_confounded(name, lost, groups[0]))
+        if lost:
+            messages.append(
+                "Plexes are no block of the comparison: conditions lie in different plexes, which the reference alone makes alike"
+            )
+            continue
+        used.append(name)
+        parts.append(block)
+    matrix = np.concatenate(parts, axis=1)
+    if lost := _inseparable(model, matrix):
+        raise ParameterError(_confounded(" and ".join(used), lost, groups[0]))
+    if np.linalg.matrix_rank(matrix) >= len(columns):
+        raise ParameterError(
+            f"{' and '.join(used)}: with these blocks the {len(columns)} samples of {shortened(', '.join(groups))} leave nothing to"
+            " estimate the error from; leave a column out of the design, or add samples"
+        )
+    return ComparisonModel(groups, columns, condition, matrix, tuple(used), tuple(messages))
+
+
+def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:
+    """Return the level of a block of each sample, None where it has one or as many as samples; and a message if it is no block.
+
+    Raises
+    ------
+    ParameterError : some samples have none.
+    """
+    texts = [getattr(design.samples[i], name) for i in columns.tolist()]
+    if not any(texts):
+        return None, ""
+    if "" in texts:
+        lacking = shortened(design.samples[int(columns[texts.index("")])].name)
+        raise ParameterError(f"the design has a {name} of other samples, but none of sample {lacking}: fill that column, or leave it out")
+    distinct, number = np.unique(texts, return_inverse=True)
+    if len(distinct) == 1:
+        return None, ""
+    if len(distinct) == len(texts):
+        return None, f"The column {name} of the design is not used: it differs in each sample, so that it groups none"
+    return number.astype(np.int64), ""
+
+
+def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[str]:
+    """Return the conditions whose change against the first a model matrix cannot separate from its blocks."""
+    contrasts = np.zeros((len(model.groups) - 1, matrix.shape[1]))
+    contrasts[:, : len(model.groups)] = model.contrasts[:, : len(model.groups)]
+    found = fit(np.zeros((1, len(matrix))), matrix, contrasts)
+    return [name for name, is_lost in zip(model.groups[1:], np.isnan(found.estimate[0]).tolist(), strict=True) if is_lost]
+
+
+def _confounded(block: str, lost: list[str], first: str) -> str:
+    remedy = "name the reference that all plexes hold (reference), or spread the conditions over plexes" if block == "plex" else (
+        f"spread the conditions over the levels of {block}, or leave that column out of the design to compare regardless"
+    )  # fmt: skip
+    return (
+        f"{shortened(', '.join(lost))} cannot be compared with {shortened(first)}: conditions and {block} change together, so that a"
+        f" difference may be that of the {block}; {remedy}"
+    )
