@@ -56,7 +56,7 @@ def test_every_command_of_the_page_prints_what_stands_below_it(
     assert {round(100 * float(folds[chain]["identity"])) for chain in "JI"} == {15, 18}
     assert f"{100 * float(folds['C']['same_fold_probability']):.1f}" == "0.2"
     albumin, trypsin = (float(row["quantity"]) for row in _table(tmp_path / "amounts.tsv"))
-    assert round(albumin / trypsin) == 44
+    assert round(albumin / trypsin) == 46
 
 
 def test_every_kind_of_search_has_an_example() -> None:
