@@ -78,6 +78,7 @@ IMPORT = Search(
     expecting=lambda: imported.expecting.expected,
     tables=lambda: imported.tables.TABLES,
     stored=lambda: imported.tables.STORED,
+    advising=lambda: matches.preset_advice.advise,
     methods=lambda: imported.methods_paragraph.methods,
     exports=(
         Export("tsv", "Tables, tab-separated"),

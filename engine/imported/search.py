@@ -27,6 +27,7 @@ from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.matches.listed.matches import collect_matches
 from proteoscope.engine.matches.listed.places import cut_off_proteins
 from proteoscope.engine.matches.listed.references import find_spectra
+from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
@@ -67,6 +68,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
     spec = RunSpec("import", request, {"results": "RESULTS.pep.xml", "spectra": "--spectra SPECTRA.mzML"})
 
     def read(progress: Progress, threads: int) -> _Read:
+        warn_of_misfits("import", request.files("spectra"), parameters, progress)
         found = read_identifications(request.files("results"), progress)
         spectra = read_spectra(request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads)
         files = request.files("database")

@@ -7,6 +7,7 @@ spectra do not have, and reporter ions of a label that is not set. What the spec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,8 +43,9 @@ class _Settings(NamedTuple):
 
     Attributes
     ----------
-    fragment, precursor : half-widths of the windows, Da. shown : the tolerances as texts. maximum_charge : 1 where there is none.
-    fixed, labels : labels among the fixed modifications, and among all.
+    fragment, precursor : half-widths of the windows, Da; infinite without one. shown : the tolerances as texts. maximum_charge : 1 where
+        there is none. fixed, labels : labels among the fixed modifications, and among all. searches_labels : False for an import, whose
+        files of results name the labels.
     """
 
     fragment: float
@@ -52,6 +54,7 @@ class _Settings(NamedTuple):
     maximum_charge: int
     fixed: tuple[LabelEvidence, ...]
     labels: tuple[LabelEvidence, ...]
+    searches_labels: bool = True
 
 
 def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress: Progress) -> None:
@@ -121,10 +124,11 @@ def _sentence(reason: str, names: Sequence[str]) -> str:
 def _settings(parameters: Any) -> _Settings:
     values: Mapping[str, Any] = parameters.model_dump()
     fixed, variable = (_labels(values.get(f"{kind}_modifications", ())) for kind in ("fixed", "variable"))
+    shown = {name: str(values[key]) for name in ("fragment", "precursor") if (key := f"{name}_tolerance") in values}
     return _Settings(
-        _width(values["fragment_tolerance"], _USUAL_FRAGMENT), _width(values["precursor_tolerance"], _USUAL_PRECURSOR),
-        {name: str(values[f"{name}_tolerance"]) for name in ("fragment", "precursor")}, int(values.get("maximum_charge", 1)),
-        fixed, tuple(dict.fromkeys((*fixed, *variable))),
+        _width(values["fragment_tolerance"], _USUAL_FRAGMENT),
+        _width(values["precursor_tolerance"], _USUAL_PRECURSOR) if "precursor" in shown else math.inf,
+        shown, int(values.get("maximum_charge", 1)), fixed, tuple(dict.fromkeys((*fixed, *variable))), "variable_modifications" in values,
     )  # fmt: skip
 
 
@@ -161,6 +165,8 @@ def _tolerance_misfit(content: SpectraContent, settings: _Settings) -> _Misfit |
 
 def _label_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
     label = content.label
+    if not settings.searches_labels:
+        return None
     if label == "none" and settings.fixed:
         expected = " and ".join(settings.fixed)
         return _Misfit(f"no reporter ions and no labelled lysine were found, but {expected} is a fixed modification", _EXACT_PRESETS)
