@@ -48,7 +48,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
 
     def read(progress: Progress, threads: int) -> Spectra:
         return read_spectra(
-            request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, takes_negative=True,
+            request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, takes_negative=True,
             spool=spec.spool,
         )  # fmt: skip
 

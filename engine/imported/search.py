@@ -68,7 +68,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
     def read(progress: Progress, threads: int) -> _Read:
         found = read_identifications(request.files("results"), progress)
-        spectra = read_spectra(request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads)
+        spectra = read_spectra(request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads)
         files = request.files("database")
         return _Read(found, spectra, read_proteins(files, progress=progress) if files else None)
 

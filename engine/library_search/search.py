@@ -49,8 +49,8 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
     spec = RunSpec("library", request, {"spectra": "SPECTRA.mzML", "library": "--library LIBRARY.msp"})
 
     def read(progress: Progress, threads: int) -> _Read:
-        skips = request.flag("skip_broken")
-        spectra = read_spectra(request.files("spectra"), progress=progress, skip_broken=skips, threads=threads, takes_negative=True)
+        is_strict = request.flag("strict")
+        spectra = read_spectra(request.files("spectra"), progress=progress, strict=is_strict, threads=threads, takes_negative=True)
         files = request.files("database")
         return _Read(spectra, read_proteins(files, progress=progress) if files else None)
 

@@ -86,7 +86,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         if source is None:
             warn_of_misfits("modified", request.files("spectra"), parameters, progress)
             found = read_spectra(
-                request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
+                request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, spool=spec.spool
             )
             return _Read(found, found)
         progress.stage("Reading the identification")

@@ -280,10 +280,10 @@ def test_broken_spectra_are_left_out_and_counted_when_asked(plain, database, tmp
     broken.write_text(path.read_text().replace("TITLE=known 4\n", "TITLE=known 4\n100.5 not_a_number\n"))
     parameters = IdentificationParameters()
     with pytest.raises(InputError, match=r"broken\.mgf, line \d+"):
-        identify([broken], [database], tmp_path / "project", parameters)
-    summary = identify([broken], [database], tmp_path / "project", parameters, skip_broken=True)
+        identify([broken], [database], tmp_path / "project", parameters, strict=True)
+    summary = identify([broken], [database], tmp_path / "project", parameters)
     assert summary.n_spectra == 2 * N_KNOWN - 1
-    assert any("1 broken spectra left out" in message for message in summary.messages)
+    assert any(f"1 of {2 * N_KNOWN} MS2 spectra left out" in message for message in summary.messages)
     assert len(simulation.known) == N_KNOWN
 
 
