@@ -33,8 +33,8 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
     ----------
     request : input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is
         added to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known
-        labels, see `proteoscope.engine.clustering.quality.read_labels`; ``skip_broken``, leave out spectra that cannot be read, and count
-        them.
+        labels, see `proteoscope.engine.clustering.quality.read_labels`; ``strict``, refuse files with spectra that
+        cannot be read.
 
     Raises
     ------

@@ -40,7 +40,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     ----------
     request : inputs ``spectra``, files of any known format, and ``database``, of proteins; `IdentificationParameters`. Its `project` is
         made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run stand
-        beside it. With the option ``skip_broken`` spectra that cannot be read are left out, and counted. The option ``advice`` limits the
+        beside it. With the option ``strict`` files with spectra that cannot be read are refused. The option ``advice`` limits the
         search for causes of few identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
 
     Raises

@@ -39,7 +39,7 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
     Parameters
     ----------
     request : inputs ``spectra``; ``library``, files of formats whose sort is libraries; ``database``, proteins in which peptides are
-        placed, if one likes; `LibrarySearchParameters`. With the option ``skip_broken`` spectra that cannot be read are left out.
+        placed, if one likes; `LibrarySearchParameters`. With the option ``strict`` files with spectra that cannot be read are refused.
 
     Raises
     ------

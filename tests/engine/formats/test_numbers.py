@@ -15,7 +15,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.formats.numbers import COMMA, read_number
-from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.kernels.cpu.text import parse_number
 
 MGF = "BEGIN IONS\nTITLE={title}\nPEPMASS={mz} {height}\nCHARGE=2+\nRTINSECONDS={time}\n{peak_mz} {peak_height}\n300.5 1\nEND IONS\n"
@@ -64,8 +64,7 @@ def value_of(text: str) -> float:
 
 def read(path: Path, is_library: bool) -> tuple[list[str], dict[str, np.ndarray], int, list[str]]:
     """Names, columns, how many records were left out, and the messages."""
-    messages: list[str] = []
-    progress = Progress(lambda event: messages.append(event.message) if event.message else None)
+    progress = RecordingProgress(Progress())
     if is_library:
         library = read_libraries([path], progress)
         names, n_out, found = library.name.to_pylist(), library.skipped.n, library
@@ -76,7 +75,7 @@ def read(path: Path, is_library: bool) -> tuple[list[str], dict[str, np.ndarray]
     columns = {"mz": found.precursor_mz, "time": found.retention_time, "peak_mz": found.mz[first], "peak_height": found.intensity[first]}
     if not is_library:
         columns |= {"height": found.precursor_intensity, "mass": 2 * found.precursor_mz - PROTON}
-    return names, columns, n_out, messages
+    return names, columns, n_out, list(progress.messages)
 
 
 @pytest.mark.parametrize("format", FORMATS)
