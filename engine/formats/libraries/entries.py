@@ -126,7 +126,7 @@ class LibraryCollector:
         mz, heights, owner, is_absurd = _clean_peaks(mz, intensity, counts)
         left = np.bincount(owner, minlength=len(entries))
         kept: list[int] = []
-        numbers: list[tuple[int, int, float, float, bool, int]] = []
+        numbers: list[tuple[int, int, float, float, bool, int, int]] = []
         texts = self._texts
         for i, (entry, n_peaks, n_left, absurd) in enumerate(zip(entries, counts.tolist(), left.tolist(), is_absurd.tolist(), strict=True)):
             self.n_read += 1
@@ -154,12 +154,12 @@ class LibraryCollector:
             for name in ("proteins", "formula", "inchikey", "adduct"):
                 texts[name].append(getattr(entry, name)[:_MAXIMUM_TEXT] or None)
             kept.append(i)
-            numbers.append((self.n_read, entry.charge, precursor_mz, entry.retention_time, entry.is_decoy, entry.n_members))
+            numbers.append((self.n_read, entry.charge, precursor_mz, entry.retention_time, entry.is_decoy, entry.n_members, entry.polarity))
         self.n_taken += len(kept)
         self._store(np.array(kept, np.int64), numbers, owner, left, mz, heights)
 
     def _store(
-        self, kept: NDArray[np.int64], numbers: list[tuple[int, int, float, float, bool, int]], owner: NDArray[np.int64],
+        self, kept: NDArray[np.int64], numbers: list[tuple[int, int, float, float, bool, int, int]], owner: NDArray[np.int64],
         left: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32],
     ) -> None:  # fmt: skip
         if len(kept) < len(left):
@@ -168,12 +168,12 @@ class LibraryCollector:
             mz, intensity = mz[is_kept[owner]], intensity[is_kept[owner]]
         self._mz.append(mz)
         self._intensity.append(intensity)
-        number, charge, precursor_mz, retention_time, is_decoy, n_members = zip(*numbers, strict=True) if numbers else ((),) * 6
+        number, charge, precursor_mz, retention_time, is_decoy, n_members, polarity = zip(*numbers, strict=True) if numbers else ((),) * 7
         self._blocks.append(
             (
                 np.full(len(kept), self._source, np.int64), np.array(number, np.int64), np.array(charge, np.int64),
                 np.array(precursor_mz, np.float64), np.array(retention_time, np.float64), np.array(is_decoy, np.bool_),
-                np.array(n_members, np.int64), left[kept].astype(np.int64),
+                np.array(n_members, np.int64), left[kept].astype(np.int64), np.array(polarity, np.int64),
             )
         )  # fmt: skip
         # As Arrow columns they take a tenth of what they take as strings.
@@ -202,14 +202,14 @@ class LibraryCollector:
 
     def finish(self) -> SpectralLibrary:
         """The library."""
-        source, number, charge, precursor_mz, retention_time, is_decoy, n_members, n_peaks = (
+        source, number, charge, precursor_mz, retention_time, is_decoy, n_members, n_peaks, polarity = (
             np.concatenate(parts) for parts in zip(*self._blocks, strict=True)
         )
         columns = {name: pa.concat_arrays(parts) for name, parts in self._parts.items()}
         return SpectralLibrary(
             sources=self._sources, source=source, number=number, charge=charge, precursor_mz=precursor_mz, retention_time=retention_time,
             is_decoy=is_decoy, n_members=n_members, offsets=offsets_of(n_peaks), mz=self._mz.finish(), intensity=self._intensity.finish(),
-            skipped=Skipped(tuple(self._told), self._counts), **columns,
+            skipped=Skipped(tuple(self._told), self._counts), polarity=polarity, **columns,
         )  # fmt: skip
 
 
