@@ -513,8 +513,10 @@ def _first_time(text: bytes, decimal: int) -> float:
     parts = text.split(b",") if decimal != COMMA else [text]
     if len(parts) > 1 and not all(b"." in part for part in parts):
         raise ValueError(text)
-    times = [read_number(word, decimal) for part in parts for word in re.split(rb"(?<=[0-9.])[ ]*-[ ]*", part)]
-    return times[0]
+    ranges = [[read_number(word, decimal) for word in re.split(rb"(?<=[0-9.])[ ]*-[ ]*", part)] for part in parts]
+    if any(times != sorted(times) for times in ranges):
+        raise ValueError(text)
+    return ranges[0][0]
 
 
 def _read_ms2(lines: _Lines, decimal: int) -> _Read:
@@ -646,6 +648,8 @@ def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
                 if with_intensity:
                     numbers.append(0.0 if is_missing(words[1]) else read_number(words[1], decimal))
                 charges, fault = charge_bits(words[len(numbers)])
+                if with_intensity and len(words) > 3:
+                    raise ValueError(content)
             except (ValueError, IndexError):
                 table.note(here, FaultCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(content) else FaultCode.NUMBER, number)
                 continue

@@ -51,7 +51,8 @@ def _pair(text, position, decimal):
     if text[position - 1] == 58 or text[end] == 58:
         separator = _COLON
     intensity, end = parse_number(text, position, size, decimal)
-    is_ended = end >= size or text[end] <= 32 or text[end] == comma or text[end] == 59 or text[end] == 41
+    is_ended = end >= size or text[end] <= 32 or text[end] == comma or text[end] == 59
+    is_ended = is_ended or (text[end] == 41 and separator == _BRACKET)
     return mz, intensity, end if end > position and is_ended else -1, separator
 
 
