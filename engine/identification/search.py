@@ -8,7 +8,7 @@ from pathlib import Path
 
 from proteoscope.engine import identification
 from proteoscope.engine import matches as matches_package
-from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.modifications import parse_modification, replacing_fixed
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_spectra
@@ -73,7 +73,9 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
                 raise nothing_to_search(found, parameters.minimum_peaks)
             errors = measured_errors(found, spectra, indexes, parameters, resources)
             spectra = spectra.corrected(errors.medians[found.file])
-            modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
+            modifications = replacing_fixed(
+                tuple(parse_modification(name) for name in parameters.variable_modifications), indexes.peptides.digestion.fixed
+            )
             used = parameters.changed(precursor_tolerance=errors.tolerance)
             searched = Pass(spectra, indexes, modifications, used, resources)
             searched.plan()
