@@ -276,28 +276,28 @@ def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], v
         Their values.
     """
     targets: dict[tuple[int, int], float] = {}
-    ions: dict[tuple[int, int, int], list[float | int]] = {}
+    ions: dict[tuple[int, int, int], tuple[float, int]] = {}
     for place, term, value in zip(places, terms, values, strict=True):
         if term == 1000827:
             targets[place[:2]] = number_or_nan(value)
             continue
-        ion = ions.setdefault(place, [0.0, 0])
+        mz, charges = ions.get(place, (0.0, 0))
         if term in (1000041, 1000633):
-            charges, fault = charge_bits(value)
-            ion[1] = int(ion[1]) | charges
+            bits, fault = charge_bits(value)
+            ions[place] = (mz, charges | bits)
             if fault:
                 table.note(np.array(place[:1]), fault)
-        elif (mz := number_or_nan(value)) > 0:
-            ion[0] = mz
+        else:
+            ions[place] = (number if (number := number_or_nan(value)) > 0 else mz, charges)
     found: dict[int, list[tuple[float, int]]] = {}
     for key, target in targets.items():
         if not any(place[:2] == key for place in ions if place[0] == key[0]):
-            ions[(*key, 0)] = [target, 0]
+            ions[(*key, 0)] = (target, 0)
     for place in sorted(ions):
         mz, charges = ions[place]
         mz = mz if mz > 0 else targets.get(place[:2], 0.0)
         if mz > 0:
-            found.setdefault(place[0], []).append((float(mz), int(charges)))
+            found.setdefault(place[0], []).append((mz, charges))
     for spectrum, candidates in found.items():
         table.take_precursors(spectrum, candidates)
 

@@ -182,9 +182,9 @@ class PredictedLibrary:
             kinds.append(kind)
 
         fixed: tuple[SearchModification, ...] = self._indexes.peptides.digestion.fixed
-        carrier, slot = np.nonzero(modification != NO_MODIFICATION)
-        variable = modification[carrier, slot].astype(np.int64)
-        taken = taken_places(carrier, site[carrier, slot].astype(np.int64), variable, self._variable, len(self._variable), length)
+        carrier, at_slot = np.nonzero(modification != NO_MODIFICATION)
+        variable = modification[carrier, at_slot].astype(np.int64)
+        taken = taken_places(carrier, site[carrier, at_slot].astype(np.int64), variable, self._variable, len(self._variable), length)
         for number, one in enumerate(fixed, len(self._variable)):
             if one.position == "anywhere":
                 at = np.flatnonzero(np.isin(residues, [ord(letter) for letter in one.residues]))

@@ -41,7 +41,7 @@ def mass_of(mz: float, charge: int) -> float:
 
 @pytest.mark.parametrize("selected", ["904.8200", "0.00", ""])
 def test_ms2_masses_of_z_lines_replace_window_centre(written: Written, selected: str) -> None:
-    """The spectrum of crux-toolkit's issue 59: a mass of 2710.4326 with three charges has m/z 904.149."""
+    """A spectrum of crux-toolkit: a mass of 2710.4326 with three charges has m/z 904.149."""
     spectra, messages = read(written(f"S\t1\t1\t{selected}\nZ\t3\t2710.4326\n100 1\n"))
     assert spectra.precursor_mz[0] == pytest.approx((2710.4326 + 2 * PROTON) / 3, abs=1e-9)
     assert spectra.charge_mask.tolist() == [0b1000] and not len(spectra.others.spectrum)
