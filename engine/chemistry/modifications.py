@@ -528,10 +528,10 @@ def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[Sear
         if one.comes_on_top:
             found.append(one)
             continue
-        at_end = sum(each.mass for each in chemical if one.end and each.position == f"peptide {one.end}")
+        at_end = sum((each.mass for each in chemical if one.end and each.position == f"peptide {one.end}"), 0.0)
         groups: dict[float, str] = {}
         for residue in one.residues or (" ",):
-            of_residue = sum(each.mass for each in chemical if each.position == "anywhere" and residue in each.residues)
+            of_residue = sum((each.mass for each in chemical if each.position == "anywhere" and residue in each.residues), 0.0)
             replaced = at_end + (of_residue if one.takes_residue else 0.0)
             groups[replaced] = groups.get(replaced, "") + residue.strip()
         found += [replace(one, residues=residues, replaced_mass=replaced) for replaced, residues in groups.items()]

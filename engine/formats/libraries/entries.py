@@ -245,9 +245,9 @@ def read_charge(text: str) -> int:
     >>> read_charge("2+"), read_charge("-1"), read_charge("2+ and 3+"), read_charge("N/A")
     (2, -1, 2, 0)
     """
-    word = _CHARGE_SEPARATOR.split(text.strip(), maxsplit=1)[0]
-    if word.lower() in MISSING:
+    if text.strip().lower() in MISSING:
         return 0
+    word = _CHARGE_SEPARATOR.split(text.strip(), maxsplit=1)[0]
     found = _CHARGE.fullmatch(word)
     if found is None or (found[1] and found[3] and found[1] != found[3]):
         raise ValueError(text)
