@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +116,7 @@ class MspLibrary(TextLibrary):
         fault, has_words = "", False
         for _, text in lines:
             key, colon, value = text.partition(":")
-            key = key.strip().lower()
+            key, value = _plain(key), value.strip()
             if not colon:
                 # Of peaks that are announced the number is compared.
                 has_words = has_words or not text.startswith("#")
@@ -124,7 +125,6 @@ class MspLibrary(TextLibrary):
                 for name, pair in _PAIR.findall(value[:_COMMENT_LETTERS]):
                     pairs.setdefault(name.lower(), pair.strip('"'))
                 continue
-            key, value = key.replace(" ", "").replace("_", ""), value.strip()
             before = found.setdefault(key, value)
             if before != value:
                 if not before:
@@ -144,7 +144,13 @@ class MspLibrary(TextLibrary):
 
 def _key_of(line: bytes) -> bytes:
     """Return the key of a line, as keys are compared."""
-    return line.partition(b":")[0].replace(b" ", b"").replace(b"_", b"").lower()
+    return _plain(line.partition(b":")[0].decode("latin-1")).encode("latin-1", "replace")
+
+
+@lru_cache(1 << 10)
+def _plain(key: str) -> str:
+    """Return a key without blanks and underscores, in small letters: programs write the same one differently."""
+    return "".join(key.split()).replace("_", "").lower()
 
 
 def _take_molecule(entry: Entry, found: dict[str, str], pairs: dict[str, str]) -> None:
