@@ -42,7 +42,7 @@ _FIRST_MZ, _LAST_MZ = 50.0, 2000.0
 
 def spectrum_vectors(folder: Path, n: int) -> VectorArrays:
     """Vectors of n spectra of the test data."""
-    spectra = read_spectra([existing(folder / "clustering" / "massbank_esi_ms2.mgf")], skip_broken=True)
+    spectra = read_spectra([existing(folder / "clustering" / "massbank_esi_ms2.mgf")])
     rows = np.repeat(np.arange(len(spectra)), np.diff(spectra.offsets))
     bins = ((spectra.mz - _FIRST_MZ) / (_LAST_MZ - _FIRST_MZ) * BINS).astype(np.int64)
     is_in = (spectra.mz >= _FIRST_MZ) & (bins < BINS)

@@ -80,7 +80,7 @@ def peptides_of(database: Path, parameters: IdentificationParameters) -> Peptide
 def search_workload(spectra: Path, repeats: int, peptides: PeptideArrays, parameters: IdentificationParameters) -> Workload:
     """Spectra, each `repeats` times (more than once only from peak lists), against a dictionary."""
     with tempfile.TemporaryDirectory(prefix="proteoscope-workload-") as name:
-        read = read_spectra([_unpacked(spectra, Path(name), repeats)], progress=Progress(), skip_broken=False, threads=available_threads())
+        read = read_spectra([_unpacked(spectra, Path(name), repeats)], progress=Progress(), strict=True, threads=available_threads())
     index = build_spectrum_index(read, parameters, Resources(available_threads()))
     modifications = modification_arrays(
         tuple(parse_modification(variable_modification) for variable_modification in parameters.variable_modifications), parameters

@@ -110,7 +110,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Option:
-    """What can be wished besides parameters, since it does not decide the result, as ``--skip-broken``.
+    """What can be wished besides parameters, since it does not decide the result, as ``--strict``.
 
     Attributes
     ----------

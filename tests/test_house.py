@@ -348,7 +348,7 @@ def test_readme_and_command_line_page_tell_the_commands_that_there_are(capsys):
         )
     )
     assert told <= options
-    assert {"--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"} <= told
+    assert {"--database", "--out", "--preset", "--set", "--device", "--threads", "--strict", "--quiet", "--json"} <= told
 
 
 def quoted_commands():

@@ -9,8 +9,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal
@@ -29,6 +29,7 @@ __all__ = [
     "UnimodCatalogue",
     "parse_modification",
     "parse_site",
+    "replacing_fixed",
     "unimod",
     "write_mass",
 ]
@@ -72,6 +73,12 @@ _SITE_TEXT = re.compile(
 )
 _NAME_AND_SITE = re.compile(r"(?P<name>.+?)\s*\(\s*(?P<site>[A-Za-z][A-Za-z\s.-]*)\)")
 _CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass>[+-]\s*\d*\.?\d+(?:[eE][+-]?\d+)?)")
+
+_ON_TOP = re.compile(r"\s+on\s+top\s*$", re.IGNORECASE)
+_WITH_FREE_AMINE = frozenset({"GG", "LRGG", "QTGG", "QQTGG", "QEQTGG", "SUMO2135", "SUMO3549"})
+"""Remnants of ubiquitin and its like: where they are, an amine is free as before, which carries a label."""
+_OF_RESIDUE_AND_END = frozenset({"Pyro-carbamidomethyl"})
+"""Modifications at an end that hold the side chain too, and whose mass counts from the bare residue."""
 
 _MAXIMUM_LETTERS = 1000  # of a text of a modification
 _MAXIMUM_COMPARED = 100  # letters of a name that is compared with all titles, to suggest one
@@ -335,6 +342,8 @@ class SearchModification:
     position : where such a residue must stand.
     neutral_losses : dalton, ascending: every loss that Unimod lists for any of the residues. `losses_of` tells them by residue.
     losses_by_residue : the pairs behind `losses_of`.
+    is_on_top : the definition says that it comes on top of fixed modifications (``Methyl (K on top)``), in place of replacing them.
+    replaced_mass : dalton that the fixed modifications which it replaces would add (`replacing_fixed`).
     """
 
     name: str
@@ -344,6 +353,33 @@ class SearchModification:
     position: Position
     neutral_losses: tuple[float, ...] = ()
     losses_by_residue: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    is_on_top: bool = False
+    replaced_mass: float = 0.0
+
+    @property
+    def is_isotopic(self) -> bool:
+        """True for heavy residues, which no other modification replaces, and which replace none."""
+        return self.name == "Label" or self.name.startswith("Label:")
+
+    @property
+    def comes_on_top(self) -> bool:
+        """True if the residue or end carries its fixed modifications besides."""
+        return self.is_on_top or self.is_isotopic or self.name in _WITH_FREE_AMINE
+
+    @property
+    def takes_residue(self) -> bool:
+        """True if it replaces the fixed modifications of its residue, not those of the end of the peptide alone."""
+        return self.position == "anywhere" or self.name in _OF_RESIDUE_AND_END
+
+    @property
+    def end(self) -> str:
+        """``N-term`` or ``C-term`` where it must be at an end, else empty."""
+        return "" if self.position == "anywhere" else self.position[-6:]
+
+    @property
+    def added_mass(self) -> float:
+        """Dalton that it adds to a peptide which carries its fixed modifications everywhere."""
+        return self.mass - self.replaced_mass
 
     def __str__(self) -> str:
         """The text that `parse_modification` reads back to the same modification."""
@@ -353,8 +389,8 @@ class SearchModification:
 
     @property
     def site(self) -> str:
-        """Where it sits, as written: ``STY``, ``N-term``, ``Protein N-term M``."""
-        return _write_site(self.residues, self.position)
+        """Where it sits, as written: ``STY``, ``N-term``, ``Protein N-term M``, ``K on top``."""
+        return _write_site(self.residues, self.position) + " on top" * self.is_on_top
 
     @property
     def place(self) -> int:
@@ -417,7 +453,8 @@ def parse_modification(text: str) -> SearchModification:
 
     ``Name (SITE)``, where the name is a title of Unimod, whatever its case, or ``UNIMOD:35``, and SITE is residues (``STY``), ``N-term``,
     ``C-term``, ``Protein N-term``, ``Protein C-term``, or residues at a terminus (``N-term Q``). One of the user's own is written
-    ``Name:+15.9949 (M)`` or ``+15.9949 (M)`` and may sit anywhere.
+    ``Name:+15.9949 (M)`` or ``+15.9949 (M)`` and may sit anywhere. ``on top`` behind the site, as in ``Methyl (K on top)``, keeps the fixed
+    modifications of the place.
 
     Raises
     ------
@@ -434,10 +471,11 @@ def parse_modification(text: str) -> SearchModification:
     match = _NAME_AND_SITE.fullmatch(text.strip()) if len(text) <= _MAXIMUM_LETTERS else None
     if match is None:
         raise ParameterError(f"{shortened(repr(text))} is not a modification; expected a name and a site, {_example(text.strip())}")
-    residues, position = parse_site(match["site"])
+    site, n_on_top = _ON_TOP.subn("", match["site"])
+    residues, position = parse_site(site)
     custom = _CUSTOM.fullmatch(match["name"].strip())
     if custom is not None:
-        return _custom_modification(text, custom["name"], custom["mass"], residues, position)
+        return replace(_custom_modification(text, custom["name"], custom["mass"], residues, position), is_on_top=n_on_top > 0)
     entry = _entry_named(match["name"].strip())
     losses: dict[str, tuple[float, ...]] = {}
     for residue in residues or ("",):
@@ -459,7 +497,45 @@ def parse_modification(text: str) -> SearchModification:
         position=position,
         neutral_losses=tuple(sorted({loss for some in losses.values() for loss in some})),
         losses_by_residue=tuple((residue, some) for residue, some in losses.items() if some),
+        is_on_top=n_on_top > 0,
     )
+
+
+def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[SearchModification]) -> tuple[SearchModification, ...]:
+    """Return variable modifications with the mass of the fixed ones that they replace.
+
+    One whose residues carry different fixed modifications becomes several. Those at an end replace what is fixed at the end.
+
+    Parameters
+    ----------
+    variable, fixed : sequence of SearchModification
+        Modifications of a search.
+
+    Returns
+    -------
+    tuple of SearchModification
+        In the same order.
+
+    Examples
+    --------
+    >>> fixed = [parse_modification("TMT6plex (K)"), parse_modification("Carbamidomethyl (C)")]
+    >>> [(str(one), round(one.replaced_mass, 3)) for one in replacing_fixed([parse_modification("Methyl (CKR)")], fixed)]
+    [('Methyl (C)', 57.021), ('Methyl (K)', 229.163), ('Methyl (R)', 0.0)]
+    """
+    found: list[SearchModification] = []
+    chemical = [one for one in fixed if not one.is_isotopic]
+    for one in variable:
+        if one.comes_on_top:
+            found.append(one)
+            continue
+        at_end = sum((each.mass for each in chemical if one.end and each.position == f"peptide {one.end}"), 0.0)
+        groups: dict[float, str] = {}
+        for residue in one.residues or (" ",):
+            of_residue = sum((each.mass for each in chemical if each.position == "anywhere" and residue in each.residues), 0.0)
+            replaced = at_end + (of_residue if one.takes_residue else 0.0)
+            groups[replaced] = groups.get(replaced, "") + residue.strip()
+        found += [replace(one, residues=residues, replaced_mass=replaced) for replaced, residues in groups.items()]
+    return tuple(found)
 
 
 def _custom_modification(text: str, name: str | None, mass_text: str, residues: str, position: Position) -> SearchModification:

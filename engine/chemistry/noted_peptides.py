@@ -2,8 +2,8 @@
 
 Read are modifications in square brackets or parentheses behind their residues, by name (``M[Oxidation]``, ``M(Oxidation (M))``,
 ``M[UNIMOD:35]``), by what they add (``M[+15.9949]``) or by the mass of the residue with them (``M[147]``), signed masses without brackets
-(``M+15.995``), termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``, ``PEPTIDEc[17]``), and the
-residues beside the peptide (``K.PEPTIDE.R``).
+(``M+15.995``), termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``, ``PEPTIDEc[17]``), MaxQuant's
+``pS``, ``pT`` and ``pY``, and the residues beside the peptide (``K.PEPTIDE.R``).
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def parse_peptide(text: str) -> NotedPeptide:
             residues.append(letter)
         elif letter == "n" and not residues:
             pass
+        elif letter == "p" and text[at + 1 : at + 2] in ("S", "T", "Y") and not is_end:
+            found.append(NotedModification(len(residues) + 1, "Phospho"))
         elif letter in "-.c" and residues:
             is_end = True
         elif letter not in "-.":

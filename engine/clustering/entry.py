@@ -67,7 +67,8 @@ CLUSTERING = Search(
     ),
     options=(
         Option(
-            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+            "strict", "Refuse files with spectra that cannot be read",
+            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
         Option("consensus", "", "write the consensus spectra of clusters of two and more into this file (MGF)", metavar="FILE"),
         Option("labels", "", "table of known labels, to tell how well clusters agree with them", metavar="FILE"),

@@ -33,8 +33,8 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
     ----------
     request : input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is
         added to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known
-        labels, see `proteoscope.engine.clustering.quality.read_labels`; ``skip_broken``, leave out spectra that cannot be read, and count
-        them.
+        labels, see `proteoscope.engine.clustering.quality.read_labels`; ``strict``, refuse files with spectra that
+        cannot be read.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
 
     def read(progress: Progress, threads: int) -> Spectra:
         return read_spectra(
-            request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, takes_negative=True,
+            request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, takes_negative=True,
             spool=spec.spool,
         )  # fmt: skip
 

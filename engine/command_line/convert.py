@@ -50,7 +50,9 @@ def add_convert(commands: Any) -> None:
     identified.add_argument("--unidentified", metavar="DIR", help="only those that it did not identify")
     parser.add_argument("--run", metavar="ID", help="which identification of the project; the newest when not given")
     parser.add_argument("--q-value", type=float, metavar="Q", help="what counts as identified (default: 0.01)")
-    parser.add_argument("--skip-broken", action="store_true", help="leave broken spectra out and go on")
+    parser.add_argument(
+        "--strict", action="store_true", help="refuse files with spectra that cannot be read, in place of leaving these out"
+    )
     parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(command=_convert)
@@ -71,7 +73,7 @@ def _convert(options: argparse.Namespace) -> None:
         progress = Progress(terminal.handle)
         with interruptible(progress):
             request = matches.conversion.ConversionRequest(
-                files, out, options.format or "", selection, identified, options.skip_broken, options.threads
+                files, out, options.format or "", selection, identified, options.strict, options.threads
             )
             done = matches.conversion.convert_spectra(request, progress)
     if not options.quiet and not is_printed:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.binary_arrays import LINEAR, MAXIMUM_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
 from proteoscope.engine.formats.noise import NOISE_TERMS, noise_numbers, noise_samples
+from proteoscope.engine.formats.numbers import number_or_nan
 from proteoscope.engine.formats.sources import Block
 from proteoscope.engine.formats.spectrum_blocks import (
     CUT_OFF,
@@ -24,6 +25,7 @@ from proteoscope.engine.formats.spectrum_blocks import (
     Mode,
     Origin,
     ParsedBlock,
+    RemarkCode,
     SpectrumTable,
     charge_bits,
     finish,
@@ -67,6 +69,8 @@ _UNSUPPORTED = (1000520, 1001479, 1003088, 1003089, 1003090, *range(1003780, 100
 _MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
 _NEGATIVE_SCAN = 1000129
 _FAIMS_VOLTAGE = 1001581
+_OF_PRECURSORS = (1000827, 1000744, 1000040, 1000041, 1000633)
+"""Target of the isolation window; m/z of a selected ion, in two notations; its charge, and its possible charges."""
 _ISOLATION_OFFSETS = (1000828, 1000829)
 _PRECURSORS = (1000827, 1000744)
 """Target of the isolation window, and m/z of a selected ion."""
@@ -79,6 +83,7 @@ class MzmlParser:
 
     level = 2
     """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.surveys`, or 3 for reporter ions."""
+    has_decimal_commas = False
     reads_noise = False
     """Whether blocks tell the noise of their spectra."""
 
@@ -138,7 +143,9 @@ class MzmlParser:
         lengths = tags.whole_numbers("defaultArrayLength", starts)
         outside = tags.begin[broken[~is_inside[broken]]]
         tags, owner = self._with_groups(tags, owner, table)
-        levels = _read_terms(tags, owner, table, takes_negative=self.takes_negative)
+        levels = _read_terms(tags, owner, table, self.level)
+        if not self.takes_negative:
+            table.note_negative()
         peaks = _arrays(tags, owner, lengths, (_MZ_ARRAY, _INTENSITY_ARRAY))
         parsed = collect_level(self._path, tags.text, table, levels, peaks, centroid, self.level)
         parsed.n_deeper = int((levels == 3).sum())
@@ -180,7 +187,7 @@ class MzmlParser:
         return TagTable(data, np.frombuffer(data, dtype=np.uint8), tags.names, rows), np.repeat(owner, counts)
 
 
-def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, *, takes_negative: bool) -> NDArray[np.int64]:
+def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, level: int) -> NDArray[np.int64]:
     """Fill the table with what the terms of the spectra and their first scan, precursor and selected ion say; returns the MS levels."""
     at = np.flatnonzero(tags.opening("cvParam") & (owner >= 0))
     terms, spectrum = tags.terms("accession", at), owner[at]
@@ -190,8 +197,10 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
         return column[at] - _at_starts(tags, column)[spectrum]
 
     is_first_scan = since_start(np.cumsum(tags.opening("scan"))) == 1
-    in_precursor = (since_start(np.cumsum(tags.opening("precursor"))) == 1) & (since_start(tags.depth("precursor")) > 0)
-    in_ion = in_precursor & (since_start(np.cumsum(tags.opening("selectedIon"))) == 1) & (since_start(tags.depth("selectedIon")) > 0)
+    precursor, ion = since_start(np.cumsum(tags.opening("precursor"))), since_start(np.cumsum(tags.opening("selectedIon")))
+    is_within, is_ion = since_start(tags.depth("precursor")) > 0, since_start(tags.depth("selectedIon")) > 0
+    in_precursor = (precursor == 1) & is_within
+    in_ion = in_precursor & (ion == 1) & is_ion
 
     def numbers(chosen: NDArray[np.int64], *, strict: bool) -> NDArray[np.float64]:
         values, broken = tags.numbers("value", at[chosen])
@@ -216,10 +225,17 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
         factors[units == unit] = factor
     with np.errstate(over="ignore"):
         fill(table.retention_time, chosen, numbers(chosen, strict=True) * factors)
+    has_ion = np.zeros(len(table), np.bool_)
     # The isolation window stands in where no ion was selected within it; older files call the selected ion's term plain m/z.
     for term, where in ((1000827, in_precursor), (1000040, in_ion), (1000744, in_ion)):
         chosen = np.flatnonzero((terms == term) & where)
-        fill(table.precursor_mz, chosen, numbers(chosen, strict=term != 1000827))
+        values = numbers(chosen, strict=term != 1000827)
+        is_given = values > 0  # a selected ion of m/z 0 is none, as conversions of timsTOF runs write it
+        fill(table.precursor_mz, chosen[is_given], values[is_given])
+        if term == 1000827:
+            targets = table.precursor_mz.copy()
+        else:
+            has_ion[spectrum[chosen[is_given]]] = True
     chosen = np.flatnonzero((terms == 1000042) & in_ion)
     heights = numbers(chosen, strict=False)
     fill(table.precursor_intensity, chosen, np.where(heights > 0, heights, 0.0))
@@ -235,11 +251,58 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     possible = np.zeros(len(table), dtype=np.int64)
     for term, column in ((1000041, table.charges), (1000633, possible)):
         chosen = np.flatnonzero((terms == term) & in_ion)
-        read_charges(tags.values("value", at[chosen]), spectrum[chosen], column, table, takes_negative=takes_negative)
+        read_charges(tags.values("value", at[chosen]), spectrum[chosen], column, table)
     table.charges[:] = np.where(table.charges != 0, table.charges, possible)
-    if takes_negative:
-        table.charges[spectrum[terms == _NEGATIVE_SCAN]] |= NEGATIVE
+    for row in np.flatnonzero((levels == level) & ~has_ion & (targets > 0)).tolist() if level == 2 else ():
+        table.remark(RemarkCode.WINDOW_TARGET, row)
+    is_multiple = np.zeros(len(table), np.bool_)
+    is_multiple[spectrum[is_within & ((precursor > 1) | (ion > 1))]] = True
+    is_multiple &= levels == 2
+    if is_multiple.any():
+        chosen = np.flatnonzero(is_multiple[spectrum] & is_within & np.isin(terms, _OF_PRECURSORS))
+        places = zip(spectrum[chosen].tolist(), precursor[chosen].tolist(), np.where(is_ion, ion, 0)[chosen].tolist(), strict=True)
+        _take_all_precursors(list(places), terms[chosen].tolist(), tags.values("value", at[chosen]), table)
+    table.charges[spectrum[terms == _NEGATIVE_SCAN]] |= NEGATIVE
     return levels
+
+
+def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], values: list[bytes], table: SpectrumTable) -> None:
+    """Take the precursors of spectra that have several, or several selected ions.
+
+    Parameters
+    ----------
+    places : list of tuple
+        Of each term: spectrum, number of the precursor, and of the selected ion, 0 outside of ions.
+    terms : list of int
+        Accessions; those of m/z and of charges.
+    values : list of bytes
+        Their values.
+    """
+    targets: dict[tuple[int, int], float] = {}
+    ions: dict[tuple[int, int, int], tuple[float, int]] = {}
+    for place, term, value in zip(places, terms, values, strict=True):
+        if term == 1000827:
+            targets[place[:2]] = number_or_nan(value)
+            continue
+        mz, charges = ions.get(place, (0.0, 0))
+        if term in (1000041, 1000633):
+            bits, fault = charge_bits(value)
+            ions[place] = (mz, charges | bits)
+            if fault:
+                table.note(np.array(place[:1]), fault)
+        else:
+            ions[place] = (number if (number := number_or_nan(value)) > 0 else mz, charges)
+    found: dict[int, list[tuple[float, int]]] = {}
+    for key, target in targets.items():
+        if not any(place[:2] == key for place in ions if place[0] == key[0]):
+            ions[(*key, 0)] = (target, 0)
+    for place in sorted(ions):
+        mz, charges = ions[place]
+        mz = mz if mz > 0 else targets.get(place[:2], 0.0)
+        if mz > 0:
+            found.setdefault(place[0], []).append((mz, charges))
+    for spectrum, candidates in found.items():
+        table.take_precursors(spectrum, candidates)
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], encoding: str) -> list[Origin]:
@@ -257,14 +320,12 @@ def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], 
     return [Origin(tuple(names.get(row, ())), tuple(ions.get(row, ()))) for row in rows.tolist()]
 
 
-def read_charges(
-    texts: list[bytes], spectrum: NDArray[np.int64], column: NDArray[np.int64], table: SpectrumTable, *, takes_negative: bool
-) -> None:
+def read_charges(texts: list[bytes], spectrum: NDArray[np.int64], column: NDArray[np.int64], table: SpectrumTable) -> None:
     """Add the charges that texts name to the bits of their spectra."""
     seen: dict[bytes, tuple[int, FaultCode]] = {}
     for text, i in zip(texts, spectrum.tolist(), strict=True):
         if text not in seen:
-            seen[text] = charge_bits(text, takes_negative=takes_negative)
+            seen[text] = charge_bits(text)
         bits, fault = seen[text]
         column[i] |= bits
         if fault:
@@ -357,9 +418,7 @@ def collect_level(
     _check_numbers(path, n_numbers, "peak arrays", "peaks", len(text), [table.identifier[i] for i in rows[:1].tolist()])
     with room_for(n_numbers):
         parsed = _finish_ms2(text, table, rows, chosen, centroid)
-    parsed.n_broken, first = table.broken(is_wanted)
-    if first >= 0:
-        parsed.faults.append(Fault.of(table.fault[first], spectrum=f"spectrum {table.identifier[first] or first}"))
+    table.tell_broken(parsed, is_wanted)
     return parsed
 
 

@@ -12,6 +12,7 @@ from proteoscope import kernels
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from proteoscope.engine.formats.mzml import collect_level, read_charges
+from proteoscope.engine.formats.numbers import POINT
 from proteoscope.engine.formats.sources import Block
 from proteoscope.engine.formats.spectrum_blocks import (
     CUT_OFF,
@@ -23,6 +24,7 @@ from proteoscope.engine.formats.spectrum_blocks import (
     Origin,
     ParsedBlock,
     SpectrumTable,
+    charge_bits,
 )
 from proteoscope.engine.formats.tags import Names, TagKind, TagTable
 
@@ -58,6 +60,7 @@ _NAMES = Names(
 class MzxmlParser:
     """Parser of mzXML files. A spectrum is named ``scan=`` and its number, the PSI's native ID for this format."""
 
+    has_decimal_commas = False
     level = 2
     """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.surveys`, or 3 for reporter ions."""
 
@@ -100,9 +103,10 @@ class MzxmlParser:
         broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
         in_scan = owner[broken] >= 0
         table.note(owner[broken[in_scan]], FaultCode.XML)
-        _read_precursors(tags, owner, table, takes_negative=self.takes_negative)
-        if self.takes_negative:
-            table.charges[[polarity == b"-" for polarity in tags.values("polarity", starts)]] |= NEGATIVE
+        _read_precursors(tags, owner, table, levels)
+        table.charges[[polarity == b"-" for polarity in tags.values("polarity", starts)]] |= NEGATIVE
+        if not self.takes_negative:
+            table.note_negative()
         arrays, is_open = _pairs(tags, owner, tags.whole_numbers("peaksCount", starts))
         parsed = collect_level(self._path, tags.text, table, levels, (arrays,), centroid, self.level)
         parsed.n_deeper = int((levels == 3).sum())
@@ -130,20 +134,37 @@ def _seconds(duration: bytes) -> float:
         return np.nan
 
 
-def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, *, takes_negative: bool) -> None:
-    """Fill the table from the first precursor of each scan."""
-    at = _precursors(tags, owner)
-    spectrum, first = np.unique(owner[at], return_index=True)
-    at = at[first]
+def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, levels: NDArray[np.int64]) -> None:
+    """Fill the table from the first precursor of each scan, and add the others of scans of MS2."""
+    every = _precursors(tags, owner)
+    spectrum, first, count = np.unique(owner[every], return_index=True, return_counts=True)
+    at = every[first]
     table.precursor_mz[spectrum], is_broken = _mz_between(tags, at)
     table.note(spectrum[is_broken], FaultCode.NUMBER)
     heights, _ = tags.numbers("precursorIntensity", at)
     table.precursor_intensity[spectrum] = np.where(heights > 0, heights, 0.0)
     table.isolation_width[spectrum] = tags.numbers("windowWideness", at)[0]
     possible = np.zeros(len(table), dtype=np.int64)
-    read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table, takes_negative=takes_negative)
-    read_charges(tags.values("possibleCharges", at), spectrum, possible, table, takes_negative=takes_negative)
+    read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table)
+    read_charges(tags.values("possibleCharges", at), spectrum, possible, table)
     table.charges[:] = np.where(table.charges != 0, table.charges, possible)
+    if (count > 1).any():
+        several = every[np.isin(owner[every], spectrum[(count > 1) & (levels[spectrum] == 2)])]
+        _take_all_precursors(tags, owner, several, table)
+
+
+def _take_all_precursors(tags: TagTable, owner: NDArray[np.int64], at: NDArray[np.int64], table: SpectrumTable) -> None:
+    """Take the precursors that begin at some tags, of scans that have several."""
+    found: dict[int, list[tuple[float, int]]] = {}
+    charges = zip(tags.values("precursorCharge", at), tags.values("possibleCharges", at), strict=True)
+    for spectrum, mz, texts in zip(owner[at].tolist(), _mz_between(tags, at)[0].tolist(), charges, strict=True):
+        (bits, fault), (possible, _) = map(charge_bits, texts)
+        if fault:
+            table.note(np.array([spectrum]), fault)
+        if mz > 0:
+            found.setdefault(spectrum, []).append((mz, bits or possible))
+    for spectrum, candidates in found.items():
+        table.take_precursors(spectrum, candidates)
 
 
 def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -157,7 +178,9 @@ def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float
     stop = np.maximum(tags.begin[following], tags.after[at])
     start = kernels.cpu.text.after_blanks(tags.text, tags.after[at], stop)
     ends = np.empty(len(at), dtype=np.int64)
-    return kernels.cpu.text.parse_numbers(tags.text, start, stop, ends), (ends == start) & (start < stop)
+    numbers = kernels.cpu.text.parse_numbers(tags.text, start, stop, ends, POINT)
+    after = kernels.cpu.text.after_blanks(tags.text, ends, stop)
+    return numbers, (start < stop) & ((ends == start) | (after < stop))
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64]) -> list[Origin]:

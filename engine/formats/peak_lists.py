@@ -13,17 +13,22 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.numbers import COMMA, POINT, decimal_sign, is_missing, read_number
 from proteoscope.engine.formats.sources import Block
 from proteoscope.engine.formats.spectrum_blocks import (
     MAXIMUM_NAME_BYTES,
     MAXIMUM_PEAKS,
     MAXIMUM_SCAN,
+    NEGATIVE,
+    SHOWN_FAULTS,
     Fault,
     FaultCode,
     ParsedBlock,
+    RemarkCode,
     SpectrumTable,
     charge_bits,
     finish,
+    polarity_of,
 )
 
 __all__ = ["DtaParser", "MgfParser", "Ms2Parser", "PklParser"]
@@ -31,15 +36,25 @@ __all__ = ["DtaParser", "MgfParser", "Ms2Parser", "PklParser"]
 PROTON_MASS = 1.007276466621  # CODATA 2018, dalton; a DTA file gives the mass of the singly protonated peptide
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_GLOBAL_CHARGE = re.compile(rb"^[ \t]*CHARGE[ \t]*=([^\r\n]*)", re.MULTILINE)
+_GLOBAL_CHARGE = re.compile(rb"^[ \t]*CHARGE[ \t]*=([^\r\n]*)", re.MULTILINE | re.IGNORECASE)
+_LINES = re.compile(rb"[^\r\n]+")
+_DECIMAL_COMMA = re.compile(rb"[0-9],[0-9]")
+_MGF_NUMBERS = re.compile(rb"(?:(?:PEPMASS|RTINSECONDS)[ \t]*=[ \t]*)?([-+]?[0-9.,].*)", re.IGNORECASE)
+_MS2_NUMBERS = re.compile(rb"(?:S[ \t]+[0-9]+[ \t]+[0-9]+[ \t]+|Z[ \t]+[-+]?[0-9]+[ \t]+|I[ \t]+RTime[ \t]+)?([-+]?[0-9.,].*)")
+_HEADED_NUMBERS = re.compile(rb"([-+]?[0-9.,].*)")
+_CHARGE_AFTER_MASS = re.compile(rb"[-+]?[0-9]{1,3}[-+]?")
+_SCANS = re.compile(rb"(?:F[0-9]{1,9}:|(?:\S+ )*scan=)?([0-9]{1,18})(?:[ ]*[-,][ ]*[0-9]{1,18})*")
+_SECONDS_UNIT = re.compile(rb"[ \t]*(?:s|sec|secs|second|seconds)$", re.IGNORECASE)
 _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 # Titles carry the scan number as ``scan=12`` (ProteoWizard) or as ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
+_SAME_MZ, _ISOLATED = 1e-6, 5.0
+"""Thomson: what two notations of the same m/z differ by, and what no isolation window of one peptide reaches."""
 MAXIMUM_LINES = 1 << 20
 """Of one block that are no peaks: an ordinary one has some thousand, and one that is longer is a spectrum of many peaks."""
 _LINES_AT_FIRST = 1 << 14
-_Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]
-"""Spectra, the line of the table where each begins and ends, and the first line that belongs nowhere (0: none)."""
+_Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""Spectra, the line of the table where each begins and ends, and the numbers of the lines that belong to none."""
 _LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
 
 
@@ -66,10 +81,11 @@ class _Lines:
         return self.data[self.start[i] : self.stop[i]]
 
     def beginning_with(self, word: bytes) -> NDArray[np.int64]:
-        """Which lines begin with a word."""
+        """Which lines begin with a word in capitals, in whatever case it is."""
         lines = np.flatnonzero((self.stop - self.start >= len(word)) & (self.code == 0))
         for k, letter in enumerate(word):
-            lines = lines[self.text[self.start[lines] + k] == letter]
+            found = self.text[self.start[lines] + k]
+            lines = lines[(found == letter) | ((found == letter + 32) if 65 <= letter <= 90 else False)]
         return lines
 
     def values(self, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -95,15 +111,39 @@ class _PeakListParser(ABC):
     """What the parsers of all peak lists share. `is_headed`: a spectrum begins with a line of numbers, and not with words."""
 
     is_headed = False
+    numbers: re.Pattern[bytes]
+    """Matches lines with numbers that may have decimals; its group is these numbers."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self.takes_negative = takes_negative
         self._path = path
         self._default_charges = 0
+        self._decimal = POINT
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        """True if the numbers of the file have decimal commas."""
+        return self._decimal == COMMA
 
     def begin(self, block: Block) -> None:
-        """Most of these files say nothing before their first spectrum that counts for others."""
-        self._default_charges = 0
+        """Find the decimal sign of the file: a comma only where that makes numbers of what is none otherwise."""
+        text = block.text.removeprefix(_BYTE_ORDER_MARK)
+        if b"," not in text or not _DECIMAL_COMMA.search(text):
+            return
+        lines = (self.numbers.fullmatch(line[0].strip()) for line in _LINES.finditer(text))
+        if decimal_sign(word for line in lines if line for word in line[1].split()[:2]) == COMMA:
+            n_broken = {}
+            for sign in (POINT, COMMA):
+                self._decimal = sign
+                n_broken[sign] = self._n_unread(text)
+            self._decimal = COMMA if n_broken[COMMA] < n_broken[POINT] else POINT
+
+    def _n_unread(self, text: bytes) -> int:
+        """Return the number of spectra of a text that cannot be read."""
+        lines = _scan(text, self._path, self._decimal, is_headed=self.is_headed)
+        table, firsts, ends, _ = self._read(lines)
+        _note_broken_peaks(table, lines, firsts, ends)
+        return len(table.broken())
 
     @abstractmethod
     def cut(self, text: bytes) -> int:
@@ -116,64 +156,80 @@ class _PeakListParser(ABC):
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
         """The spectra of a block."""
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
-        lines = _scan(data, self._path, is_headed=self.is_headed)
+        lines = _scan(data, self._path, self._decimal, is_headed=self.is_headed)
         table, firsts, ends, stray = self._read(lines)
         _note_broken_peaks(table, lines, firsts, ends)
         at_fault = np.flatnonzero(~(table.precursor_mz > 0))
         table.note(at_fault, FaultCode.NO_PRECURSOR, lines.number[firsts[at_fault]])
         table.note_bounds(lines.number[firsts])
         if self._default_charges:
-            table.charges[table.charges == 0] = self._default_charges
+            has_none = (table.charges & ~NEGATIVE) == 0
+            table.charges[has_none] = self._default_charges | (table.charges[has_none] & NEGATIVE)
+        if not self.takes_negative:
+            table.note_negative(lines.number[firsts])
         for i in np.flatnonzero(table.scan < 0).tolist():
             table.scan[i] = _scan_of_title(table.identifier[i])
         after = np.append(lines.n_peaks_before, len(lines.mz))
         starts, stops = lines.n_peaks_before[firsts], after[ends]
         too_many = np.flatnonzero(stops - starts > MAXIMUM_PEAKS)
         table.note(too_many, FaultCode.PEAKS, lines.number[firsts[too_many]])
-        rows = np.flatnonzero(table.fault == FaultCode.NONE)
+        rows = np.flatnonzero((table.fault == FaultCode.NONE) & ~table.is_survey)
         parsed = finish(table, rows, *_peaks_of(lines, starts[rows], stops[rows]), centroid)
         parsed.n_lines, parsed.n_entries = lines.n_lines, len(lines)
-        parsed.n_broken, first = table.broken()
-        if first >= 0:
-            line = int(table.fault_line[first]) or int(lines.number[firsts[first]])
-            parsed.faults.append(Fault.of(table.fault[first], line=line))
-        if stray:
-            parsed.faults.append(Fault.of(FaultCode.LINE, line=stray, is_fatal=True))
+        table.tell_broken(parsed, ~table.is_survey, lines.number[firsts])
+        if len(stray):
+            # Lines that belong to no spectrum are what is left of one.
+            parsed.n_broken += len(stray)
+            parsed.faults += [Fault.of(FaultCode.LINE, line=line) for line in stray[:SHOWN_FAULTS].tolist()]
+            parsed.faults.sort(key=lambda fault: fault.line)
+            del parsed.faults[SHOWN_FAULTS:]
         return parsed
 
 
 class MgfParser(_PeakListParser):
     """Parser of MGF files."""
 
+    numbers = _MGF_NUMBERS
+
     def begin(self, block: Block) -> None:
-        """Read the global CHARGE that the file may have before its first spectrum."""
+        """Read the global CHARGE that the file may have before its first spectrum, and its decimal sign."""
+        super().begin(block)
         header = block.text.removeprefix(_BYTE_ORDER_MARK).partition(b"BEGIN IONS")[0].replace(b"\r", b"\n")
         for match in _GLOBAL_CHARGE.finditer(header):
-            self._default_charges, _ = charge_bits(match.group(1), takes_negative=self.takes_negative)
+            self._default_charges, fault = charge_bits(match.group(1))
+            if fault:
+                line = header.count(b"\n", 0, match.start()) + 1
+                raise InputError(
+                    self._path, f"the CHARGE of all spectra, '{_text(match.group(1).strip()):.60}', cannot be read", place=f"line {line}",
+                    remedy="Write it as 2+ and 3+",
+                )  # fmt: skip
 
     def cut(self, text: bytes) -> int:
         """Before the last beginning of a spectrum."""
         return max(text.rfind(b"\nBEGIN IONS"), text.rfind(b"\rBEGIN IONS")) + 1
 
     def _read(self, lines: _Lines) -> _Read:
-        return _read_mgf(lines, takes_negative=self.takes_negative)
+        return _MgfRecords(lines, self._decimal).read()
 
 
 class Ms2Parser(_PeakListParser):
     """Parser of MS2 files."""
+
+    numbers = _MS2_NUMBERS
 
     def cut(self, text: bytes) -> int:
         """Before the last beginning of a spectrum."""
         return max(text.rfind(b"\nS\t"), text.rfind(b"\nS "), text.rfind(b"\rS\t"), text.rfind(b"\rS ")) + 1
 
     def _read(self, lines: _Lines) -> _Read:
-        return _read_ms2(lines, takes_negative=self.takes_negative)
+        return _read_ms2(lines, self._decimal)
 
 
 class DtaParser(_PeakListParser):
     """Parser of DTA files, whose spectra are parted by blank lines and begin with [M+H]+ and the charge."""
 
     is_headed = True
+    numbers = _HEADED_NUMBERS
 
     def cut(self, text: bytes) -> int:
         """Behind the last blank line."""
@@ -182,14 +238,14 @@ class DtaParser(_PeakListParser):
         return max(ends) if max(ends) > 1 else 0
 
     def _read(self, lines: _Lines) -> _Read:
-        return _read_headed(lines, with_intensity=False, takes_negative=self.takes_negative)
+        return _read_headed(lines, self._decimal, with_intensity=False)
 
 
 class PklParser(DtaParser):
     """Parser of PKL files, which are parted likewise; their spectra begin with m/z, intensity and charge."""
 
     def _read(self, lines: _Lines) -> _Read:
-        return _read_headed(lines, with_intensity=True, takes_negative=self.takes_negative)
+        return _read_headed(lines, self._decimal, with_intensity=True)
 
 
 def _scan_of_title(title: str) -> int:
@@ -201,7 +257,7 @@ def _scan_of_title(title: str) -> int:
     return -1
 
 
-def _scan(data: bytes, path: Path, *, is_headed: bool) -> _Lines:
+def _scan(data: bytes, path: Path, decimal: int, *, is_headed: bool) -> _Lines:
     text = np.frombuffer(data, dtype=np.uint8)
     n_most = min(len(data) // 4, data.count(b"\n") + data.count(b"\r")) + 1
     mz, intensity = np.empty(n_most), np.empty(n_most)
@@ -210,7 +266,7 @@ def _scan(data: bytes, path: Path, *, is_headed: bool) -> _Lines:
     room = _LINES_AT_FIRST
     while not parts or state[0] < len(text):
         table = np.empty((room, 5), dtype=np.int64)
-        parts.append(table[: kernels.cpu.text.scan_peak_lines(text, is_headed, state, mz, intensity, table)])
+        parts.append(table[: kernels.cpu.text.scan_peak_lines(text, is_headed, decimal, state, mz, intensity, table)])
         room *= 2
         if sum(map(len, parts)) > MAXIMUM_LINES:
             raise InputError(
@@ -247,7 +303,10 @@ def _note_broken_peaks(table: SpectrumTable, lines: _Lines, firsts: NDArray[np.i
         broken = broken[first]
         for code, fault in _LINE_FAULTS.items():
             chosen = lines.code[broken] == code
-            table.note(spectrum[chosen], fault, lines.number[broken[chosen]])
+            with_comma = [bool(_DECIMAL_COMMA.search(lines.content(line))) for line in broken[chosen].tolist()]
+            for has_comma in (True, False):
+                some = np.flatnonzero(chosen)[np.equal(with_comma, has_comma)]
+                table.note(spectrum[some], FaultCode.DECIMAL_COMMA if has_comma else fault, lines.number[broken[some]])
 
 
 def _text(content: bytes) -> str:
@@ -272,80 +331,195 @@ def _name(
         table.identifier[spectrum] = _text(lines.data[a:b])
 
 
-def _read_mgf(lines: _Lines, *, takes_negative: bool) -> _Read:
-    """Spectra of an MGF block."""
-    firsts, closings = lines.beginning_with(b"BEGIN IONS"), lines.beginning_with(b"END IONS")
-    firsts = firsts[lines.stop[firsts] - lines.start[firsts] == len(b"BEGIN IONS")]
-    closings = closings[lines.stop[closings] - lines.start[closings] == len(b"END IONS")]
-    table = SpectrumTable(len(firsts))
-    following = np.append(firsts[1:], len(lines))
-    nearest = np.append(closings, len(lines))[np.searchsorted(closings, firsts)]
-    ends = np.minimum(nearest, following)
-    unclosed = np.flatnonzero((nearest > following) | (nearest == len(lines)))
-    table.note(unclosed, FaultCode.UNCLOSED, lines.number[firsts[unclosed]])
+class _MgfRecords:
+    """The spectra of an MGF block, from the lines that are no peaks."""
 
-    spectrum = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
-    inside = spectrum >= 0
-    inside[inside] = np.flatnonzero(inside) < ends[spectrum[inside]]
-    known = np.zeros(len(lines), dtype=np.bool_)
-    known[firsts] = known[ends[ends < len(lines)]] = True
-    known |= (lines.start == lines.stop) | (lines.code != 0)
-    filled = np.flatnonzero(~known)
-    known[filled] = _COMMENTS[lines.text[lines.start[filled]]]
+    def __init__(self, lines: _Lines, decimal: int) -> None:
+        self._lines, self._decimal = lines, decimal
+        firsts, closings = (self._whole(word) for word in (b"BEGIN IONS", b"END IONS"))
+        self._firsts, self.table = firsts, SpectrumTable(len(firsts))
+        following = np.append(firsts[1:], len(lines))
+        nearest = np.append(closings, len(lines))[np.searchsorted(closings, firsts)]
+        self._ends = np.minimum(nearest, following)
+        unclosed = np.flatnonzero((nearest > following) | (nearest == len(lines)))
+        self.table.note(unclosed, FaultCode.UNCLOSED, lines.number[firsts[unclosed]])
+        self._spectrum = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
+        self._inside = self._spectrum >= 0
+        self._inside[self._inside] = np.flatnonzero(self._inside) < self._ends[self._spectrum[self._inside]]
+        self._known = (lines.start == lines.stop) | (lines.code != 0)
+        self._known[firsts] = self._known[self._ends[self._ends < len(lines)]] = True
+        filled = np.flatnonzero(~self._known)
+        self._known[filled] = _COMMENTS[lines.text[lines.start[filled]]]
 
-    def field(key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Lines of a key within spectra, their spectra, and where the values begin and stop."""
+    def _whole(self, words: bytes) -> NDArray[np.int64]:
+        """The lines that are these words."""
+        at = self._lines.beginning_with(words)
+        return at[self._lines.stop[at] - self._lines.start[at] == len(words)]
+
+    def read(self) -> _Read:
+        """The spectra, and what belongs to none."""
+        at, owners, start, stop = self._field(b"TITLE")
+        _name(self.table, self._lines, at, owners, start, stop)
+        # What stands with the mass overrides the line of charges (Mascot's format).
+        at_charge, owners, start, stop = self._field(b"CHARGE")
+        self._take_charges(at_charge, owners, [self._lines.data[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)])
+        self._take_precursors()
+        self._take_polarity()
+        self._take_times()
+        self._take_scans()
+        self._take_levels()
+        return self.table, self._firsts, self._ends, self._stray()
+
+    def _field(self, key: bytes, *, is_single: bool = True) -> tuple[NDArray[np.int64], ...]:
+        """Lines of a key within spectra, their spectra, and where the values begin and stop; `is_single`: two that differ are a fault."""
+        lines = self._lines
         at, start = lines.values(key)
-        known[at] = True
-        start, at = start[inside[at]], at[inside[at]]
-        return at, spectrum[at], start, lines.stop[at]
+        self._known[at] = True
+        start, at = start[self._inside[at]], at[self._inside[at]]
+        owners, stop = self._spectrum[at], lines.stop[at]
+        if is_single and key != b"TITLE":
+            for row in np.flatnonzero(owners[1:] == owners[:-1]).tolist():
+                if lines.data[start[row] : stop[row]] != lines.data[start[row + 1] : stop[row + 1]]:
+                    self.table.note(owners[row : row + 1], FaultCode.CONTRADICTION, int(lines.number[at[row + 1]]))
+        return at, owners, start, stop
 
-    at, owners, start, stop = field(b"TITLE")
-    _name(table, lines, at, owners, start, stop)
-    at, owners, start, stop = field(b"PEPMASS")
-    ends_of_numbers = np.empty(len(at), dtype=np.int64)
-    table.precursor_mz[owners] = kernels.cpu.text.parse_numbers(lines.text, start, stop, ends_of_numbers)
-    broken = (ends_of_numbers == start) & (start < stop)
-    table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
-    second = lines.after_blanks(ends_of_numbers, stop)
-    heights = kernels.cpu.text.parse_numbers(lines.text, second, stop, ends_of_numbers)
-    table.precursor_intensity[owners] = np.where((ends_of_numbers > second) & (heights > 0), heights, 0.0)
-    at, owners, start, stop = field(b"RTINSECONDS")
-    ends_of_numbers = np.empty(len(at), dtype=np.int64)
-    table.retention_time[owners] = kernels.cpu.text.parse_numbers(lines.text, start, stop, ends_of_numbers)
-    broken = (ends_of_numbers == start) & (start < stop)
-    table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
-    at, owners, start, stop = field(b"SCANS")
-    scans = kernels.cpu.text.parse_numbers(lines.text, start, stop, np.empty(len(at), dtype=np.int64))
-    usable = (scans >= 0) & (scans < MAXIMUM_SCAN)
-    table.scan[owners[usable]] = scans[usable].astype(np.int64)
-    at, owners, start, stop = field(b"CHARGE")
-    seen: dict[bytes, tuple[int, FaultCode]] = {}
-    for line, owner, a, b in zip(at.tolist(), owners.tolist(), start.tolist(), stop.tolist(), strict=True):
-        text = lines.data[a:b]
-        if text not in seen:
-            seen[text] = charge_bits(text, takes_negative=takes_negative)
-        table.charges[owner], fault = seen[text]
-        if fault:
-            table.note(np.array([owner]), fault, int(lines.number[line]))
+    def _note(self, owner: int, line: int, text: bytes, fault: FaultCode = FaultCode.NUMBER) -> None:
+        """Note that a text of a line cannot be read."""
+        if fault == FaultCode.NUMBER and _DECIMAL_COMMA.search(text):
+            fault = FaultCode.DECIMAL_COMMA
+        self.table.note(np.array([owner]), fault, int(self._lines.number[line]))
 
-    unknown = np.flatnonzero(~known)
-    unknown = unknown[~lines.hold(unknown, b"=")]
-    misplaced = unknown[inside[unknown]]
-    table.note(spectrum[misplaced], FaultCode.LINE, lines.number[misplaced])
-    outside = unknown[~inside[unknown]]
-    stray = int(lines.number[outside[0]]) if len(outside) else 0
-    after = np.append(lines.n_peaks_before, len(lines.mz))
-    loose = np.flatnonzero(after[1:] > after[:-1])
-    loose = loose[~inside[loose]] if len(lines) else loose
-    if not stray and len(loose):
-        stray = int(lines.number[loose[0]]) + 1
-    elif not stray and len(lines.mz) and (not len(lines) or lines.n_peaks_before[0] > 0):
-        stray = 1
-    return table, firsts, ends, stray
+    def _numbers(
+        self, start: NDArray[np.int64], stop: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Numbers that texts begin with, where they end, and whether a blank or the end of the text follows; no text is no number."""
+        ends = np.empty(len(start), dtype=np.int64)
+        numbers = kernels.cpu.text.parse_numbers(self._lines.text, start, stop, ends, self._decimal)
+        follows = self._lines.text[np.minimum(ends, len(self._lines.text) - 1)]
+        return numbers, ends, ((ends > start) & ((ends == stop) | (follows <= 32))) | (start >= stop)
+
+    def _take_charges(self, at: NDArray[np.int64], owners: NDArray[np.int64], texts: list[bytes]) -> None:
+        seen: dict[bytes, tuple[int, FaultCode]] = {}
+        for line, owner, text in zip(at.tolist(), owners.tolist(), texts, strict=True):
+            if text not in seen:
+                seen[text] = charge_bits(text)
+            charges, fault = seen[text]
+            before = self.table.charges[owner]
+            if charges:
+                self.table.charges[owner] = charges
+            if before and charges and charges & before != charges:
+                self.table.remark(RemarkCode.CHARGES_DIFFER, owner, int(self._lines.number[line]))
+            if fault:
+                self._note(owner, line, text, fault)
+
+    def _take_precursors(self) -> None:
+        """Read ``PEPMASS``: m/z, intensity and charge, of which the last two may be missing."""
+        lines, table = self._lines, self.table
+        at, owners, start, stop = self._field(b"PEPMASS")
+        mz, ends, is_sound = self._numbers(start, stop)
+        table.precursor_mz[owners] = mz
+        for row in np.flatnonzero(~is_sound).tolist():
+            if not is_missing(text := lines.data[start[row] : stop[row]]):
+                self._note(int(owners[row]), int(at[row]), text)
+        second = lines.after_blanks(ends, stop)
+        has_more = np.flatnonzero(is_sound & (second < stop))
+        at, owners, second, stop = at[has_more], owners[has_more], second[has_more], stop[has_more]
+        heights, ends, is_sound = self._numbers(second, stop)
+        third = lines.after_blanks(ends, stop)
+        for row in np.flatnonzero(~is_sound).tolist():
+            word = lines.data[second[row] : stop[row]].split()[0]
+            heights[row], third[row] = 0.0, second[row]
+            if is_missing(word):
+                third[row] = lines.after_blanks(second[row : row + 1] + len(word), stop[row : row + 1])[0]
+            elif not _CHARGE_AFTER_MASS.fullmatch(word):
+                third[row] = stop[row]
+                self._note(int(owners[row]), int(at[row]), word)
+        table.precursor_intensity[owners] = np.where(heights > 0, heights, 0.0)
+        rows = np.flatnonzero(third < stop)
+        texts = [lines.data[a:b] for a, b in zip(third[rows].tolist(), stop[rows].tolist(), strict=True)]
+        self._take_charges(at[rows], owners[rows], texts)
+
+    def _take_polarity(self) -> None:
+        for key in (b"IONMODE", b"ION_MODE", b"POLARITY"):
+            _, owners, start, stop = self._field(key)
+            for owner, a, b in zip(owners.tolist(), start.tolist(), stop.tolist(), strict=True):
+                if polarity_of(self._lines.data[a:b]) < 0:
+                    self.table.charges[owner] |= NEGATIVE
+
+    def _take_times(self) -> None:
+        """Read ``RTINSECONDS``: a number, of a range the first."""
+        lines = self._lines
+        at, owners, start, stop = self._field(b"RTINSECONDS")
+        times, ends, _ = self._numbers(start, stop)
+        self.table.retention_time[owners] = times
+        for row in np.flatnonzero((ends != stop) & (start < stop)).tolist():
+            text = lines.data[start[row] : stop[row]]
+            if is_missing(text):
+                continue
+            try:
+                self.table.retention_time[owners[row]] = _first_time(text, self._decimal)
+            except ValueError:
+                self._note(int(owners[row]), int(at[row]), text)
+
+    def _take_scans(self) -> None:
+        """Read ``SCANS``: a number, of a range or a list the first; other names of scans are counted."""
+        lines = self._lines
+        at, owners, start, stop = self._field(b"SCANS")
+        scans, ends, _ = self._numbers(start, stop)
+        is_whole = (ends == stop) & (scans >= 0) & (scans < MAXIMUM_SCAN) & (scans == np.floor(scans))
+        self.table.scan[owners[is_whole]] = scans[is_whole].astype(np.int64)
+        for row in np.flatnonzero(~is_whole & (start < stop)).tolist():
+            text = lines.data[start[row] : stop[row]]
+            found = _SCANS.fullmatch(text)
+            if found and int(found[1]) < MAXIMUM_SCAN:
+                self.table.scan[owners[row]] = int(found[1])
+            elif text[:1] in b"0123456789+.,":
+                self._note(int(owners[row]), int(at[row]), text)
+            elif not is_missing(text) and text != b"-1":
+                self.table.remark(RemarkCode.SCAN_UNKNOWN, int(owners[row]), int(lines.number[at[row]]))
+
+    def _take_levels(self) -> None:
+        at, owners, start, stop = self._field(b"MSLEVEL")
+        for line, owner, a, b in zip(at.tolist(), owners.tolist(), start.tolist(), stop.tolist(), strict=True):
+            if self._lines.data[a:b].strip() == b"1":
+                self.table.is_survey[owner] = True
+                self.table.remark(RemarkCode.SURVEY, owner, int(self._lines.number[line]))
+
+    def _stray(self) -> NDArray[np.int64]:
+        """Note lines that are no entries; return the numbers of those that belong to no spectrum."""
+        lines, inside = self._lines, self._inside
+        unknown = np.flatnonzero(~self._known)
+        unknown = unknown[~lines.hold(unknown, b"=")]
+        misplaced = unknown[inside[unknown]]
+        self.table.note(self._spectrum[misplaced], FaultCode.LINE, lines.number[misplaced])
+        outside = lines.number[unknown[~inside[unknown]]]
+        # Peaks after a line that is in no spectrum, or before any line.
+        after = np.append(lines.n_peaks_before, len(lines.mz))
+        loose = np.flatnonzero(after[1:] > after[:-1])
+        loose = lines.number[loose[~inside[loose]]] + 1 if len(lines) else loose
+        is_first = len(lines.mz) > 0 and (not len(lines) or lines.n_peaks_before[0] > 0)
+        return np.unique(np.concatenate([[1] if is_first else [], outside, loose]).astype(np.int64))
 
 
-def _read_ms2(lines: _Lines, *, takes_negative: bool) -> _Read:
+def _first_time(text: bytes, decimal: int) -> float:
+    """Return the first of the times of a text, ``12.5``, ``12.5-13``, ``12.5,13.5`` or ``12.5 s``.
+
+    Raises
+    ------
+    ValueError
+        A time cannot be read, or a comma may be a decimal one.
+    """
+    text = _SECONDS_UNIT.sub(b"", text)
+    parts = text.split(b",") if decimal != COMMA else [text]
+    if len(parts) > 1 and not all(b"." in part for part in parts):
+        raise ValueError(text)
+    ranges = [[read_number(word, decimal) for word in re.split(rb"(?<=[0-9.])[ ]*-[ ]*", part)] for part in parts]
+    if any(times != sorted(times) for times in ranges):
+        raise ValueError(text)
+    return ranges[0][0]
+
+
+def _read_ms2(lines: _Lines, decimal: int) -> _Read:
     """Spectra of an MS2 block."""
     letters = np.zeros(len(lines), dtype=np.uint8)
     filled = np.flatnonzero((lines.stop > lines.start) & (lines.code == 0))
@@ -360,54 +534,105 @@ def _read_ms2(lines: _Lines, *, takes_negative: bool) -> _Read:
     remarks = remarks[lines.text[np.minimum(at, len(lines.text) - 1)] == ord("R")]
     telling = np.sort(np.concatenate([np.flatnonzero((letters == ord("S")) | (letters == ord("Z"))), remarks]))
     telling = telling[spectra[telling] >= 0]
+    masses: list[tuple[int, int, int, bytes]] = []
+    words_of: dict[int, bytes] = {}
+    seen: dict[bytes, tuple[int, FaultCode]] = {}
     for line, letter, spectrum in zip(telling.tolist(), letters[telling].tolist(), spectra[telling].tolist(), strict=True):
         words = lines.content(line).split()
         fault = FaultCode.NONE
-        if letter == ord("S"):
-            try:
+        try:
+            if letter == ord("S"):
                 table.scan[spectrum] = scan = _scan_number(words[1])
-                if len(words) > 3:
-                    table.precursor_mz[spectrum] = float(words[3])
                 table.identifier[spectrum] = f"scan={scan}"
-            except (ValueError, IndexError):
-                fault = FaultCode.NUMBER
-        elif letter == ord("Z"):
-            charges, fault = charge_bits(words[1] if len(words) > 1 else b"?", takes_negative=takes_negative)
-            table.charges[spectrum] |= charges
-        elif len(words) > 2 and words[1] in (b"RTime", b"RetTime"):
-            try:
-                table.retention_time[spectrum] = 60.0 * float(words[2])  # the format gives minutes
-            except ValueError:
-                fault = FaultCode.NUMBER
+                if len(words) > 3:
+                    table.precursor_mz[spectrum] = read_number(words[3], decimal)
+                    words_of[spectrum] = words[3]
+            elif letter == ord("Z"):
+                if words[1] not in seen:
+                    seen[words[1]] = charge_bits(words[1])
+                charges, fault = seen[words[1]]
+                table.charges[spectrum] |= charges
+                if charges:
+                    masses.append((spectrum, line, charges, words[2] if len(words) > 2 else b""))
+            elif len(words) > 2 and words[1] in (b"RTime", b"RetTime"):
+                table.retention_time[spectrum] = 60.0 * read_number(words[2], decimal)  # the format gives minutes
+        except (ValueError, IndexError):
+            if letter == ord("I") and is_missing(words[2]):
+                continue
+            fault = FaultCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(lines.content(line)) else FaultCode.NUMBER
         if fault:
             table.note(np.array([spectrum]), fault, int(lines.number[line]))
+    _take_masses(table, lines, masses, words_of, decimal)
     strange = filled[~np.isin(letters[filled], np.frombuffer(b"SHIDZ", dtype=np.uint8))]
     misplaced = strange[spectra[strange] >= 0]
     table.note(spectra[misplaced], FaultCode.LINE, lines.number[misplaced])
-    outside = strange[spectra[strange] < 0]
-    return table, firsts, ends, int(lines.number[outside[0]]) if len(outside) else 0
+    return table, firsts, ends, lines.number[strange[spectra[strange] < 0]]
+
+
+def _take_masses(
+    table: SpectrumTable, lines: _Lines, masses: list[tuple[int, int, int, bytes]], words_of: dict[int, bytes], decimal: int
+) -> None:
+    """Take the [M+H]+ of ``Z`` lines (spectrum, line, charge bits, text) before the m/z of ``S`` lines, whose texts `words_of` has.
+
+    Many programs write the centre of the isolation window in the S line, and the mass of the peptide in Z lines. Where both agree, the one
+    with more decimals counts. A mass far outside of any isolation window does not replace the S line: it is tried besides.
+    """
+    selected_of = dict(enumerate(table.precursor_mz.tolist()))
+    candidates: dict[int, list[tuple[float, int]]] = {}
+    is_other = set()
+    for spectrum, line, charges, word in masses:
+        try:
+            mass = read_number(word, decimal)
+        except ValueError:
+            mass = 0.0
+            if not is_missing(word):
+                fault = FaultCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(word) else FaultCode.NUMBER
+                table.note(np.array([spectrum]), fault, int(lines.number[line]))
+        charge, selected = (charges & ~NEGATIVE).bit_length() - 1, selected_of[spectrum]
+        mz = (mass + (-(charge + 1) if charges & NEGATIVE else charge - 1) * PROTON_MASS) / charge
+        if not (mass > 0 and mz > 0) or abs(mz - selected) <= _SAME_MZ:
+            mz = selected
+        elif selected > 0:
+            decimals = [len(text.partition(chr(decimal).encode())[2]) for text in (words_of[spectrum], word)]
+            rounding = 0.5 * 10.0 ** -decimals[0] + 0.5 * 10.0 ** -decimals[1] / charge + _SAME_MZ
+            is_far = abs(mz - selected) > _ISOLATED
+            if abs(mz - selected) > rounding:
+                table.remark(RemarkCode.FAR_MASS if is_far else RemarkCode.WINDOW_CENTRE, spectrum, int(lines.number[line]))
+            elif decimals[0] >= decimals[1]:
+                mz = selected
+            if is_far:
+                candidates.setdefault(spectrum, []).append((selected, charges))
+        if mz > 0:
+            candidates.setdefault(spectrum, []).append((mz, charges))
+            if mz != selected:
+                is_other.add(spectrum)
+    for spectrum in sorted(is_other):
+        table.take_precursors(spectrum, candidates[spectrum])
 
 
 def _scan_number(word: bytes) -> int:
     """A scan number; a `ValueError` where it is none."""
-    number = int(word)
-    if not 0 <= number < MAXIMUM_SCAN:
+    if not word.isdigit() or len(word) > 18 or int(word) >= MAXIMUM_SCAN:
         raise ValueError(word)
-    return number
+    return int(word)
 
 
-def _read_headed(lines: _Lines, *, with_intensity: bool, takes_negative: bool) -> _Read:
+def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
     """Spectra of a block whose spectra begin with [M+H]+ and charge, or, `with_intensity`, with m/z, intensity and charge."""
     is_text = lines.stop > lines.start
     letters = np.zeros(len(lines), dtype=np.uint8)
     letters[is_text] = lines.text[lines.start[is_text]]
-    is_head = is_text & (lines.code == 0) & np.isin(letters, np.frombuffer(b"0123456789.+-", dtype=np.uint8))
+    is_words = is_text & (lines.code == 0) & (letters != ord("="))
+    is_parted = np.append(True, ~is_text[:-1] | (letters[:-1] == ord("="))) if len(lines) else is_text
+    is_parted[1:] &= lines.n_peaks_before[1:] == lines.n_peaks_before[:-1]
+    is_head = is_words & (is_parted | np.isin(letters, np.frombuffer(b"0123456789.,+-", dtype=np.uint8)))
     firsts = np.flatnonzero(is_head)
     table = SpectrumTable(len(firsts))
     # A spectrum ends at the next blank line, name or head.
     parting = np.append(np.flatnonzero(~is_text | (letters == ord("=")) | is_head), len(lines))
     ends = parting[np.searchsorted(parting, firsts, side="right")]
-    stray, title = 0, ""
+    stray: list[int] = []
+    title = ""
     spectrum = -1
     for line in np.flatnonzero(is_text & (lines.code == 0)).tolist():
         content, number = lines.content(line), int(lines.number[line])
@@ -419,10 +644,14 @@ def _read_headed(lines: _Lines, *, with_intensity: bool, takes_negative: bool) -
             table.identifier[spectrum], title = title, ""
             words = content.split()
             try:
-                numbers = [float(word) for word in words[: 2 if with_intensity else 1]]
-                charges, fault = charge_bits(words[len(numbers)], takes_negative=takes_negative)
+                numbers = [read_number(words[0], decimal)]
+                if with_intensity:
+                    numbers.append(0.0 if is_missing(words[1]) else read_number(words[1], decimal))
+                charges, fault = charge_bits(words[len(numbers)])
+                if with_intensity and len(words) > 3:
+                    raise ValueError(content)
             except (ValueError, IndexError):
-                table.note(here, FaultCode.NUMBER, number)
+                table.note(here, FaultCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(content) else FaultCode.NUMBER, number)
                 continue
             if fault or (not charges and not with_intensity):
                 table.note(here, fault or FaultCode.CHARGE, number)
@@ -435,6 +664,6 @@ def _read_headed(lines: _Lines, *, with_intensity: bool, takes_negative: bool) -
             title = _text(content[: 2 * MAXIMUM_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
         elif spectrum >= 0 and line < ends[spectrum]:
             table.note(np.array([spectrum]), FaultCode.LINE, number)
-        elif not stray:
-            stray = number
-    return table, firsts, ends, stray
+        else:
+            stray.append(number)
+    return table, firsts, ends, np.array(stray, np.int64)

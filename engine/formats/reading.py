@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -16,12 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.numbers import COMMA_WARNING
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks
-from proteoscope.engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
+from proteoscope.engine.formats.spectrum_blocks import (
+    QUIET_REMARKS,
+    SHOWN_FAULTS,
+    Fault,
+    ParsedBlock,
+    RemarkCode,
+    SpectrumParser,
+    remark_text,
+)
 from proteoscope.engine.formats.vendor import converted, vendor_format
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.spectra.columns import OtherPrecursors, Spectra
 from proteoscope.engine.spectra.spooling import GrowingColumn
 
 __all__ = ["FileState", "check_proportions", "mapped_blocks", "n_processors", "parse_blocks", "parser_of", "read_spectra"]
@@ -53,7 +63,10 @@ class FileState:
     n_peaks_read: int = 0
     n_noise_read: int = 0
     n_with_mobility: int = 0
-    first_skipped: str = ""
+    n_negative: int = 0
+    first_skipped: list[Fault] = field(default_factory=list)
+    """The first spectra that were left out, with their places in the file."""
+    remarks: dict[RemarkCode, tuple[int, str]] = field(default_factory=dict)
     last_spectrum: str = ""
     parsed: list[ParsedBlock] = field(default_factory=list)
 
@@ -62,7 +75,7 @@ def read_spectra(
     paths: Sequence[str | Path],
     *,
     progress: Progress | None = None,
-    skip_broken: bool = False,
+    strict: bool = False,
     threads: int | None = None,
     centroid: bool | Literal["auto"] = "auto",
     takes_negative: bool = False,
@@ -79,12 +92,13 @@ def read_spectra(
     ----------
     paths : the files; at least one.
     progress : told of the file bytes read, of spectra left out and of profiles centroided; asked for a cancel several times a second.
-    skip_broken : leave broken spectra out and count them in `Spectra.n_skipped`, instead of raising at the first.
+    strict : raise at the first spectrum that cannot be used, instead of leaving those spectra out, which are counted in `Spectra.n_skipped`
+        and in a message that names the first three.
     threads : how many blocks are parsed at a time; all processors (four at most) by default.
     centroid : what to do with MS2 spectra in profile mode. ``"auto"``: centroid those that the file does not call centroids and whose
         signal looks sampled (`proteoscope.engine.formats.profiles`); True: also those that the file calls centroids; False: refuse them.
 
-    takes_negative : negative ions are told by bit 0 of `Spectra.charge_mask`; without it a negative charge is a fault.
+    takes_negative : read spectra of negative ions, with bit 0 of `Spectra.charge_mask`; otherwise they are left out and counted.
     spool : a folder; peaks that take more than some hundred megabytes are mapped from a nameless file there, instead of being held in
         memory.
 
@@ -92,7 +106,7 @@ def read_spectra(
     ------
     InputError
         Naming the file, the spectrum or line, the reason and the remedy: a file that is missing, unreadable, empty, cut off, of another or
-        an unknown kind, or without MS2 spectra; without `skip_broken` also the first broken spectrum.
+        an unknown kind, or without a MS2 spectrum that can be used; if `strict` also the first that cannot.
     StorageError
         The disk of `spool` refused.
     Cancelled
@@ -104,14 +118,14 @@ def read_spectra(
         raise ValueError("no spectrum files were given")
     with ExitStack() as stack:
         read = [path if (found := vendor_format(path)) is None else stack.enter_context(converted(path, found, progress)) for path in files]
-        return _read_files(files, read, progress, skip_broken, threads, centroid, takes_negative=takes_negative, spool=spool)
+        return _read_files(files, read, progress, strict, threads, centroid, takes_negative=takes_negative, spool=spool)
 
 
 def _read_files(
     files: list[Path],
     read: list[Path],
     progress: Progress,
-    skip_broken: bool,
+    strict: bool,
     threads: int | None,
     centroid: bool | Literal["auto"],
     *,
@@ -133,7 +147,7 @@ def _read_files(
         states = []
         for path, there in zip(files, read, strict=True):
             state = FileState(path)
-            for parsed in _read_file(state, there, pool, n_threads, progress, skip_broken, centroid, takes_negative=takes_negative):
+            for parsed in _read_file(state, there, pool, n_threads, progress, strict, centroid, takes_negative=takes_negative):
                 mz.append(parsed.mz)
                 intensity.append(parsed.intensity)
                 parsed.mz, parsed.intensity = parsed.mz[:0].copy(), parsed.intensity[:0].copy()
@@ -169,7 +183,7 @@ def _read_file(
     pool: ThreadPoolExecutor,
     n_threads: int,
     progress: Progress,
-    skip_broken: bool,
+    strict: bool,
     centroid: bool | str,
     *,
     takes_negative: bool,
@@ -180,17 +194,17 @@ def _read_file(
         source.path = path
         parser = parser_of(source, takes_negative=takes_negative)
         for parsed, consumed in parse_blocks(source, parser, pool, n_threads, progress, centroid):
-            _take(state, parsed, skip_broken, centroid)
+            _take(state, parsed, strict, centroid)
             check_proportions(state, source.consumed)
             yield parsed
             progress.advance(consumed)
     if state.n_kept == 0:
         if state.n_skipped:
-            raise InputError(path, f"every MS2 spectrum is broken; the first: {state.first_skipped}", remedy="Convert the file again")
+            reason = f"none of its MS2 spectra ({state.n_skipped:,}) can be used; {_first_skipped(state)}"
+            raise InputError(path, reason, remedy=state.first_skipped[0].remedy)
         found = f"there are no MS2 spectra among its {state.n_spectra:,} spectra" if state.n_spectra else "there are no spectra in it"
         raise InputError(path, found, remedy="Give a file with tandem mass spectra")
-    if state.n_skipped:
-        progress.message(f"{path}: {state.n_skipped:,} broken spectra left out; the first: {state.first_skipped}", "warning")
+    _tell_what_was_read(state, progress, has_decimal_commas=parser.has_decimal_commas)
     if state.n_profiles:
         progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
     if state.n_with_mobility:
@@ -203,6 +217,28 @@ def _read_file(
             " takes them. Each holds fragments of many peptides, and the searches here look for one: expect few identifications",
             "warning",
         )
+
+
+def _tell_what_was_read(state: FileState, progress: Progress, *, has_decimal_commas: bool) -> None:
+    """Tell which spectra of a file were left out, and which were read otherwise than might be expected."""
+    if has_decimal_commas:
+        progress.message(COMMA_WARNING.format(state.path), "warning")
+    if state.n_skipped:
+        n, total = state.n_skipped, counted(state.n_kept + state.n_skipped, "MS2 spectrum", "MS2 spectra")
+        negative = f" ({state.n_negative:,} of negative ions)" if state.n_negative else ""
+        progress.message(
+            f"{state.path}: {n:,} of {total} left out{negative}; {_first_skipped(state)}. {state.first_skipped[0].remedy}", "warning"
+        )
+    for code, (n, place) in sorted(state.remarks.items()):
+        progress.message(f"{state.path}: {remark_text(code, n, place)}", "info" if code in QUIET_REMARKS else "warning")
+
+
+def _first_skipped(state: FileState) -> str:
+    """The first spectra that were left out, and why."""
+    reasons: dict[str, list[str]] = {}
+    for fault in state.first_skipped:
+        reasons.setdefault(fault.reason, []).append(fault.spectrum)
+    return "the first: " + "; ".join(f"{', '.join(places)}: {reason}" for reason, places in reasons.items())
 
 
 def _repeated_width(blocks: list[ParsedBlock]) -> float:
@@ -253,7 +289,7 @@ def _next_result(waiting: deque[tuple[Future[T], int]], progress: Progress) -> t
             progress.check()
 
 
-def _take(state: FileState, parsed: ParsedBlock, skip_broken: bool, centroid: bool | str) -> None:
+def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | str) -> None:
     """Add a block to its file; raise where it is at fault."""
     if centroid is False and parsed.n_profiles:
         raise InputError(
@@ -263,11 +299,17 @@ def _take(state: FileState, parsed: ParsedBlock, skip_broken: bool, centroid: bo
             remedy="Convert it with peak picking (msconvert: vendor peakPicking), or let it be centroided here",
         )
     for fault in parsed.faults:
-        if fault.is_fatal or not skip_broken:
-            raise InputError(state.path, fault.reason, place=_place(state, parsed, fault), remedy=fault.remedy)
-        if state.n_skipped == 0:
-            state.first_skipped = f"{_place(state, parsed, fault)}, {fault.reason}"
+        place = _place(state, parsed, fault)
+        if fault.is_fatal or strict:
+            remedy = fault.remedy if fault.is_fatal else f"{fault.remedy}; without --strict it is left out"
+            raise InputError(state.path, fault.reason, place=place, remedy=remedy)
+        if len(state.first_skipped) < SHOWN_FAULTS:
+            state.first_skipped.append(replace(fault, spectrum=place))
+    for code, (n, name, line) in parsed.remarks.items():
+        before, place = state.remarks.get(code, (0, f"line {state.n_lines + line}" if line else f"spectrum {shortened(name)}"))
+        state.remarks[code] = (before + n, place)
     state.n_skipped += parsed.n_broken
+    state.n_negative += parsed.n_negative
     parsed.index += state.n_spectra
     if not all(parsed.identifier):
         parsed.identifier = [name or f"index={i}" for name, i in zip(parsed.identifier, parsed.index.tolist(), strict=True)]
@@ -331,4 +373,12 @@ def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64
         mz=mz,
         intensity=intensity,
         n_skipped=sum(state.n_skipped for state in states),
+        others=_joined_others(parsed),
     )
+
+
+def _joined_others(blocks: list[ParsedBlock]) -> OtherPrecursors:
+    """The further precursors of all spectra, by their numbers."""
+    starts = np.cumsum([0, *(len(block.precursor_mz) for block in blocks)]).tolist()
+    moved = [block.others._replace(spectrum=block.others.spectrum + start) for block, start in zip(blocks, starts, strict=False)]
+    return OtherPrecursors(*(np.concatenate(columns) for columns in zip(*moved, strict=True)))

@@ -94,7 +94,9 @@ _SWISS_PROT = re.compile(rb"ID   \S+ +(?:Reviewed|Unreviewed|STANDARD|PRELIMINAR
 _GENBANK = re.compile(rb"\A(?:[^\n]*\n){0,12}?LOCUS {3,}\S+ +\d+ (?:bp|aa)\b")
 """The releases of NCBI begin with ten lines about themselves."""
 _EMBL = re.compile(rb"ID   [^\n;]+;[^\n]*\d+ (?:BP|AA)\.[ \t]*\n")
-_NUMBERS = re.compile(rb"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBERS = re.compile(rb"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?")
+_MSP_KEY = re.compile(rb"[A-Za-z][\w /#().-]{0,60}:")
+_MSP_PEAKS = re.compile(rb"num[ _]?peaks[ \t]*:", re.IGNORECASE)
 
 
 def _is_fasta(beginning: Beginning) -> bool:
@@ -147,8 +149,9 @@ def _is_pkl(beginning: Beginning) -> bool:
 
 
 def _is_msp(beginning: Beginning) -> bool:
+    """Whether an entry begins with its name, or with other keys before its number of peaks."""
     first = next((line for line in beginning.lines if line[:1] != b"#"), b"")
-    return first[:5].lower() == b"name:"
+    return first[:5].lower() == b"name:" or (_MSP_KEY.match(first) is not None and any(map(_MSP_PEAKS.match, beginning.lines)))
 
 
 def _is_sptxt(beginning: Beginning) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.numbers import COMMA_WARNING, MISSING
 from proteoscope.engine.formats.sources import ByteSource, blocks
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -26,8 +27,8 @@ _MAXIMUM_LINE_BYTES = 16 << 20
 _LARGEST_NUMBER = 1e100
 _LEFT_OUT = 0.12
 """Of the columns, as many may be left out of a row at its end: FragPipe's last four are often empty."""
-_SHORT = ("na", "nan", "null", "none", "n/a", "-", "")
-"""Texts that stand for no value, in lower case."""
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|(?i)^[+-]?inf(inity)?$"
+_COMMA_NUMBER = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 
 
 class Cells:
@@ -37,12 +38,17 @@ class Cells:
     ----------
     path : of the file. line : (n,) int64, the line of each row, from 1. names : of the columns, in their order. is_ended : whether the last
         line has an end, without which the file may be cut off in it.
+    is_broken : (n,) bool, rows in which a number that was wanted cannot be read; unread : how many, by the reason.
     """
 
     def __init__(
-        self, path: Path, names: Sequence[str], columns: Sequence[pa.StringArray], line: NDArray[np.int64], *, is_ended: bool = True
-    ) -> None:
+        self, path: Path, names: Sequence[str], columns: Sequence[pa.StringArray], line: NDArray[np.int64], *, is_ended: bool = True,
+        progress: Progress | None = None,
+    ) -> None:  # fmt: skip
         self.path, self.line, self.names, self.is_ended = path, line, list(names), is_ended
+        self.is_broken = np.zeros(len(line), np.bool_)
+        self.unread: dict[str, int] = {}
+        self._progress, self._has_decimal_commas = progress or Progress(), False
         # A column without a name, as the numbers of rows that pandas writes, is nobody's.
         self._columns = {name.strip().lower(): column for name, column in zip(names, columns, strict=True) if name.strip()}
 
@@ -73,33 +79,60 @@ class Cells:
             )
         return self.text(*names)
 
-    def numbers(self, *names: str) -> NDArray[np.float64]:
+    def numbers(self, *names: str, is_strict: bool = False) -> NDArray[np.float64]:
         """The first column that there is of these names as numbers, NaN where a cell is empty; NaN everywhere where there is none.
+
+        Rows whose cell is neither empty nor a number are noted in `is_broken`.
 
         Raises
         ------
-        InputError : a cell is neither empty nor a number.
+        InputError : no cell is a number, or, `is_strict`, one is neither empty nor a number.
         """
-        if not any(map(self.has, names)):
+        name = next((name for name in names if self.has(name)), "")
+        if not name:
             return np.full(len(self), np.nan)
-        texts = pa.compute.utf8_trim_whitespace(self.text(*names))
+        texts = pa.compute.utf8_trim_whitespace(self.text(name))
         try:
             return _bounded(texts.cast(pa.float64()))
         except pa.ArrowInvalid:
-            is_empty = pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(_SHORT))
+            is_empty = pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(MISSING))
             texts = pa.compute.if_else(is_empty, pa.scalar(None, pa.string()), texts)
-        is_number = pa.compute.fill_null(
-            pa.compute.match_substring_regex(texts, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|(?i)^[+-]?inf(inity)?$"), True
-        )
-        wrong = np.flatnonzero(~is_number.to_numpy(zero_copy_only=False))
+        wrong = _wrong_numbers(texts)
+        if len(wrong) and self._is_comma_column(texts):
+            texts = pa.compute.replace_substring(texts, ",", ".")
+            wrong = _wrong_numbers(texts)
         if len(wrong):
-            row = int(wrong[0])
-            name = next(name for name in names if self.has(name))
-            raise InputError(
-                self.path, f"{shortened(repr(texts[row].as_py()), 60)} in column {name} is no number", place=f"line {self.line[row]}",
-                remedy="Give the table as its program wrote it",
-            )  # fmt: skip
+            shown, line = shortened(repr(texts[int(wrong[0])].as_py()), 60), self.line[wrong[0]]
+            if is_strict or len(wrong) == len(texts) - texts.null_count:
+                raise InputError(
+                    self.path, f"{shown} in column {name} is no number", place=f"line {line}",
+                    remedy="Give the table as its program wrote it",
+                )  # fmt: skip
+            is_new = wrong[~self.is_broken[wrong]]
+            if len(is_new):
+                self.unread[f"column {name} is no number, the first {shown} in line {line}"] = len(is_new)
+            self.is_broken[wrong] = True
+            is_wrong = np.zeros(len(texts), np.bool_)
+            is_wrong[wrong] = True
+            texts = pa.compute.if_else(pa.array(is_wrong), pa.scalar(None, pa.string()), texts)
         return _bounded(pa.compute.cast(pa.compute.utf8_ltrim(texts, "+"), pa.float64()))
+
+    def _is_comma_column(self, texts: pa.StringArray) -> bool:
+        """Whether numbers have decimal commas: some of a column do, none has a point, and no other column has numbers with points."""
+
+        def are_like(column: pa.StringArray, pattern: str, *, every: bool) -> bool:
+            found = pa.compute.match_substring_regex(column, pattern)
+            return bool((pa.compute.all if every else pa.compute.any)(found, min_count=0).as_py())
+
+        if not are_like(texts, _COMMA_NUMBER, every=False) or are_like(texts, r"\.", every=False):
+            return False
+        if not self._has_decimal_commas:
+            for column in self._columns.values():
+                if are_like(column, r"^[+-]?\d*\.\d+([eE][+-]?\d+)?$", every=False) and are_like(column, f"^$|{_NUMBER}", every=True):
+                    return False
+            self._has_decimal_commas = True
+            self._progress.message(COMMA_WARNING.format(self.path), "warning")
+        return True
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
         """As `numbers`, as whole numbers; `missing` where there is none, or none that is one."""
@@ -136,6 +169,12 @@ class Cells:
                 reason = f"no peptide can be read from its text: {error}"
                 unread[reason] = unread.get(reason, 0) + int(counts[code])
         return number[codes], tuple(found), unread
+
+
+def _wrong_numbers(texts: pa.StringArray) -> NDArray[np.int64]:
+    """The rows of texts that are no numbers; null ones are."""
+    is_number = pa.compute.fill_null(pa.compute.match_substring_regex(texts, _NUMBER), True)
+    return np.flatnonzero(~is_number.to_numpy(zero_copy_only=False))
 
 
 def _bounded(numbers: pa.Array) -> NDArray[np.float64]:
@@ -208,7 +247,9 @@ def read_cells(
         raise InputError(source.path, "has no line with the names of its columns", remedy="Give the table as its program wrote it")
     whole = [pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in parts_of]
     kept_names = [names[i] for i in kept_columns]
-    found = Cells(source.path, kept_names, whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended)
+    found = Cells(
+        source.path, kept_names, whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended, progress=progress
+    )
     if kept_columns and kept_columns[-1] == len(names) - 1:
         _tell_cut_off(found, whole[-1], progress)
     return found

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.numbers import POINT
 
 __all__ = ["MAXIMUM_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
 
@@ -143,7 +144,7 @@ class TagTable:
         """Values of an attribute at some tags as numbers (NaN where absent), and which are there but are no number."""
         start, stop = (column[at] for column in self.span(attribute))
         ends = np.empty(len(at), dtype=np.int64)
-        values = kernels.cpu.text.parse_numbers(self.text, start, stop, ends)
+        values = kernels.cpu.text.parse_numbers(self.text, start, stop, ends, POINT)
         broken = (start >= 0) & (ends != stop)
         values[(start < 0) | broken] = np.nan
         return values, broken

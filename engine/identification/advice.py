@@ -24,7 +24,7 @@ from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.compilation import SCORING
 from proteoscope.engine.identification.databases import searched_databases
 from proteoscope.engine.identification.low_yield import LowYieldRun, describe_yield, probe_tolerances
-from proteoscope.engine.identification.low_yield_causes import find_better_enzyme, find_unusual_precursors
+from proteoscope.engine.identification.low_yield_causes import find_better_enzyme, find_better_series, find_unusual_precursors
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Cancelled, LimitedProgress, Progress, RecordingProgress
 from proteoscope.engine.peptides.indexes import open_indexes
@@ -89,7 +89,7 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
             return ""
 
     texts = [". ".join(filter(None, (describe_yield(run), found_by(probe_tolerances)))), find_unusual_precursors(run)]
-    texts.append(found_by(find_better_enzyme))
+    texts += [found_by(find_better_series), found_by(find_better_enzyme)]
     if not run.parameters.contaminants:
         texts.append(_NO_CONTAMINANTS)
     if progress.is_cancelled:
@@ -157,7 +157,7 @@ def _read_again(
     databases = searched_databases(files["database"], [Path(one) for one in parameters.contaminants], digests, parameters)
     indexes = open_indexes(databases, folder, parameters, resources)
     spectra = read_spectra(
-        files["spectra"], progress=quiet, skip_broken=request.flag("skip_broken"), threads=threads, spool=nearest_folder(project.folder)
+        files["spectra"], progress=quiet, strict=request.flag("strict"), threads=threads, spool=nearest_folder(project.folder)
     )
     errors = record.get("precursor_errors", {}).get("medians_ppm", [0.0] * len(spectra.files))
     index = build_spectrum_index(spectra, parameters, resources).corrected(np.asarray(errors, np.float64)[spectra.file])

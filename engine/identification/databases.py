@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.modifications import parse_modification, replacing_fixed
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.peptides.indexes import Databases
@@ -30,8 +30,10 @@ def searched_databases(
     """
     forms = None
     if parameters.known_modifications and parameters.maximum_modifications:
-        variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-        forms = SearchedForms(variable, parameters.maximum_modifications, parameters.maximum_forms)
+        variable, fixed = (
+            tuple(map(parse_modification, names)) for names in (parameters.variable_modifications, parameters.fixed_modifications)
+        )
+        forms = SearchedForms(replacing_fixed(variable, fixed), parameters.maximum_modifications, parameters.maximum_forms)
     return Databases(
         proteins, contaminants, {kind: digests[kind] for kind in ("database", "contaminants")}, translation_of(parameters),
         parameters.known_variants, forms,

@@ -48,7 +48,8 @@ IDENTIFICATION = Search(
     ),
     options=(
         Option(
-            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+            "strict", "Refuse files with spectra that cannot be read",
+            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
         Option(
             "advice", "", "search for causes of few identifications: brief, in a tenth of the run's time (default); full; or none",

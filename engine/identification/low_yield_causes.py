@@ -1,7 +1,7 @@
 """Causes of few identifications besides the tolerances, which `proteoscope.engine.identification.low_yield` probes.
 
-Charges and masses of the precursors are counted. Some of the spectra are searched for the peptides that other enzymes make of the same
-proteins; an enzyme is named only where it explains far more than the one that was requested.
+Charges and masses of the precursors are counted. Some of the spectra are searched for other ion series, and for the peptides that other
+enzymes make of the same proteins; they are named only where they explain far more than what was requested.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from proteoscope.engine.peptides.peptide_index import build_peptide_index
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.engine.statistics.target_decoy import q_values
 
-__all__ = ["find_better_enzyme", "find_unusual_precursors"]
+__all__ = ["find_better_enzyme", "find_better_series", "find_unusual_precursors"]
 
+_SERIES = ("by", "cz", "bycz")
 _ENZYMES = ("Trypsin", "Lys-C", "Arg-C", "Asp-N", "glutamyl endopeptidase", "Chymotrypsin")
 _MOSTLY = 0.5
 _MAXIMUM_PROBED = 300
@@ -63,6 +64,38 @@ def find_unusual_precursors(run: LowYieldRun) -> str:
     return ""
 
 
+def _probe(spectra: SpectrumIndex, parameters: IdentificationParameters) -> tuple[IdentificationParameters, SpectrumIndex]:
+    """Return quick parameters and some of the spectra."""
+    quick = parameters.changed(
+        variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False, isotope_errors=near_isotopes(parameters)
+    )
+    numbers = np.unique(spectra.queries.spectrum)
+    return quick, spectra.only(numbers[:: max(1, -(-len(numbers) // _MAXIMUM_PROBED))])
+
+
+def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
+    """Return a sentence that names ion series which explain far more of the spectra; '' where there are none.
+
+    Raises
+    ------
+    TimeOverError : the time was over before all were tried. Cancelled : the user asked to stop.
+    """
+    others = [series for series in _SERIES if set(series) != set(run.parameters.ion_series)]
+    if not others:
+        return ""
+    quick, some = _probe(run.spectra, run.parameters)
+    limit.stage("Trying other ion series")
+    usual = _n_confident(some, run.indexes, quick, resources)
+    found = {series: _n_confident(some, run.indexes, quick.changed(ion_series=series), resources) for series in others}
+    best = max(others, key=lambda series: found[series])
+    if found[best] < max(_ENOUGH, _TIMES * usual):
+        return ""
+    return (
+        f"Of {some.n_searched:,} spectra {found[best]:,} match well with the ions {', '.join(best)}, and {usual:,} with "
+        f"{', '.join(quick.ion_series)}: set ion_series to {best}"
+    )
+
+
 def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
     """Return a sentence that names an enzyme whose peptides explain far more of the spectra; '' where there is none, or the database is too
     large.
@@ -75,11 +108,7 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
     proteins = indexes.proteins
     if parameters.specificity == "non-specific" or len(proteins.proteins.residues) > _MAXIMUM_RESIDUES:
         return ""
-    quick = parameters.changed(
-        variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False, isotope_errors=near_isotopes(parameters)
-    )
-    numbers = np.unique(spectra.queries.spectrum)
-    some = spectra.only(numbers[:: max(1, -(-len(numbers) // _MAXIMUM_PROBED))])
+    quick, some = _probe(spectra, parameters)
     limit.stage("Trying other enzymes")
     if limit.seconds_left < len(proteins.proteins.residues) / _RESIDUES_PER_SECOND:
         raise TimeOverError

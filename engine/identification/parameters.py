@@ -39,7 +39,7 @@ class IdentificationParameters(SpectrumSearchParameters):
         title="Variable modifications",
         group=MODIFICATIONS,
         editor="modifications",
-        help="May be carried, as Oxidation (M), Phospho (STY), Acetyl (Protein N-term).",
+        help="May be carried, in place of fixed ones, as Oxidation (M), Acetyl (Protein N-term); Methyl (K on top) adds to them.",
     )
     maximum_modifications: int = parameter(
         3,

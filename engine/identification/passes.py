@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.enzymes import Specificity
-from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, replacing_fixed
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.identification.compilation import FRAGMENT_INDEX
@@ -129,7 +129,7 @@ def second_pass(
     if len(found) == 0 or remaining.n_searched == 0:
         return None
     names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
-    modifications = tuple(parse_modification(name) for name in names)
+    modifications = replacing_fixed(tuple(parse_modification(name) for name in names), indexes.peptides.digestion.fixed)
     most = min(parameters.second_pass_maximum_modifications, parameters.maximum_modifications)
     with storage_errors(folder, only_disk=True), tempfile.TemporaryDirectory(prefix="second-pass-", dir=folder) as own:
         with resources.clock.stage("index"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from proteoscope.engine import identification
 from proteoscope.engine import matches as matches_package
-from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.modifications import parse_modification, replacing_fixed
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_spectra
@@ -40,7 +40,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     ----------
     request : inputs ``spectra``, files of any known format, and ``database``, of proteins; `IdentificationParameters`. Its `project` is
         made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run stand
-        beside it. With the option ``skip_broken`` spectra that cannot be read are left out, and counted. The option ``advice`` limits the
+        beside it. With the option ``strict`` files with spectra that cannot be read are refused. The option ``advice`` limits the
         search for causes of few identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
 
     Raises
@@ -55,9 +55,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
     def read(progress: Progress, threads: int) -> Spectra:
         warn_of_misfits("identify", request.files("spectra"), parameters, progress)
-        return read_spectra(
-            request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
-        )
+        return read_spectra(request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, spool=spec.spool)
 
     with search_run(spec, read, SCORING, progress) as run:
         assert run.run is not None
@@ -75,7 +73,9 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
                 raise nothing_to_search(found, parameters.minimum_peaks)
             errors = measured_errors(found, spectra, indexes, parameters, resources)
             spectra = spectra.corrected(errors.medians[found.file])
-            modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
+            modifications = replacing_fixed(
+                tuple(parse_modification(name) for name in parameters.variable_modifications), indexes.peptides.digestion.fixed
+            )
             used = parameters.changed(precursor_tolerance=errors.tolerance)
             searched = Pass(spectra, indexes, modifications, used, resources)
             searched.plan()

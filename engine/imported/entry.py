@@ -61,7 +61,8 @@ IMPORT = Search(
     ),
     options=(
         Option(
-            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+            "strict", "Refuse files with spectra that cannot be read",
+            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
     ),
     writes="project",

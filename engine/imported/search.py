@@ -57,8 +57,8 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
     ----------
     request : inputs ``results``, files of one of the formats of `proteoscope.engine.formats.registry` whose sort is identifications;
         ``spectra``, those that were searched; ``database``, FASTA files, if one likes; `ImportParameters`. Its `project` is made where it
-        does not exist; a run is added to a project that does. With the option ``skip_broken`` spectra that cannot be read are left out, and
-        counted.
+        does not exist; a run is added to a project that does. With the option ``strict`` files with
+        spectra that cannot be read are refused.
 
     Raises
     ------
@@ -70,7 +70,9 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
     def read(progress: Progress, threads: int) -> _Read:
         warn_of_misfits("import", request.files("spectra"), parameters, progress)
         found = read_identifications(request.files("results"), progress)
-        spectra = read_spectra(request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads)
+        spectra = read_spectra(
+            request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, takes_negative=True
+        )
         files = request.files("database")
         return _Read(found, spectra, read_proteins(files, progress=progress) if files else None)
 

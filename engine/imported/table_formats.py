@@ -415,7 +415,8 @@ def _identifications(
     peptide, peptides, unread = cells.peptides(parse, texts)
     if kept is not None:
         unread = {} if (peptide[kept] >= 0).all() else unread
-    rows = np.flatnonzero((peptide >= 0) & (kept if kept is not None else np.ones(n, np.bool_)))
+    unread |= cells.unread
+    rows = np.flatnonzero((peptide >= 0) & ~cells.is_broken & (kept if kept is not None else np.ones(n, np.bool_)))
     offsets, protein, accessions = values.pop("proteins")
     chosen_proteins, chosen_offsets = take_runs(protein, offsets, rows)
     scores: Mapping[str, NDArray[np.float64]] = values.pop("scores", {})
@@ -442,7 +443,7 @@ def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False)
     scores: dict[str, NDArray[np.float64]] = {}
     for name, column in named.items():
         try:
-            found = cells.numbers(name)
+            found = cells.numbers(name, is_strict=skip_texts)
         except InputError:
             if not skip_texts:
                 raise

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import offsets_of, ranges, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
-from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
+from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, replacing_fixed
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.matches.fragment_intensities import predicted_bonds
+from proteoscope.engine.matches.psms import taken_places
 from proteoscope.engine.matches.scoring import modification_arrays
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
@@ -67,7 +68,8 @@ class PredictedLibrary:
 
     def __init__(self, indexes: Indexes, parameters: PredictionParameters, resources: Resources) -> None:
         self._indexes, self._parameters, self._resources = indexes, parameters, resources
-        self._variable = tuple(map(parse_modification, parameters.variable_modifications))
+        variable = tuple(map(parse_modification, parameters.variable_modifications))
+        self._variable = replacing_fixed(variable, indexes.peptides.digestion.fixed)
         self._modifications: ModificationArrays = modification_arrays(self._variable, parameters)
         self._peptides: PeptideArrays = indexes.peptides.arrays(indexes.proteins, len(self._variable))
         heaviest = float(self._peptides.mass[-1]) + float(self._modifications.combination_mass.max(initial=0.0))
@@ -180,6 +182,9 @@ class PredictedLibrary:
             kinds.append(kind)
 
         fixed: tuple[SearchModification, ...] = self._indexes.peptides.digestion.fixed
+        carrier, at_slot = np.nonzero(modification != NO_MODIFICATION)
+        variable = modification[carrier, at_slot].astype(np.int64)
+        taken = taken_places(carrier, site[carrier, at_slot].astype(np.int64), variable, self._variable, len(self._variable), length)
         for number, one in enumerate(fixed, len(self._variable)):
             if one.position == "anywhere":
                 at = np.flatnonzero(np.isin(residues, [ord(letter) for letter in one.residues]))
@@ -187,7 +192,8 @@ class PredictedLibrary:
             else:
                 row = np.arange(len(length))
                 position = np.zeros_like(length) if one.position.endswith("N-term") else length + 1
-            add(row, position, np.full(len(row), number))
+            stays = ~np.isin(row << 8 | position, taken) | one.is_isotopic
+            add(row[stays], position[stays], np.full(int(stays.sum()), number))
         for slot in range(site.shape[1]):
             some = np.flatnonzero(modification[:, slot] != NO_MODIFICATION)
             add(some, site[some, slot], modification[some, slot])

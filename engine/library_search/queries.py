@@ -2,7 +2,8 @@
 
 Of each spectrum with each charge that it may have the references of that charge are looked at whose mass agrees; then, where the precursor
 tolerance is wide, those of other masses, with the fragments where they are or moved by the difference. References of unknown charge are
-looked at whatever the charge is. So what is to be done is known before: pairs of a query and a reference, by which the work is divided.
+looked at whatever the charge is, but those of negative ions only for negative ions, and those of positive ions for all others. So what is
+to be done is known before: pairs of a query and a reference, by which the work is divided.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.peak_lists import HIGHEST_MZ, peak_lists, taken, width_in_units
-from proteoscope.engine.library_search.references import HIGHEST_CHARGE, References
+from proteoscope.engine.library_search.references import UNKNOWN_CHARGE, References
 from proteoscope.engine.library_search.scoring import work_of
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.kernels.library_layouts import UNITS, Matching, PeakLists, Pools
@@ -64,11 +65,13 @@ class Queries:
 
     Attributes
     ----------
-    spectrum, charge : (q,) int64. mz : (q,) float64, thomson. peaks : their lists. n_searched : spectra among them.
+    spectrum, charge, slot : (q,) int64; the slot is that of the references, see `References.starts`. mz : (q,) float64, thomson.
+    peaks : their lists. n_searched : spectra among them.
     """
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
+    slot: NDArray[np.int64]
     mz: NDArray[np.float64]
     peaks: PeakLists
     n_searched: int
@@ -81,26 +84,28 @@ class Queries:
         """The spectra that have a precursor and enough peaks."""
         resources.progress.stage("Preparing spectra", len(spectra))
         lists = peak_lists(spectra.peak_arrays, spectra.precursor_mz, parameters, resources)
-        charges = np.flatnonzero(np.diff(references.starts)) - HIGHEST_CHARGE
+        slots = np.flatnonzero(np.diff(references.starts)) - UNKNOWN_CHARGE
+        charges = np.where(np.abs(slots) == UNKNOWN_CHARGE, 0, slots)
         is_negative = spectra.charge_mask & NEGATIVE > 0
         mask = spectra.charge_mask & ~np.uint32(NEGATIVE)
         tried = np.uint32(sum(1 << z for z in range(parameters.minimum_charge, parameters.maximum_charge + 1)))
         mask = np.where(mask == 0, tried, mask)
         may = (mask[:, None] >> np.abs(charges).astype(np.uint32)[None]) & 1 > 0
-        may = (charges == 0)[None] | (may & ((charges < 0)[None] == is_negative[:, None]))
+        may = (slots == 0)[None] | ((may | (charges == 0)[None]) & ((slots < 0)[None] == is_negative[:, None]))
         mz = spectra.precursor_mz
         may &= ((np.diff(lists.offsets) > 0) & (mz > 0) & np.isfinite(mz))[:, None]
         may &= mz[:, None] * np.maximum(np.abs(charges), 1)[None] < HIGHEST_MZ
         spectrum, column = np.nonzero(may)
-        charge = charges[column]
+        slot = slots[column]
         # Neighbours in mass look at the same references.
-        order = np.lexsort((mz[spectrum], charge))
-        spectrum, charge = spectrum[order], charge[order]
-        return cls(spectrum, charge, mz[spectrum], taken(lists, spectrum), len(np.unique(spectrum)))
+        order = np.lexsort((mz[spectrum], slot))
+        spectrum, slot, charge = spectrum[order], slot[order], charges[column][order]
+        return cls(spectrum, charge, slot, mz[spectrum], taken(lists, spectrum), len(np.unique(spectrum)))
 
     def take(self, rows: NDArray[np.int64]) -> Queries:
         """Some of them."""
-        return Queries(self.spectrum[rows], self.charge[rows], self.mz[rows], taken(self.peaks, rows), len(np.unique(self.spectrum[rows])))
+        some = self.spectrum[rows]
+        return Queries(some, self.charge[rows], self.slot[rows], self.mz[rows], taken(self.peaks, rows), len(np.unique(some)))
 
     def but(self, spectra: NDArray[np.int64]) -> Queries:
         """Those of other spectra than these."""
@@ -137,9 +142,9 @@ class Queries:
 
     def _pools(self, references: References, low: NDArray[np.float64], high: NDArray[np.float64]) -> Pools:
         pools = Pools(np.zeros(low.shape, np.int64), np.zeros(low.shape, np.int64))
-        for charge in np.unique(self.charge).tolist():
-            first, last = references.starts[charge + HIGHEST_CHARGE : charge + HIGHEST_CHARGE + 2]
-            rows, mz = self.charge == charge, references.mz[first:last]
+        for slot in np.unique(self.slot).tolist():
+            first, last = references.starts[slot + UNKNOWN_CHARGE : slot + UNKNOWN_CHARGE + 2]
+            rows, mz = self.slot == slot, references.mz[first:last]
             pools.low[rows] = first + np.searchsorted(mz, low[rows])
             pools.high[rows] = first + np.searchsorted(mz, high[rows], side="right")
         return pools

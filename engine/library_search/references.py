@@ -2,7 +2,7 @@
 
 ::
 
-    charge      | -1        | 0 (unknown) | 2            | 3          |      starts[charge + 31]
+    charge      | -1        | 0 (unknown) | 2            | 3          |      starts[charge + 32]
     m/z         | 90 ... 800| 100 ...     | 350.2 .. 900 | 310 ...    |
     references  | peaks, mass, entry, is_decoy                         |      a shuffled peptide stands before its own
     entries     | names, peptides, formulas, peaks as read, ...        |      in the order of the files
@@ -37,14 +37,17 @@ from proteoscope.kernels.library_layouts import MOST_PEAKS, UNITS, PeakLists
 if TYPE_CHECKING:
     pass
 
-__all__ = ["HIGHEST_CHARGE", "Entries", "References", "load_references", "open_references", "save_references"]
+__all__ = ["HIGHEST_CHARGE", "UNKNOWN_CHARGE", "Entries", "References", "load_references", "open_references", "save_references"]
 
 HIGHEST_CHARGE = 31
-_FORMAT = 4
+UNKNOWN_CHARGE = HIGHEST_CHARGE + 1
+"""Slot of references of unknown charge and positive ions; its negative, of negative ones."""
+_FORMAT = 5
 _ENTRIES_AT_ONCE = 50_000
 _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
 _NUMBERS: tuple[tuple[str, type], ...] = (
     ("source", np.int64), ("number", np.int64), ("charge", np.int64), ("precursor_mz", np.float64), ("n_members", np.int64),
+    ("polarities", np.int64),
 )  # fmt: skip
 
 
@@ -70,7 +73,8 @@ class References:
     Attributes
     ----------
     entries : what they were made of. entry : (m,) int64. is_decoy : (m,) bool. charge : (m,) int64. mz : (m,) float64, of the precursor,
-        thomson. mass : (m,) int32, neutral, in `UNITS`. peaks : their lists. starts : (64,) int64, where those of each charge begin.
+        thomson. mass : (m,) int32, neutral, in `UNITS`. peaks : their lists. starts : (66,) int64, where those of each slot begin: a
+        charge, or `UNKNOWN_CHARGE` with the sign of the polarity where only that is known, or 0.
     has_decoys : (m,) bool, whether decoys stand beside such an entry, so that its matches can be counted: of shuffled peptides its own, of
         a library's own decoys any of peptides, or of compounds.
     n_left_out : entries that cannot be searched. decoys : how they came about: ``existing``, ``shuffle`` or ``none``.
@@ -181,7 +185,7 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     if decoys == "shuffle" and not is_decoy.any():
         decoys = "none"
     # Of equal ones the first wins: a decoy, and of these the one that was shuffled first.
-    order = np.lexsort((entry, ~is_decoy, mz[entry], charge[entry]))
+    order = np.lexsort((entry, ~is_decoy, mz[entry], _slots(charge, library.polarities)[entry]))
     peaks = taken(peaks, order)
     columns = {
         "entry": entry[order], "is_decoy": is_decoy[order].astype(np.uint8),
@@ -195,6 +199,11 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     for name, values in columns.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(values))
     _write_numbers(folder / "numbers.json", {"left_out": len(library) - n_targets, "decoys": decoys})
+
+
+def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the slots of entries, see `References.starts`."""
+    return np.where(charge == 0, UNKNOWN_CHARGE * polarity, charge)
 
 
 def _distinct(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakLists) -> NDArray[np.int64]:
@@ -286,10 +295,12 @@ def load_references(folder: Path) -> References:
     require(np.diff(peaks.offsets).max() <= MOST_PEAKS, "references have too many peaks")
     require(entry.min() >= 0 and entry.max() < n and is_decoy.max(initial=0) <= 1, "references are of no entry")
     own_charge, own_mz = charge[entry], of_entries["precursor_mz"][entry]
+    require((np.abs(of_entries["polarities"]) <= 1).all(), "entries have other polarities than there are")
+    slot = _slots(charge, of_entries["polarities"])[entry]
     require((np.abs(own_charge) <= HIGHEST_CHARGE).all() and np.isfinite(own_mz).all(), "references have other charges than there are")
-    is_ordered = (own_charge[1:] > own_charge[:-1]) | ((own_charge[1:] == own_charge[:-1]) & (own_mz[1:] >= own_mz[:-1]))
+    is_ordered = (slot[1:] > slot[:-1]) | ((slot[1:] == slot[:-1]) & (own_mz[1:] >= own_mz[:-1]))
     require(is_ordered.all(), "references are not in order")
-    starts = np.searchsorted(own_charge, np.arange(-HIGHEST_CHARGE, HIGHEST_CHARGE + 2))
+    starts = np.searchsorted(slot, np.arange(-UNKNOWN_CHARGE, UNKNOWN_CHARGE + 2))
     texts = {name: _opened_texts(folder, name, n) for name in _TEXTS}
     entries = Entries(texts, of_entries, offsets, mz, intensity)
     decoy = is_decoy.view(np.bool_)

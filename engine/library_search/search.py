@@ -39,7 +39,7 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
     Parameters
     ----------
     request : inputs ``spectra``; ``library``, files of formats whose sort is libraries; ``database``, proteins in which peptides are
-        placed, if one likes; `LibrarySearchParameters`. With the option ``skip_broken`` spectra that cannot be read are left out.
+        placed, if one likes; `LibrarySearchParameters`. With the option ``strict`` files with spectra that cannot be read are refused.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
     spec = RunSpec("library", request, {"spectra": "SPECTRA.mzML", "library": "--library LIBRARY.msp"})
 
     def read(progress: Progress, threads: int) -> _Read:
-        skips = request.flag("skip_broken")
-        spectra = read_spectra(request.files("spectra"), progress=progress, skip_broken=skips, threads=threads, takes_negative=True)
+        is_strict = request.flag("strict")
+        spectra = read_spectra(request.files("spectra"), progress=progress, strict=is_strict, threads=threads, takes_negative=True)
         files = request.files("database")
         return _Read(spectra, read_proteins(files, progress=progress) if files else None)
 

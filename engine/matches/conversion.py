@@ -44,7 +44,7 @@ class ConversionRequest:
     Attributes
     ----------
     spectra, out : files. format : its name; by the ending of `out` where it is empty. selection, identified : which spectra.
-    skip_broken : leave out those that cannot be read. threads : all when None.
+    strict : refuse files with spectra that cannot be read. threads : all when None.
     """
 
     spectra: tuple[Path, ...]
@@ -52,7 +52,7 @@ class ConversionRequest:
     format: str = ""
     selection: SpectrumSelection = field(default_factory=SpectrumSelection)
     identified: IdentifiedIn | None = None
-    skip_broken: bool = False
+    strict: bool = False
     threads: int | None = None
 
 
@@ -86,7 +86,7 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
     """
     check_conversion(request)
     threads = request.threads or available_threads()
-    spectra = read_spectra(request.spectra, progress=progress, skip_broken=request.skip_broken, threads=threads, takes_negative=True)
+    spectra = read_spectra(request.spectra, progress=progress, strict=request.strict, threads=threads, takes_negative=True)
     rows = _chosen(spectra, request, progress)
     if not len(rows):
         raise ParameterError(f"none of the {len(spectra):,} spectra is what was asked for; nothing was written")

@@ -1,8 +1,9 @@
 """Settings that do not suit spectra: found before a search, by the first spectra of each file.
 
 Only what costs most answers is reported: fragments of an ion trap searched within parts per million, exact ones within half a dalton,
-precursors of an ion trap searched within parts per million, singly charged ions of MALDI searched with other charges, a label that the
-spectra do not have, and reporter ions of a label that is not set. What the spectra leave open is not reported.
+precursors of an ion trap searched within parts per million, singly charged ions of MALDI searched with other charges, fragments of electron
+transfer searched as others and the other way about, a label that the spectra do not have, and reporter ions of a label that is not set.
+What the spectra leave open is not reported.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _NARROW_FRAGMENT, _WIDE_FRAGMENT, _NARROW_PRECURSOR = 0.15, 0.1, 0.25
 _MOSTLY = 0.9
 _NAMED_FILES = 3
 _OF_LABEL = 0.01  # dalton
+_SERIES_OF_ACTIVATION = {"CID": "by", "HCD": "by", "ETD": "cz", "ECD": "cz", "EThcD": "bycz"}
 _EXACT_PRESETS = ("high-resolution", "standard")
 _PRESETS_OF_LABELS: dict[str, tuple[str, ...]] = {"TMT": ("tmt",)}
 
@@ -45,7 +47,7 @@ class _Settings(NamedTuple):
     ----------
     fragment, precursor : half-widths of the windows, Da; infinite without one. shown : the tolerances as texts. maximum_charge : 1 where
         there is none. fixed, labels : labels among the fixed modifications, and among all. searches_labels : False for an import, whose
-        files of results name the labels.
+        files of results name the labels. series : letters of the ion series that are matched.
     """
 
     fragment: float
@@ -54,7 +56,8 @@ class _Settings(NamedTuple):
     maximum_charge: int
     fixed: tuple[LabelEvidence, ...]
     labels: tuple[LabelEvidence, ...]
-    searches_labels: bool = True
+    searches_labels: bool
+    series: str
 
 
 def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress: Progress) -> None:
@@ -129,6 +132,7 @@ def _settings(parameters: Any) -> _Settings:
         _width(values["fragment_tolerance"], _USUAL_FRAGMENT),
         _width(values["precursor_tolerance"], _USUAL_PRECURSOR) if "precursor" in shown else math.inf,
         shown, int(values.get("maximum_charge", 1)), fixed, tuple(dict.fromkeys((*fixed, *variable))), "variable_modifications" in values,
+        str(values.get("ion_series", "")),
     )  # fmt: skip
 
 
@@ -144,8 +148,22 @@ def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
 
 
 def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
-    """Return what does not suit a file, at most one misfit of its tolerances or charges and one of its label."""
-    return [one for one in (_tolerance_misfit(content, settings), _label_misfit(content, settings)) if one is not None]
+    """Return what does not suit a file, at most one misfit of its tolerances or charges, one of its ions, and one of its label."""
+    found = (_tolerance_misfit(content, settings), _series_misfit(content, settings), _label_misfit(content, settings))
+    return [one for one in found if one is not None]
+
+
+def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
+    """Compare the ion series with those of the activations that a file names."""
+    wanted = {letter for name in content.fragmentation for letter in _SERIES_OF_ACTIVATION.get(name, "")}
+    if not settings.series or not wanted - set(settings.series):
+        return None
+    names = " and ".join(name for name in content.fragmentation if name in _SERIES_OF_ACTIVATION)
+    letters = "".join(letter for letter in "bycz" if letter in wanted)
+    return _Misfit(
+        f"the spectra are of {names}, which makes ions {', '.join(letters)}, and ion_series={settings.series} matches others:"
+        f" set ion_series={letters}", (),
+    )  # fmt: skip
 
 
 def _tolerance_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:

@@ -30,6 +30,7 @@ __all__ = [
     "peptide_families",
     "rescoring_features",
     "search_score",
+    "taken_places",
 ]
 
 _NO_MODIFICATION = 255
@@ -129,21 +130,21 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     offsets, index = ranges(position, position + length)
     residues = np.asarray(proteins.proteins.residues)[index]
     residue_row = np.repeat(np.arange(n), length)
-    taken = _taken_places(rows[0], sites[0], which[0] - n_variable, known, length)
+    taken = taken_places(rows[0], sites[0], which[0], (*variable, *known), n_variable, length)
     for number, modification in enumerate(fixed, start=n_variable + len(known)):
         if modification.position == "anywhere":
             carries = np.isin(residues, np.frombuffer(modification.residues.encode(), np.uint8))
             row_of_fixed, site = residue_row[carries], np.flatnonzero(carries) - offsets[residue_row[carries]] + 1
         else:
             row_of_fixed, site = np.arange(n), np.zeros(n, np.int64) if modification.position == "peptide N-term" else length + 1
-        stays = ~np.isin(row_of_fixed << 8 | site, taken)
+        stays = ~np.isin(row_of_fixed << 8 | site, taken) | modification.is_isotopic
         rows.append(row_of_fixed[stays])
         sites.append(site[stays])
         which.append(np.full(len(rows[-1]), number, np.int64))
     all_rows, all_sites, all_which = np.concatenate(rows), np.concatenate(sites), np.concatenate(which)
     order = np.lexsort((all_which, all_sites, all_rows))
     modifications = (*variable, *known, *fixed)
-    mass = np.array([modification.mass for modification in variable] or [0.0])
+    mass = np.array([modification.added_mass for modification in variable] or [0.0])
     adds = has & (matches.modification < n_variable)  # the mass of a form with known modifications is the dictionary's
     variable_mass = np.where(adds, mass[np.where(adds, matches.modification, 0)], 0.0).sum(axis=1)
     return Psms(
@@ -175,23 +176,37 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     )
 
 
-def _taken_places(
+def taken_places(
     row: NDArray[np.int64],
     site: NDArray[np.int64],
     number: NDArray[np.int64],
-    known: Sequence[SearchModification],
+    modifications: Sequence[SearchModification],
+    n_variable: int,
     length: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Places that known modifications have in matches and fixed ones therefore do not: rows times 256 and sites.
+    """Return the places at which modifications replace fixed ones: rows times 256 and sites.
 
-    `row`, `site`, `number` (m,) of modifications in matches, by which of `known` they are, negative where they are none. One on a residue
-    at an end takes the end too.
+    A known one on a residue at an end takes the end too; a variable one there takes the end alone.
+
+    Parameters
+    ----------
+    row, site, number : ndarray of int64, shape (m,)
+        Modifications of peptides: the peptide, its place there, and which of `modifications` it is.
+    modifications : sequence of SearchModification
+        Variable ones, `n_variable` of them, and known ones.
+    length : ndarray of int64
+        Residues of each peptide.
     """
-    is_known = number >= 0
-    row, site, number = row[is_known], site[is_known], number[is_known]
-    place = np.array([modification.place for modification in known], np.int64)[number] if len(number) else number
-    end = np.where(place % 2 == 1, 0, length[row] + 1)[place > 0]
-    return np.concatenate((row << 8 | site, row[place > 0] << 8 | end))
+    replaces = np.array([not one.comes_on_top for one in modifications], np.bool_)
+    takes_residue = np.array([k >= n_variable or one.takes_residue for k, one in enumerate(modifications)], np.bool_)
+    place = np.array([one.place for one in modifications], np.int64)
+    if not len(number):
+        return number
+    taking = replaces[number]
+    row, site, number = row[taking], site[taking], number[taking]
+    of_residue, at_end = takes_residue[number], place[number] > 0
+    end = np.where(place[number] % 2 == 1, 0, length[row] + 1)
+    return np.concatenate((row[of_residue] << 8 | site[of_residue], row[at_end] << 8 | end[at_end]))
 
 
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:

@@ -187,7 +187,7 @@ def modification_arrays(
     for row, combination in enumerate(combinations):
         for modification in combination:
             counts[row, modification] += 1
-    mass = np.array([modification.mass for modification in modifications], np.float64)
+    mass = np.array([modification.added_mass for modification in modifications], np.float64)
     masks = [modification.residue_mask for modification in modifications]
     places = [modification.place for modification in modifications]
     # An end can carry one modification: combinations with two on the same end are impossible and only cost time.

@@ -63,7 +63,8 @@ MODIFIED_SEARCH = Search(
     ),
     options=(
         Option(
-            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+            "strict", "Refuse files with spectra that cannot be read",
+            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
         Option(
             "from_project", "Project whose unidentified spectra are searched",

@@ -63,8 +63,8 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
     request : inputs ``spectra``, files of any known format, and ``database``, of proteins; `ModifiedSearchParameters`. Its `project` is
         made where it does not exist; a run is added to a project that does. Its options: ``from_project``, in place of spectra, a project
         with an identification, of which the spectra are searched that it left unidentified; without databases, in the proteins that it
-        found. ``run``: which identification, the newest where it is not given. ``skip_broken``: leave out spectra that cannot be read, and
-        count them.
+        found. ``run``: which identification, the newest where it is not given. ``strict``: refuse files with spectra that cannot be
+        read.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         if source is None:
             warn_of_misfits("modified", request.files("spectra"), parameters, progress)
             found = read_spectra(
-                request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, spool=spec.spool
+                request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, spool=spec.spool
             )
             return _Read(found, found)
         progress.stage("Reading the identification")

@@ -96,6 +96,8 @@ class Digestion:
 
     def fixed_mass_in_place_of(self, modification: SearchModification) -> float:
         """Dalton that fixed modifications add to the residue or end which a known modification takes, and which therefore they do not."""
-        end = {"N": "N-term", "C": "C-term"}.get(modification.position.partition(" ")[2][:1], "")
-        of_residue = (one.mass for one in self.fixed if one.position == "anywhere" and set(modification.residues) & set(one.residues))
-        return sum(of_residue, self.terminal_mass(end) if end else 0.0)
+        if modification.comes_on_top:
+            return 0.0
+        fixed = [one for one in self.fixed if not one.is_isotopic]
+        at_end = sum((one.mass for one in fixed if modification.end and one.position == f"peptide {modification.end}"), 0.0)
+        return at_end + sum(one.mass for one in fixed if one.position == "anywhere" and set(modification.residues) & set(one.residues))

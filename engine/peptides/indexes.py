@@ -30,7 +30,7 @@ from proteoscope.engine.results.counts import counted
 
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
 
-_FORMAT = 6
+_FORMAT = 7
 _FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
 _COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
 _VARIANT_RULES = 3
@@ -104,7 +104,7 @@ def open_indexes(databases: Databases, spare: Path, parameters: IndexSettings, r
     title = ", ".join([*(path.name for path in files), parameters.enzyme, f"decoys {parameters.decoys}"])
     try:
         indexes = index_store("peptides").get(parts, title, build, load, progress)
-        _report_left_out(indexes.proteins.n_left_out, progress)
+        _report_proteins(indexes.proteins, progress)
     except StorageError as error:
         progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
         indexes = build_indexes(databases, spare, parameters, resources)
@@ -166,7 +166,7 @@ def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings,
     with storage_errors(folder, only_disk=True):
         _build(databases, folder, parameters, digestion, resources)
     indexes = _load(folder, digestion)
-    _report_left_out(indexes.proteins.n_left_out, resources.progress)
+    _report_proteins(indexes.proteins, resources.progress)
     return indexes
 
 
@@ -247,10 +247,14 @@ def _without_own_decoys(
     return proteins.take(np.flatnonzero(stays)), contaminants, len(found)
 
 
-def _report_left_out(n_left_out: int, progress: Progress) -> None:
-    if n_left_out:
-        proteins = counted(n_left_out, "protein was", "proteins were")
-        progress.message(f"{proteins} left out as decoys that the database or the contaminants already held")
+def _report_proteins(proteins: ProteinIndex, progress: Progress) -> None:
+    if proteins.n_left_out:
+        some = counted(proteins.n_left_out, "protein was", "proteins were")
+        progress.message(f"{some} left out as decoys that the database or the contaminants already held")
+    if n_stops := int((proteins.stops < proteins.first_decoy_residue).sum()):
+        n_proteins = len(np.unique(proteins.protein_of(proteins.stops[:n_stops])))
+        some = counted(n_proteins, "protein has", "proteins have")
+        progress.message(f"{some} stops (*) inside: peptides end at them, and each part is digested as a protein of its own")
 
 
 def _description(found: OwnDecoys, example: str) -> str:

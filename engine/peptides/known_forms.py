@@ -54,7 +54,7 @@ class SearchedForms:
         return {
             "rules": _RULES,
             "names": names_digest(),
-            "variable": [[one.mass, one.residue_mask, one.place] for one in self.variable],
+            "variable": [[one.added_mass, one.residue_mask, one.place] for one in self.variable],
             "most": [self.maximum_modifications, self.maximum_forms],
         }
 
@@ -63,7 +63,7 @@ class SearchedForms:
         return KnownFormRules(
             self.maximum_modifications,
             self.maximum_forms,
-            np.array([one.mass for one in self.variable], np.float64),
+            np.array([one.added_mass for one in self.variable], np.float64),
             np.array([one.residue_mask for one in self.variable], np.uint32),
             np.array([one.place for one in self.variable], np.int64),
         )

@@ -24,7 +24,7 @@ from proteoscope.engine.execution.threads import available_threads, run_on_threa
 from proteoscope.engine.peptides.array_files import ArrayFile
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.known_forms import FormColumns, SearchedForms, merge_known_forms, open_form_columns
-from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.peptides.protein_index import ProteinIndex, with_stops
 from proteoscope.engine.project.columns import open_column, require
 from proteoscope.kernels.cpu.peptide_validation import peptides_are_valid
 from proteoscope.kernels.cpu.peptides import SIGNATURE_TAIL, digest_proteins, merge_peptides
@@ -129,7 +129,9 @@ def build_peptide_index(
     if selected is not None:
         selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
         residues, offsets, kept = selection.residues, selection.offsets, None if kept is None else kept[selected]
-    digest = _Digest(residues, offsets, n_targets, digestion, resources, kept, windows)
+    first_decoy, stops = int(offsets[n_targets]), proteins.stops if selection is None else selection.places(proteins.stops)
+    # Variants, of which parts count, have no stops.
+    digest = _Digest(residues, with_stops(offsets, stops), first_decoy, digestion, resources, kept, windows)
     progress = resources.progress
     progress.stage("Counting peptides")
     buckets = digest.count()
@@ -237,7 +239,7 @@ class _Digest:
         self,
         residues: NDArray[np.uint8],
         offsets: NDArray[np.int64],
-        n_targets: int,
+        first_decoy: int,
         digestion: Digestion,
         resources: Resources,
         kept: NDArray[np.uint32] | None,
@@ -248,7 +250,7 @@ class _Digest:
         terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
         self._residues, self._offsets, self._progress = residues, offsets, resources.progress
         self._threads, self._cards = resources.threads, resources.cards
-        self._first_decoy = int(offsets[n_targets])
+        self._first_decoy = first_decoy
         self._rules = DigestionRules(
             digestion.enzyme.cleavage_table(),
             np.where(np.isnan(masses), -1, np.rint(np.nan_to_num(masses) * _UNIT)).astype(np.int64),
@@ -351,6 +353,10 @@ class _Selection:
         self.residues = residues[self._original]
         for column in (self.residues, self.offsets):
             column.flags.writeable = False  # as those of a mapped file: the kernels need not be compiled for both
+
+    def places(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where positions in all proteins are in the selection, those that it has."""
+        return np.flatnonzero(np.isin(self._original, position)) if len(position) else np.empty(0, np.int64)
 
     def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Where positions of the selection stand in all proteins; their order stays when the selection was ascending."""

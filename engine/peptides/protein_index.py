@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +29,12 @@ from proteoscope.engine.peptides.variants import VariantEntries
 from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.row_numbers import ProteinRow
 
-__all__ = ["ProteinIndex", "build_protein_index", "open_protein_index"]
+__all__ = ["ProteinIndex", "build_protein_index", "open_protein_index", "with_stops"]
 
 _KEPT_COLUMNS = ("kept_first", "kept_stop")
 _REPLACED_COLUMNS = ("replaced_protein", "replaced_first", "replaced_stop")
 _PIECE = 1 << 22
+_STOP = ord("*")
 _COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in small letters
 _COLUMNS = {
     "residues": np.uint8,
@@ -52,6 +53,7 @@ class ProteinIndex:
     Attributes
     ----------
     proteins : all sequences; residues are ASCII capitals A-Z (``*`` inside a sequence becomes X, which no peptide may contain).
+    stops : (s,) int64, places in `proteins.residues` of these ``*``: what lies between them is digested as a protein of its own.
     n_targets : the proteins before this number are targets, the others decoys.
     decoy_prefix : what the accessions of decoys begin with, those of a database's own decoys perhaps in a later part.
     decoy_suffix : what the accessions of a database's own decoys, or parts of them, end with; empty: they have the prefix.
@@ -75,6 +77,7 @@ class ProteinIndex:
     known: KnownModifications | None = None
     decoy_suffix: str = ""
     n_left_out: int = 0
+    stops: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.proteins)
@@ -137,6 +140,15 @@ class ProteinIndex:
         return partner
 
 
+def with_stops(offsets: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return offsets of runs that also begin and end beside each stop, which is a run of its own.
+
+    >>> with_stops(np.array([0, 5, 8]), np.array([2])).tolist()
+    [0, 2, 3, 5, 8]
+    """
+    return np.unique(np.concatenate((offsets, stops, stops + 1))) if len(stops) else offsets
+
+
 def build_protein_index(
     folder: Path,
     proteins: Proteins,
@@ -167,7 +179,7 @@ def build_protein_index(
     """
     if len(proteins) == 0:
         raise InputError(database, "the database holds no protein", remedy="Choose a FASTA file with protein sequences")
-    residues, offsets = _in_alphabet(proteins.residues), np.asarray(proteins.offsets)
+    residues, offsets = np.asarray(proteins.residues), np.asarray(proteins.offsets)
     accessions, descriptions = _Texts.of(proteins, "accession"), _Texts.of(proteins, "description")
     features = proteins.features
     kept = None if variants is None else variants.kept
@@ -217,7 +229,7 @@ def build_protein_index(
                 remedy=f"Use them with decoys=existing decoy_prefix={decoy_prefix}, or leave them out with decoys_in_database=leave-out",
             )
         if contaminants is not None:
-            residues = np.concatenate((residues, _in_alphabet(contaminants.residues)))
+            residues = np.concatenate((residues, contaminants.residues))
             offsets = np.concatenate((offsets, contaminants.offsets[1:] + offsets[-1]))
             accessions = accessions + _Texts.of(contaminants, "accession").prefixed(b"CONT_")
             descriptions = descriptions + _Texts.of(contaminants, "description")
@@ -230,7 +242,11 @@ def build_protein_index(
                 replaced = np.concatenate((replaced, np.column_stack((numbers, _whole(contaminants)))))
         n_targets = len(offsets) - 1
         if decoys != "none":
-            decoy_residues, _ = decoys_of(residues, offsets, decoys, cleaves)
+            # Reversed proteins carry their stops along; else each part between stops has its decoy at the same places.
+            stops = np.flatnonzero(residues == _STOP) if decoys != "reverse" else np.empty(0, np.int64)
+            some = residues if decoys == "reverse" else _in_alphabet(residues)
+            decoy_residues, _ = decoys_of(some, with_stops(offsets, stops), decoys, cleaves)
+            decoy_residues[stops] = _STOP
             residues = np.concatenate((residues, decoy_residues))
             offsets = np.concatenate((offsets, offsets[1:] + offsets[-1]))
             accessions = accessions + accessions.prefixed(decoy_prefix.encode())
@@ -245,6 +261,10 @@ def build_protein_index(
                 )
     if len(residues) > np.iinfo(np.uint32).max:
         raise InputError(database, f"{len(residues):,} residues with decoys are more than 4,294,967,295", remedy="Split the database")
+    # What databases know of proteins names places in whole ones.
+    stops = np.flatnonzero(residues == _STOP) if features is None and variants is None else np.empty(0, np.int64)
+    np.save(folder / "protein_stops.npy", stops)
+    residues = _in_alphabet(residues)
     columns = (residues, offsets, accessions.characters, accessions.offsets, descriptions.characters, descriptions.offsets)
     for name, column in zip(_COLUMNS, columns, strict=True):
         np.save(folder / f"protein_{name}.npy", np.asarray(column))
@@ -277,6 +297,9 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants", "n_left_out"), ("decoy_prefix", "decoy_suffix"))
     columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
     proteins = Proteins(**columns, features=None)
+    stops = open_column(folder / "protein_stops.npy", np.int64)
+    is_sound = len(stops) == 0 or (stops[0] >= 0 and stops[-1] < len(proteins.residues) and (np.diff(stops) > 0).all())
+    require(bool(is_sound), f"{folder}: a stop lies outside of the proteins")
     n = len(proteins.offsets) - 1
     lengths = {len(proteins.offsets), len(proteins.accession_offsets), len(proteins.description_offsets)}
     require(n > 0 and len(lengths) == 1, f"{folder}: columns of the proteins have different lengths, or none")
@@ -299,7 +322,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     known = open_known_modifications(folder, proteins.residues)
     return ProteinIndex(
         proteins, n_targets, description["decoy_prefix"], n_contaminants, features, kept, replaced, known, description["decoy_suffix"],
-        description["n_left_out"],
+        description["n_left_out"], stops,
     )  # fmt: skip
 
 
@@ -336,7 +359,7 @@ def _are_letters(residues: NDArray[np.uint8]) -> bool:
 
 
 def _in_alphabet(residues: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.where(residues == ord("*"), np.uint8(ord("X")), residues)
+    return np.where(residues == _STOP, np.uint8(ord("X")), residues)
 
 
 @dataclass(frozen=True, eq=False)

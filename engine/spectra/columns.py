@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,30 @@ from proteoscope.engine.arrays import read_only
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.kernels.layouts import PeakArrays
 
-__all__ = ["Spectra"]
+__all__ = ["OtherPrecursors", "Spectra"]
+
+
+class OtherPrecursors(NamedTuple):
+    """Precursors of spectra that have several, besides the first of each.
+
+    Attributes
+    ----------
+    spectrum : ndarray of int64, shape (m,)
+        Row of the spectrum.
+    mz : ndarray of float64, shape (m,)
+        Thomson.
+    charge_mask : ndarray of uint32, shape (m,)
+        As of `Spectra`.
+    """
+
+    spectrum: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    charge_mask: NDArray[np.uint32]
+
+    @classmethod
+    def none(cls) -> OtherPrecursors:
+        """Return no precursors."""
+        return cls(np.empty(0, np.int64), np.empty(0), np.empty(0, np.uint32))
 
 
 @dataclass(frozen=True)
@@ -34,7 +58,8 @@ class Spectra:
     offsets : (n + 1,) int64; the peaks of spectrum i are `offsets[i]:offsets[i + 1]`.
     mz : (peaks,) float64, thomson, ascending within a spectrum.
     intensity : (peaks,) float32, positive.
-    n_skipped : spectra left out because they were broken (only when the user allowed it).
+    n_skipped : spectra left out because they could not be read.
+    others : the further precursors of spectra that have several; searches for peptides try them too.
     """
 
     files: tuple[str, ...]
@@ -50,6 +75,7 @@ class Spectra:
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
     n_skipped: int = 0
+    others: OtherPrecursors = field(default_factory=OtherPrecursors.none)
 
     def __len__(self) -> int:
         return len(self.precursor_mz)

@@ -62,6 +62,7 @@ class SpectralLibrary:
     offsets : (n + 1,) int64; the peaks of entry i are `offsets[i]:offsets[i + 1]`. mz : (peaks,) float64, thomson, ascending within an
         entry. intensity : (peaks,) float32, positive and finite.
     skipped : entries that could not be taken.
+    polarity : (n,) int64, 1 of positive ions, -1 of negative ones, 0 unknown, which counts where the charge is unknown; None: all unknown.
     """
 
     sources: tuple[Path, ...]
@@ -83,9 +84,16 @@ class SpectralLibrary:
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
     skipped: Skipped = Skipped()
+    polarity: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.precursor_mz)
+
+    @property
+    def polarities(self) -> NDArray[np.int64]:
+        """(n,) int64, 1 of positive ions, -1 of negative ones, 0 unknown."""
+        named = np.zeros(len(self), np.int64) if self.polarity is None else self.polarity
+        return np.where(self.charge == 0, named, np.sign(self.charge))
 
     def take(self, rows: NDArray[np.int64]) -> SpectralLibrary:
         """Some of the entries, in another order or some twice; what was skipped stays."""
@@ -96,7 +104,7 @@ class SpectralLibrary:
             sequence=self.sequence.take(rows), proteins=self.proteins.take(rows), formula=self.formula.take(rows),
             inchikey=self.inchikey.take(rows), adduct=self.adduct.take(rows), charge=self.charge[rows],
             precursor_mz=self.precursor_mz[rows], retention_time=self.retention_time[rows], is_decoy=self.is_decoy[rows],
-            n_members=self.n_members[rows], offsets=offsets, mz=mz, intensity=intensity,
+            n_members=self.n_members[rows], offsets=offsets, mz=mz, intensity=intensity, polarity=self.polarities[rows],
         )  # fmt: skip
 
     def spectra(self) -> Spectra:
@@ -108,6 +116,6 @@ class SpectralLibrary:
         return Spectra(
             files=tuple(map(str, self.sources)), file=self.source.astype(np.int32), identifier=self.name.to_pylist(),
             scan=np.full(n, -1, np.int64), index=self.number - 1, retention_time=self.retention_time, precursor_mz=self.precursor_mz,
-            precursor_intensity=np.zeros(n, np.float32), charge_mask=(mask | (self.charge < 0)).astype(np.uint32), offsets=self.offsets,
+            precursor_intensity=np.zeros(n, np.float32), charge_mask=(mask | (self.polarities < 0)).astype(np.uint32), offsets=self.offsets,
             mz=self.mz, intensity=self.intensity, n_skipped=self.skipped.n,
         )  # fmt: skip

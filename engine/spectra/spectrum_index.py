@@ -121,6 +121,11 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     arrays = SpectrumArrays(offsets_of(count), *(column.finish() for column in columns))
     spectrum, charge = np.nonzero(charges & (count > 0)[:, None] & np.isfinite(spectra.precursor_mz)[:, None])
     mass = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
+    others = spectra.others
+    if len(others.spectrum):
+        row, more = np.nonzero(_charges(others.charge_mask, settings) & (count[others.spectrum] > 0)[:, None])
+        spectrum, charge = np.append(spectrum, others.spectrum[row]), np.append(charge, more)
+        mass = np.append(mass, (others.mz[row] - PROTON_MASS) * more)
     order = np.argsort(mass, kind="stable")
     queries = QueryArrays(spectrum[order].astype(np.int64), charge[order].astype(np.int64), mass[order])
     return SpectrumIndex(arrays, queries, int(np.count_nonzero(np.bincount(spectrum, minlength=n))))

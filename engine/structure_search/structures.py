@@ -230,7 +230,10 @@ def read_files(sources: Sequence[ChainSource], progress: Progress, threads: int,
 def read_chains(sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0) -> DescribedChains:
     """Read and describe the chains of files. Arguments and what is raised are those of `read_files`."""
     found = read_files(sources, progress, threads, minimum_confidence=minimum_confidence)
-    return described(found.chains, found.messages, files=(found.file, tuple(map(stem, found.paths))), threads=threads)
+    unrated = found.chains.unrated(minimum_confidence)
+    return described(
+        found.chains, (*found.messages, *([unrated] if unrated else [])), files=(found.file, tuple(map(stem, found.paths))), threads=threads
+    )
 
 
 def described(

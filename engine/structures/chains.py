@@ -65,6 +65,20 @@ class Chains:
         """(n,) residues of each chain."""
         return np.diff(self.offsets)
 
+    def unrated(self, minimum_confidence: float) -> str:
+        """Return which chains a minimum confidence had nothing to apply to, as a sentence; empty where there are none, or no minimum.
+
+        Parameters
+        ----------
+        minimum_confidence : float
+            pLDDT; 0 for no minimum.
+        """
+        if not (minimum_confidence > 0 and len(self)):
+            return ""
+        n = int((np.add.reduceat(~np.isnan(self.confidence), self.offsets[:-1]) == 0).sum()) if len(self.confidence) else len(self)
+        some = "none of the chains has a" if n == len(self) else f"{n:,} of {len(self):,} chains have no"
+        return f"The minimum confidence of {minimum_confidence:g}: {some} pLDDT, and all residues of these are used" if n else ""
+
     def rows(self, i: ChainRow) -> slice:
         """Rows of the residues of chain `i`."""
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))

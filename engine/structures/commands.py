@@ -83,6 +83,8 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
             )
         else:
             database = structures.building.add_to_database(options.items, options.out, processes=options.threads, progress=progress)
+    if options.minimum_confidence and (unrated := database.chains.unrated(options.minimum_confidence)):
+        progress.message(unrated, "warning")
     skipped = database.skipped
     for path, chain, reason in skipped[:_SHOWN]:
         progress.message(f"Left out: {path}{f', chain {chain}' if chain else ''}: {reason}", "warning")

@@ -7,28 +7,73 @@ from numba import njit
 
 from proteoscope.kernels.cpu.text import parse_number
 
-__all__ = ["LINE_BROKEN", "LINE_COLUMNS", "LINE_WORDS", "scan_library_lines"]
+__all__ = ["LINE_BROKEN", "LINE_COLUMNS", "LINE_WORDS", "N_LIBRARY_STATES", "scan_library_lines"]
 
 LINE_WORDS, LINE_BROKEN = range(2)
 LINE_COLUMNS = 5
-_POSITION, _LINES, _PEAKS = range(3)
+N_LIBRARY_STATES = 4
+_POSITION, _LINES, _PEAKS, _AMBIGUOUS = range(N_LIBRARY_STATES)
+_BLANK, _COMMA, _COLON, _BRACKET = range(4)
 
 
 @njit(nogil=True, cache=True)
-def scan_library_lines(text, state, mz, intensity, lines):
+def _begins_number(text, position, decimal):
+    """Whether a number may begin at a place of the text."""
+    if position >= len(text):
+        return False
+    letter = text[position]
+    return 48 <= letter <= 57 or letter == decimal or letter == 46 or letter == 43 or letter == 45
+
+
+@njit(nogil=True, cache=True)
+def _after(text, position, first, second, third):
+    """The first place from `position` on that holds neither a blank nor one of three other bytes."""
+    while position < len(text) and (
+        text[position] == 32 or text[position] == 9 or text[position] == first or text[position] == second or text[position] == third
+    ):
+        position += 1
+    return position
+
+
+@njit(nogil=True, cache=True)
+def _pair(text, position, decimal):
+    """The two numbers of a peak: m/z, intensity, where they end (-1 where one is missing or more follows it), and what separates them."""
+    size = len(text)
+    comma = 44 if decimal != 44 else 58
+    separator = _BRACKET if position < size and text[position] == 40 else _BLANK
+    position = _after(text, position, 40, 40, 40)
+    mz, end = parse_number(text, position, size, decimal)
+    if end == position or end >= size or not (text[end] == 32 or text[end] == 9 or text[end] == comma or text[end] == 58):
+        return mz, 0.0, -1, separator
+    position = _after(text, end, comma, 58, 58)
+    if separator == _BLANK and text[end] == comma and position == end + 1:
+        separator = _COMMA
+    if text[position - 1] == 58 or text[end] == 58:
+        separator = _COLON
+    intensity, end = parse_number(text, position, size, decimal)
+    is_ended = end >= size or text[end] <= 32 or text[end] == comma or text[end] == 59
+    is_ended = is_ended or (text[end] == 41 and separator == _BRACKET)
+    return mz, intensity, end if end > position and is_ended else -1, separator
+
+
+@njit(nogil=True, cache=True)
+def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
     """Read the lines that are peaks, and say where the others are.
 
-    A line of peaks begins (after blanks) with a digit, a point, a sign or a bracket: m/z, blanks or a comma, intensity, and what may
-    follow; behind a semicolon the next peak of the line may stand.
+    A line of peaks begins (after blanks) with a digit, a decimal sign, a sign or a bracket: m/z, intensity, and what may follow. Blanks, a
+    comma or a colon separate the two. After a semicolon the next peak of the line may follow, as may one after a bracket or a colon.
 
     Parameters
     ----------
     text : (bytes,) uint8; lines end in LF, CR LF or CR.
-    state : (3,) int64, zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far.
-    mz, intensity : float64, to fill, with room for a peak for each line and each semicolon.
+    is_packed : bool, whether each two numbers of a line are a peak; else numbers after the first two are notes on it.
+    decimal : int64, the byte of the decimal sign.
+    state : (N_LIBRARY_STATES,) int64, zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far,
+        and lines that would have more peaks if they were packed.
+    mz, intensity : float64, to fill, with space for a peak for each line, semicolon, bracket and colon; for each two bytes if packed.
     lines : (m, LINE_COLUMNS) int64, to fill; when it is full, the scan returns and can be called again with another. Of each line that is
         neither blank nor of peaks: where it begins and stops without the blanks around it, its number from 1, how many peaks came before
-        it, and ``LINE_WORDS``, or ``LINE_BROKEN`` of a line of peaks in which a number is missing (of several in a row the first).
+        it, and ``LINE_WORDS``, or ``LINE_BROKEN`` of a line of peaks in which a number cannot be read (of several in a row the first).
 
     Returns
     -------
@@ -38,52 +83,35 @@ def scan_library_lines(text, state, mz, intensity, lines):
     position, n_lines, n_peaks, size = state[_POSITION], state[_LINES], state[_PEAKS], len(text)
     while position < size and n_others < len(lines):
         n_lines += 1
-        while position < size and (text[position] == 32 or text[position] == 9):
-            position += 1
-        start = position
-        letter = text[start] if start < size else text[size - 1]
-        is_peak = 48 <= letter <= 57 or letter == 46 or letter == 43 or letter == 45 or letter == 40
+        start = position = _after(text, position, 32, 32, 32)
+        is_peak = _begins_number(text, start, decimal) or (start < size and text[start] == 40)
         is_broken = False
-        while is_peak:
-            # Blanks, the first number, blanks or a comma, the second.
-            value, height = 0.0, 0.0
-            for field in range(2):
-                while position < size and (text[position] == 32 or text[position] == 9 or text[position] == 40 or text[position] == 44):
-                    position += 1
-                number, end = parse_number(text, position, size)
-                # Behind a number stands a blank, the end of the line, or one of , ; )
-                is_ended = end >= size or text[end] <= 32 or text[end] == 44 or text[end] == 59 or text[end] == 41
-                if end == position or not is_ended:
-                    is_broken = True
-                    break
-                if field == 0:
-                    value = number
-                else:
-                    height = number
-                position = end
-            if is_broken:
+        more = is_peak
+        while more:
+            value, height, end, separator = _pair(text, position, decimal)
+            if end < 0:
+                is_broken = True
                 break
-            mz[n_peaks] = value
-            intensity[n_peaks] = height
+            mz[n_peaks], intensity[n_peaks] = value, height
             n_peaks += 1
-            while position < size and (text[position] == 32 or text[position] == 9 or text[position] == 41):
-                position += 1
-            if position >= size or text[position] != 59:
-                break
-            position += 1
-            while position < size and (text[position] == 32 or text[position] == 9 or text[position] == 40):
-                position += 1
-            if position >= size or not (48 <= text[position] <= 57 or text[position] == 46):
-                break
+            is_closed = end < size and (text[end] == 59 or text[end] == 41)
+            has_comma = end < size and text[end] == 44 and _begins_number(text, end + 1, decimal)
+            position = _after(text, end, 41, 59, 44 if decimal != 44 else 59)
+            is_next = _begins_number(text, position, decimal) or (position < size and text[position] == 40)
+            more = is_next and (is_packed or is_closed or separator >= _COLON)
+            if is_next and not more:
+                state[_AMBIGUOUS] += 1
+                # 53,6309 241 and 53 1,158.3: decimal commas, commas of thousands, or a peak and a number after it.
+                is_broken = separator == _COMMA or has_comma
         while position < size and text[position] != 10 and text[position] != 13:
             position += 1
         stop = position
         while stop > start and (text[stop - 1] == 32 or text[stop - 1] == 9):
             stop -= 1
-        is_told = (
+        is_listed = (
             is_broken and n_others > 0 and lines[n_others - 1, 3] == n_peaks and lines[n_others - 1, 4] == LINE_BROKEN
         )  # the first of several in a row says enough
-        if stop > start and (not is_peak or is_broken) and not is_told:
+        if stop > start and (not is_peak or is_broken) and not is_listed:
             lines[n_others, 0] = start
             lines[n_others, 1] = stop
             lines[n_others, 2] = n_lines

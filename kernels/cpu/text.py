@@ -111,13 +111,14 @@ def _scaled(digits, exponent):
 
 
 @njit(nogil=True, cache=True)
-def parse_number(text, start, stop):
+def parse_number(text, start, stop, decimal):
     """The decimal number that begins at text[start], and where it ends.
 
     Parameters
     ----------
     text : (bytes,) uint8.
     start, stop : int64, the part of `text` to look at.
+    decimal : int64, the byte of the decimal sign.
 
     Returns
     -------
@@ -144,7 +145,7 @@ def parse_number(text, start, stop):
                     exponent -= 1
             elif not point:
                 exponent += 1
-        elif letter == 46 and not point:
+        elif letter == decimal and not point:
             point = True
         else:
             break
@@ -175,11 +176,11 @@ def parse_number(text, start, stop):
 
 
 @njit(nogil=True, cache=True)
-def parse_numbers(text, starts, stops, ends):
+def parse_numbers(text, starts, stops, ends, decimal):
     """`parse_number` for many spans: the values, (n,) float64, NaN where there is none; `ends` (n,) int64 is filled."""
     values = np.empty(len(starts))
     for i in range(len(starts)):
-        values[i], ends[i] = parse_number(text, starts[i], stops[i])
+        values[i], ends[i] = parse_number(text, starts[i], stops[i], decimal)
     return values
 
 
@@ -197,7 +198,7 @@ def after_blanks(text, starts, stops):
 
 
 @njit(nogil=True, cache=True)
-def scan_peak_lines(text, is_headed, state, mz, intensity, lines):
+def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
     """Read the lines that are peaks, and say where the others are.
 
     A peak is a line that begins (after blanks) with a digit, a point or a sign: m/z, intensity, and what may follow after a blank.
@@ -206,6 +207,7 @@ def scan_peak_lines(text, is_headed, state, mz, intensity, lines):
     ----------
     text : (bytes,) uint8; lines end in LF, CR LF or CR.
     is_headed : bool, whether the first line of numbers, at the beginning or after a blank line or one that begins with ``=``, is no peak.
+    decimal : int64, the byte of the decimal sign.
     state : (N_STATES,) int64, zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far.
     mz, intensity : float64, to fill, with room for all peaks (each takes four bytes of text and a line at least).
     lines : (m, 5) int64, to fill; when it is full, the scan returns and can be called again with another. Of each line that is no peak:
@@ -227,11 +229,12 @@ def scan_peak_lines(text, is_headed, state, mz, intensity, lines):
         letter = text[start] if start < size else np.uint8(10)
         code = LINE_OTHER
         is_peak = False
-        if 48 <= letter <= 57 or letter == 46 or letter == 43 or letter == 45:
+        if 48 <= letter <= 57 or letter == decimal or letter == 46 or letter == 43 or letter == 45:
             is_peak = not expects_head
             expects_head = False
-        elif letter == 10 or letter == 13 or letter == 61:
-            expects_head = is_headed
+        else:
+            # Words where a head is expected are one that cannot be read.
+            expects_head = is_headed and (letter == 10 or letter == 13 or letter == 61)
         if is_peak:
             # The first number, blanks, the second.
             value, height, after = 0.0, 0.0, start
@@ -239,7 +242,7 @@ def scan_peak_lines(text, is_headed, state, mz, intensity, lines):
                 begin = after
                 while begin < size and (text[begin] == 32 or text[begin] == 9):
                     begin += 1
-                number, end = parse_number(text, begin, size)
+                number, end = parse_number(text, begin, size, decimal)
                 if end == begin or (end < size and text[end] > 32):
                     is_bare = begin >= size or text[begin] == 10 or text[begin] == 13
                     code = LINE_NO_INTENSITY if field == 1 and is_bare else LINE_NO_NUMBER

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from proteoscope.engine.chemistry.modification_naming import Namer
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, write
 from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.formats.numbers import MISSING, POINT, number_or_nan, read_number
 from proteoscope.engine.formats.spectrum_blocks import (
     HIGHEST_CHARGE,
     MAXIMUM_INTENSITY,
@@ -29,8 +32,11 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spectral_library import MAXIMUM_SKIPPED_TOLD, Skipped, SkippedEntry, SpectralLibrary
 from proteoscope.engine.spectra.spooling import GrowingColumn
 
-__all__ = ["Entry", "LibraryCollector", "first_charge"]
+__all__ = ["Entry", "LibraryCollector", "first_charge", "read_charge", "take_precursor", "take_time"]
 
+_CHARGE = re.compile(r"([-+]?)(\d{1,3})(?:\.0*)?([-+]?)")
+_CHARGE_SEPARATOR = re.compile(r"\s*(?:[,;/&]|\band\b|\bor\b|\s)\s*", re.IGNORECASE)
+_TIME = re.compile(r"(\S*?)\s*(minutes?|mins?\.?|m|seconds?|secs?\.?|s)?", re.IGNORECASE)
 _MAXIMUM_TEXT = MAXIMUM_NAME_BYTES
 _MAXIMUM_LENGTH = 1000
 """Residues of a peptide."""
@@ -49,7 +55,8 @@ class Entry:
     line : where it begins, from 1. name, proteins, formula, inchikey, adduct : as in the file, empty where it says nothing. peptide : as it
         notes it, or as ProForma describes it; None where it is none. charge : negative of negative ions, 0 unknown. precursor_mz : thomson,
         NaN unknown. retention_time : seconds, NaN unknown. n_announced : peaks that the file says it has, -1 where it says nothing.
-    fault : why it cannot be taken, empty where it can.
+    polarity : 1 or -1 where the file names that of the ions, else 0; the sign of a charge that is known counts more.
+    fault : why it cannot be taken, empty where it can. remark : what of it was not used, empty where all was.
     """
 
     line: int
@@ -65,7 +72,9 @@ class Entry:
     is_decoy: bool = False
     n_members: int = 1
     n_announced: int = -1
+    polarity: int = 0
     fault: str = ""
+    remark: str = ""
 
 
 class LibraryCollector:
@@ -80,6 +89,8 @@ class LibraryCollector:
         self._mz, self._intensity = GrowingColumn(np.float64), GrowingColumn(np.float32)
         self._told: list[SkippedEntry] = []
         self._counts: dict[str, int] = {}
+        self.remarks: dict[str, tuple[int, int]] = {}
+        """Of the file that is being read: what of entries was not used, with the number of these entries and the line of the first."""
         self._source = -1
         self.n_read = self.n_taken = 0
         """Of the file that is being read: entries, and those of them that were taken."""
@@ -87,6 +98,7 @@ class LibraryCollector:
     def begin(self) -> None:
         """Go on with the next file."""
         self._source += 1
+        self.remarks = {}
         self.n_read = self.n_taken = 0
 
     def first_fault(self) -> tuple[int, str]:
@@ -114,7 +126,7 @@ class LibraryCollector:
         mz, heights, owner, is_absurd = _clean_peaks(mz, intensity, counts)
         left = np.bincount(owner, minlength=len(entries))
         kept: list[int] = []
-        numbers: list[tuple[int, int, float, float, bool, int]] = []
+        numbers: list[tuple[int, int, float, float, bool, int, int]] = []
         texts = self._texts
         for i, (entry, n_peaks, n_left, absurd) in enumerate(zip(entries, counts.tolist(), left.tolist(), is_absurd.tolist(), strict=True)):
             self.n_read += 1
@@ -126,6 +138,9 @@ class LibraryCollector:
             if fault:
                 self.skip(entry.line, fault)
                 continue
+            if entry.remark:
+                n, line = self.remarks.get(entry.remark, (0, entry.line))
+                self.remarks[entry.remark] = (n + 1, line)
             precursor_mz = entry.precursor_mz
             if isinstance(found, Peptidoform):
                 if not precursor_mz > 0 and entry.charge > 0:
@@ -139,12 +154,12 @@ class LibraryCollector:
             for name in ("proteins", "formula", "inchikey", "adduct"):
                 texts[name].append(getattr(entry, name)[:_MAXIMUM_TEXT] or None)
             kept.append(i)
-            numbers.append((self.n_read, entry.charge, precursor_mz, entry.retention_time, entry.is_decoy, entry.n_members))
+            numbers.append((self.n_read, entry.charge, precursor_mz, entry.retention_time, entry.is_decoy, entry.n_members, entry.polarity))
         self.n_taken += len(kept)
         self._store(np.array(kept, np.int64), numbers, owner, left, mz, heights)
 
     def _store(
-        self, kept: NDArray[np.int64], numbers: list[tuple[int, int, float, float, bool, int]], owner: NDArray[np.int64],
+        self, kept: NDArray[np.int64], numbers: list[tuple[int, int, float, float, bool, int, int]], owner: NDArray[np.int64],
         left: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32],
     ) -> None:  # fmt: skip
         if len(kept) < len(left):
@@ -153,12 +168,12 @@ class LibraryCollector:
             mz, intensity = mz[is_kept[owner]], intensity[is_kept[owner]]
         self._mz.append(mz)
         self._intensity.append(intensity)
-        number, charge, precursor_mz, retention_time, is_decoy, n_members = zip(*numbers, strict=True) if numbers else ((),) * 6
+        number, charge, precursor_mz, retention_time, is_decoy, n_members, polarity = zip(*numbers, strict=True) if numbers else ((),) * 7
         self._blocks.append(
             (
                 np.full(len(kept), self._source, np.int64), np.array(number, np.int64), np.array(charge, np.int64),
                 np.array(precursor_mz, np.float64), np.array(retention_time, np.float64), np.array(is_decoy, np.bool_),
-                np.array(n_members, np.int64), left[kept].astype(np.int64),
+                np.array(n_members, np.int64), left[kept].astype(np.int64), np.array(polarity, np.int64),
             )
         )  # fmt: skip
         # As Arrow columns they take a tenth of what they take as strings.
@@ -187,14 +202,14 @@ class LibraryCollector:
 
     def finish(self) -> SpectralLibrary:
         """The library."""
-        source, number, charge, precursor_mz, retention_time, is_decoy, n_members, n_peaks = (
+        source, number, charge, precursor_mz, retention_time, is_decoy, n_members, n_peaks, polarity = (
             np.concatenate(parts) for parts in zip(*self._blocks, strict=True)
         )
         columns = {name: pa.concat_arrays(parts) for name, parts in self._parts.items()}
         return SpectralLibrary(
             sources=self._sources, source=source, number=number, charge=charge, precursor_mz=precursor_mz, retention_time=retention_time,
             is_decoy=is_decoy, n_members=n_members, offsets=offsets_of(n_peaks), mz=self._mz.finish(), intensity=self._intensity.finish(),
-            skipped=Skipped(tuple(self._told), self._counts), **columns,
+            skipped=Skipped(tuple(self._told), self._counts), polarity=polarity, **columns,
         )  # fmt: skip
 
 
@@ -217,6 +232,54 @@ def first_charge(text: str) -> int:
     at = text.index(digits)
     before, after = text[at - 1 : at], text[at + len(digits) : at + len(digits) + 1]
     return -int(digits) if "-" in (before, after) else int(digits)
+
+
+def read_charge(text: str) -> int:
+    """Return the charge that a text is, of a list the first, 0 where it means none.
+
+    Raises
+    ------
+    ValueError
+        It is not a charge.
+
+    >>> read_charge("2+"), read_charge("-1"), read_charge("2+ and 3+"), read_charge("N/A")
+    (2, -1, 2, 0)
+    """
+    if text.strip().lower() in MISSING:
+        return 0
+    word = _CHARGE_SEPARATOR.split(text.strip(), maxsplit=1)[0]
+    found = _CHARGE.fullmatch(word)
+    if found is None or (found[1] and found[3] and found[1] != found[3]):
+        raise ValueError(text)
+    return int(found[2]) * (-1 if "-" in (found[1], found[3]) else 1)
+
+
+def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
+    """Take the m/z of the precursor from a text; return whether the text holds one. One that cannot be read is a fault."""
+    if text.strip().lower() in MISSING:
+        return False
+    try:
+        number = read_number(text, decimal)
+    except ValueError:
+        has_comma = decimal == POINT and "," in text
+        entry.fault = entry.fault or f"the m/z of its precursor {'has a comma, and no decimal point' if has_comma else 'is not a number'}"
+        return True
+    if not number > 0:
+        return False
+    entry.precursor_mz = number
+    return True
+
+
+def take_time(entry: Entry, text: str, unit: float, decimal: int) -> None:
+    """Take a retention time from a text, in seconds by the unit that it names, or by `unit` seconds; negative ones mean none."""
+    found = _TIME.fullmatch(text.strip())
+    number = number_or_nan(found[1], decimal) if found else math.nan
+    if found is None or (math.isnan(number) and text.strip().lower() not in MISSING):
+        entry.remark = entry.remark or "its retention time cannot be read, and is unknown"
+        return
+    seconds = number * (unit if not found[2] else 60.0 if found[2].lower().startswith("m") else 1.0)
+    if seconds >= 0:
+        entry.retention_time = seconds
 
 
 def _fault_of(entry: Entry) -> str:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from proteoscope.engine.chemistry.noted_peptides import parse_peptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, first_charge
-from proteoscope.engine.formats.libraries.msp import adduct_charge, seconds_of
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, take_precursor, take_time
+from proteoscope.engine.formats.libraries.msp import take_charge, take_polarity
 from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from proteoscope.engine.formats.numbers import MISSING
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["MgfLibrary", "names_its_spectra", "read_mgf"]
 
 _KEYS_OF_NAMES = ("NAME", "COMPOUND_NAME", "TITLE", "SPECTRUMID")
+_LINES = re.compile(rb"[^\r\n]+")
+_KEYS_OF_COMPOUNDS = ("NAME", "COMPOUND_NAME", "SMILES", "INCHI", "INCHIKEY", "INCHIAUX", "FORMULA")
+_NUMBERS = re.compile(rb"(?:(?:PEPMASS|PRECURSOR_MZ)[ \t]*=[ \t]*)?([-+]?[0-9.,].*)", re.IGNORECASE)
 
 _SAID = re.compile(
     rb"^[ \t]*(?:SEQ|NAME|COMPOUND_NAME|SPECTRUMID|FORMULA|MOLECULAR_FORMULA|INCHI|INCHIKEY|INCHIAUX|SMILES|ADDUCT)[ \t]*=[ \t]*[^\s]",
@@ -44,37 +49,42 @@ class MgfLibrary(TextLibrary):
         """Whether it is a ``BEGIN IONS``."""
         return line == b"BEGIN IONS"
 
+    def numbers(self, text: bytes) -> Iterator[bytes]:
+        """Yield precursors and peaks."""
+        for line in _LINES.finditer(text):
+            if found := _NUMBERS.fullmatch(line[0].strip()):
+                yield from found[1].split()[:2]
+
     def entry(self, lines: list[Line]) -> Entry:
         """An entry from its lines."""
         found: dict[str, str] = {}
+        fault = ""
         for _, text in lines:
             key, sign, value = text.partition("=")
             if sign:
                 found.setdefault(key.strip().upper(), value.strip())
-        entry = Entry(lines[0][0], next((found[key] for key in _KEYS_OF_NAMES if found.get(key)), ""))
+            elif text[:1] not in "#;!/" and text not in ("BEGIN IONS", "END IONS"):
+                fault = "a line of it is neither a peak nor a known entry"
+        entry = Entry(lines[0][0], next((found[key] for key in _KEYS_OF_NAMES if found.get(key)), ""), fault=fault)
         if not any(text == "END IONS" for _, text in lines):
             entry.fault = "it has no END IONS: it is cut off"
+        if found.get("MSLEVEL", "").strip() == "1":
+            entry.fault = "it is a spectrum of MSLEVEL=1, not one of fragments"
         entry.formula = found.get("FORMULA", "") or found.get("MOLECULAR_FORMULA", "")
         entry.inchikey = found.get("INCHIKEY", "") or found.get("INCHIAUX", "")
         entry.adduct = found.get("ADDUCT", "") or found.get("PRECURSOR_TYPE", "")
-        entry.charge = first_charge(found.get("CHARGE", "")) or adduct_charge(entry.adduct)
-        if entry.charge > 0 and found.get("IONMODE", "").lower().startswith("neg"):
-            entry.charge = -entry.charge
-        entry.retention_time = seconds_of(found.get("RTINSECONDS", ""), 1.0)
-        words = (found.get("PEPMASS", "") or found.get("PRECURSOR_MZ", "")).split(maxsplit=1)
-        try:
-            number = float(words[0]) if words and len(words[0]) <= 40 else 0.0
-        except ValueError:
-            number = 0.0
-            entry.fault = entry.fault or "the m/z of its precursor is no number"
-        if number != 0:
-            entry.precursor_mz = number
-        _take_peptide(entry, found.get("SEQ", ""))
+        take_time(entry, found.get("RTINSECONDS", ""), 1.0, self._decimal)
+        words = (found.get("PEPMASS", "") or found.get("PRECURSOR_MZ", "")).split(maxsplit=2)
+        take_precursor(entry, words[0] if words else "", self._decimal)
+        take_charge(entry, words[2] if len(words) > 2 else found.get("CHARGE", ""))
+        take_polarity(entry, found.get("IONMODE", "") or found.get("ION_MODE", "") or found.get("POLARITY", ""))
+        _take_peptide(entry, found.get("SEQ", ""), is_compound=any(found.get(key) for key in _KEYS_OF_COMPOUNDS))
         return entry
 
 
-def _take_peptide(entry: Entry, text: str) -> None:
-    if not text:
+def _take_peptide(entry: Entry, text: str, *, is_compound: bool) -> None:
+    """Take a peptide from ``SEQ``; libraries of compounds have placeholders there, as ``*..*``."""
+    if not text.strip("*.-_ ") or text.lower() in MISSING:
         return
     try:
         entry.peptide = parse_peptide(text)
@@ -82,6 +92,9 @@ def _take_peptide(entry: Entry, text: str) -> None:
         try:
             found = parse(text)
         except ParameterError:
-            entry.fault = entry.fault or "its peptide cannot be read"
+            if is_compound:
+                entry.remark = entry.remark or "no peptide can be read from its SEQ, and it is taken as a compound"
+            else:
+                entry.fault = entry.fault or "its peptide cannot be read"
             return
         entry.peptide = Peptidoform(found.sequence, found.modifications, None, found.unlocalised, found.labile)

@@ -1,26 +1,34 @@
 """MSP, the text of NIST, and what others made of it: SpectraST (sptxt), MS-DIAL, MassBank, Prosit and MS2PIP.
 
-An entry begins with ``Name:``; lines ``KEY: VALUE`` follow, one of which is a comment of ``KEY=VALUE`` pairs, and then the peaks.
+An entry is lines ``KEY: VALUE``, one of which is its ``Name:`` and one a comment of ``KEY=VALUE`` pairs, and then the peaks, which end it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope import kernels
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
-from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, first_charge
+from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, read_charge, take_precursor, take_time
 from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from proteoscope.engine.formats.numbers import whole_or
 from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.formats.spectrum_blocks import polarity_of
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["MspLibrary", "adduct_charge", "read_msp", "seconds_of", "without_description"]
+__all__ = ["MspLibrary", "adduct_charge", "read_msp", "take_charge", "take_polarity", "without_description"]
 
 _COMMENT_LETTERS = 1 << 16
 _PAIR = re.compile(r'(?<!\w)(\w{1,40})=("[^"]*"|[^\s"]*)')
 _PEPTIDE_NAME = re.compile(r"((?:[A-Za-z]|\[[^\]]{1,200}\]|\([^)]{1,200}\)|[-.+])+)/(-?\d{1,3})(?:[_\s].*)?")
 _MODIFICATION = re.compile(r"/(-?\d{1,5}),([A-Za-z.\[\]-]{1,10}),([^/]{1,200}?)(?=/-?\d|$)")
 _MODIFICATION_IN_BRACKETS = re.compile(r"\((-?\d{1,5}),([A-Za-z.\[\]-]{1,10}),([^()]{1,200})\)")
-_NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?")
+_NUMBERS = re.compile(rb"(?:PRECURSOR[ _]?M/?Z[ \t]*:[ \t]*)?([-+(]?[0-9.,].*)", re.IGNORECASE)
 _ADDUCT_CHARGE = re.compile(r"\](\d{0,3})([+-])")
 _SPECIES_AND_CHARGE = re.compile(r"(?<!\w)Ch=(\d{1,3})(?!\w)")
 _SHORT_NAMES = {
@@ -30,6 +38,14 @@ _SHORT_NAMES = {
     "TMT": "TMT6plex",
 }  # fmt: skip
 """What NIST and SpectraST call modifications that Unimod calls otherwise."""
+_LINES = re.compile(rb"[^\r\n]+")
+_NAMES = (b"name", b"compoundname")
+_SINGLE = ("precursormz", "charge", "numpeaks", "ionmode")
+"""Keys of which an entry has one value."""
+_ANCHORS = (b"name:", b"compound_name:", b"compoundname:", b"compound name:", b"num peaks", b"num_peaks", b"numpeaks")
+_TAIL = 1 << 16
+"""Bytes in which most last entries begin."""
+_PEAK_LETTERS = b"0123456789.+-("
 _OF_SMALL_MOLECULES = ("inchikey", "smiles", "formula", "inchi")
 
 
@@ -42,34 +58,99 @@ class MspLibrary(TextLibrary):
     """Reader of MSP and of SpectraST's text."""
 
     def cut(self, text: bytes) -> int:
-        """Before the last ``Name:``."""
-        return last_of(text, (b"Name:", b"NAME:", b"name:"))
+        """Before the keys of the last entry: after the peaks or the blank line before its name or number of peaks."""
+        start = max(0, len(text) - _TAIL)
+        at = start + found if (found := last_of(text[start:].lower(), _ANCHORS)) or not start else last_of(text.lower(), _ANCHORS)
+        while at > 0:
+            end = at - 2 if text[at - 2 : at] == b"\r\n" else at - 1
+            start = max(text.rfind(b"\n", 0, end), text.rfind(b"\r", 0, end)) + 1
+            line = text[start:end].strip()
+            if line and (line[:1] in _PEAK_LETTERS or _key_of(line) == b"numpeaks"):
+                return at
+            at = start
+        return 0
 
     def begins_entry(self, line: bytes) -> bool:
-        """Whether it is a ``Name:``."""
-        return line[:5] in (b"Name:", b"NAME:", b"name:")
+        """Whether it is a key and its value."""
+        return not line.startswith(b"#") and b":" in line
+
+    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> list[int]:
+        """Return the rows of a table of lines that entries begin with: an entry ends with its peaks, or where a second name begins."""
+        rows: list[int] = []
+        seen: set[bytes] = set()
+        n_peaks = last_number = paragraph = 0
+        for row, (start, stop, number, n_before, code) in enumerate(table.tolist()):
+            line = data[start:stop]
+            if code != kernels.cpu.library_text.LINE_WORDS:
+                # Numbers that cannot be read are peaks too, once their number has been announced.
+                n_peaks = -1 if b"numpeaks" in seen else n_peaks
+                last_number = number
+                continue
+            is_apart, last_number = number > last_number + 1, number
+            if not self.begins_entry(line):
+                continue
+            key = _key_of(line)
+            is_next = not rows or n_before != n_peaks or (is_apart and b"numpeaks" in seen)
+            if not is_next and key in _NAMES and key in seen:
+                is_next, row = True, paragraph if paragraph > rows[-1] else row
+            elif is_apart:
+                paragraph = row
+            if is_next:
+                rows.append(row)
+                seen = set()
+            seen.add(key)
+            n_peaks = n_before
+        return rows
+
+    def numbers(self, text: bytes) -> Iterator[bytes]:
+        """Yield precursors and peaks."""
+        for line in _LINES.finditer(text):
+            if found := _NUMBERS.fullmatch(line[0].strip()):
+                for word in found[1].split()[:2]:
+                    yield word.strip(b";()")
 
     def entry(self, lines: list[Line]) -> Entry:
         """An entry from its lines."""
         found: dict[str, str] = {}
         pairs: dict[str, str] = {}
+        fault, has_words = "", False
         for _, text in lines:
             key, colon, value = text.partition(":")
-            key = key.strip().lower()
+            key, value = _plain(key), value.strip()
             if not colon:
+                # Of peaks that are announced the number is compared.
+                has_words = has_words or not text.startswith("#")
                 continue
             if key in ("comment", "comments"):
                 for name, pair in _PAIR.findall(value[:_COMMENT_LETTERS]):
                     pairs.setdefault(name.lower(), pair.strip('"'))
-            else:
-                found.setdefault(key.replace(" ", "").replace("_", ""), value.strip())
-        entry = Entry(lines[0][0], found.get("name", ""))
+                continue
+            before = found.setdefault(key, value)
+            if before != value:
+                if not before:
+                    found[key] = value
+                elif value and key in _SINGLE:
+                    fault = f"it has two different values of {text.partition(':')[0].strip()}"
+        entry = Entry(lines[0][0], found.get("name", "") or found.get("compoundname", ""), fault=fault)
         _take_molecule(entry, found, pairs)
         if not any(found.get(key) for key in _OF_SMALL_MOLECULES):
             _take_peptide(entry, found, pairs)
-        _take_numbers(entry, found, pairs)
+        _take_numbers(entry, found, pairs, self._decimal)
         _take_proteins(entry, pairs)
+        if has_words and entry.n_announced < 0:
+            entry.fault = entry.fault or "a line of it is neither a peak nor a key and its value"
         return entry
+
+
+def _key_of(line: bytes) -> bytes:
+    """Return the key of a line, as keys are compared."""
+    return _plain(line.partition(b":")[0].decode("latin-1")).encode("latin-1", "replace")
+
+
+@lru_cache(1 << 10)
+def _plain(key: str) -> str:
+    """Return a key without blanks and underscores, in small letters: programs write the same one differently."""
+    return "".join(key.split()).replace("_", "").lower()
 
 
 def _take_molecule(entry: Entry, found: dict[str, str], pairs: dict[str, str]) -> None:
@@ -108,30 +189,44 @@ def _placed(at: int, name: str, length: int) -> NotedModification:
     return noted_modification(position, name) if name[0] in "+-" else NotedModification(position, _SHORT_NAMES.get(name, name))
 
 
-def _take_numbers(entry: Entry, found: dict[str, str], pairs: dict[str, str]) -> None:
+def _take_numbers(entry: Entry, found: dict[str, str], pairs: dict[str, str], decimal: int) -> None:
     if not entry.charge:
-        entry.charge = first_charge(found.get("charge", "") or pairs.get("charge", "")) or adduct_charge(entry.adduct)
+        take_charge(entry, found.get("charge", "") or pairs.get("charge", ""))
         if not entry.charge and (species := _SPECIES_AND_CHARGE.search(entry.name[-200:])):
             entry.charge = int(species[1])
-    mode = (found.get("ionmode", "") or pairs.get("ms_mode", "")).strip().lower()
-    if entry.charge > 0 and (mode.startswith("neg") or mode in ("n", "-")):
-        entry.charge = -entry.charge
+    take_polarity(entry, found.get("ionmode", "") or found.get("polarity", "") or pairs.get("ms_mode", ""))
     for text in (found.get("precursormz", ""), pairs.get("mz_exact", ""), pairs.get("parent", "")):
-        number = _number(text)
-        if number > 0:
-            entry.precursor_mz = number
+        if take_precursor(entry, text, decimal):
             break
     if found.get("retentiontime") or found.get("rt"):
-        entry.retention_time = seconds_of(found.get("retentiontime") or found.get("rt", ""), 60.0)
+        take_time(entry, found.get("retentiontime") or found.get("rt", ""), 60.0, decimal)
     elif "retentiontime" in pairs:
-        entry.retention_time = seconds_of(pairs["retentiontime"], 1.0)  # SpectraST: median, highest and lowest, in seconds
+        # SpectraST: median, highest and lowest, in seconds
+        take_time(entry, pairs["retentiontime"].partition(",")[0], 1.0, decimal)
     elif "rt" in pairs:
-        entry.retention_time = seconds_of(pairs["rt"], 60.0)  # NIST, minutes
-    members = _number(pairs.get("nreps", ""))
-    entry.n_members = int(members) if 1 <= members < 1e9 else 1
-    announced = _number(found.get("numpeaks", ""))
-    entry.n_announced = int(announced) if 0 <= announced < 1e15 else -1
+        take_time(entry, pairs["rt"], 60.0, decimal)  # NIST, minutes
+    members = whole_or(pairs.get("nreps", "").partition("/")[0], 1)
+    entry.n_members = members if 1 <= members < 1e9 else 1
+    announced = found.get("numpeaks", "")
+    entry.n_announced = whole_or(announced, -1)
+    if announced and entry.n_announced < 0:
+        entry.fault = entry.fault or "its number of peaks is not a whole number"
     entry.is_decoy = pairs.get("remark", "").startswith("DECOY") or pairs.get("spec", "").lower() == "decoy"
+
+
+def take_charge(entry: Entry, text: str) -> None:
+    """Take the charge from a text, or from the adduct where the text names none; a charge that cannot be read is a fault."""
+    try:
+        entry.charge = read_charge(text) or adduct_charge(entry.adduct)
+    except ValueError:
+        entry.fault = entry.fault or "its charge is not a whole number"
+
+
+def take_polarity(entry: Entry, text: str) -> None:
+    """Take the polarity of the ions from a text; negative ions have a negative charge."""
+    entry.polarity = polarity_of(text.encode())
+    if entry.charge > 0 and entry.polarity < 0:
+        entry.charge = -entry.charge
 
 
 def _take_proteins(entry: Entry, pairs: dict[str, str]) -> None:
@@ -148,27 +243,6 @@ def without_description(text: str) -> str:
     """The accession of a protein: the first word of its line in the FASTA file."""
     words = text.split(maxsplit=1)
     return words[0].rstrip(";,") if words else ""
-
-
-def _number(text: str) -> float:
-    """The number that a text begins with; NaN where it begins with none."""
-    found = _NUMBER.match(text.lstrip())
-    return float(found[0]) if found else float("nan")
-
-
-def seconds_of(text: str, unit: float) -> float:
-    """A time from a text in seconds: by the unit that it names, or by `unit` seconds; negative ones, which mean none, are NaN.
-
-    >>> seconds_of("2.5 min", 1.0), seconds_of("90", 1.0), seconds_of("-1", 1.0)
-    (150.0, 90.0, nan)
-    """
-    found = _NUMBER.match(text.lstrip())
-    if found is None:
-        return float("nan")
-    behind = text.lstrip()[found.end() :].strip().lower()
-    factor = 60.0 if behind.startswith("min") else 1.0 if behind.startswith("s") else unit
-    seconds = float(found[0]) * factor
-    return seconds if seconds >= 0 else float("nan")
 
 
 def adduct_charge(adduct: str) -> int:

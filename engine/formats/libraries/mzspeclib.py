@@ -9,6 +9,7 @@ from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_pept
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.libraries.entries import Entry, first_charge
+from proteoscope.engine.formats.numbers import number_or_nan, whole_or
 
 __all__ = ["Attribute", "AttributeSets", "described"]
 
@@ -70,15 +71,16 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     entry.proteins = ";".join(dict.fromkeys(one.value for one in attributes if one.term == _PROTEIN))
     entry.formula, entry.inchikey, entry.adduct = text(_FORMULA), text(_INCHIKEY), text(_ADDUCT)
     entry.charge = first_charge(text(_CHARGE))
-    entry.precursor_mz = next((number for term in _MZ if (number := _number(text(term))) > 0), math.nan)
-    entry.n_announced = _whole(text(_N_PEAKS), -1)
-    entry.n_members = max(1, _whole(text(_N_REPLICATES), 1))
+    entry.precursor_mz = next((number for term in _MZ if (number := number_or_nan(text(term))) > 0), math.nan)
+    entry.n_announced = whole_or(text(_N_PEAKS), -1)
+    entry.n_members = max(1, whole_or(text(_N_REPLICATES), 1))
     entry.is_decoy = _ORIGIN in by_term and by_term[_ORIGIN].value_term in _DECOYS
     if _RETENTION_TIME in by_term:
         entry.retention_time = _seconds(by_term[_RETENTION_TIME], attributes)
     _take_peptide(entry, text(_PROFORMA_ION) or text(_PROFORMA), text(_STRIPPED))
-    if entry.charge > 0 and _POLARITY in by_term and by_term[_POLARITY].value_term == _NEGATIVE:
-        entry.charge = -entry.charge
+    if _POLARITY in by_term:
+        entry.polarity = -1 if by_term[_POLARITY].value_term == _NEGATIVE else 1
+        entry.charge = -entry.charge if entry.charge > 0 and entry.polarity < 0 else entry.charge
     return entry
 
 
@@ -104,17 +106,5 @@ def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:
 def _seconds(time: Attribute, attributes: list[Attribute]) -> float:
     """A retention time in seconds, by the unit in its group."""
     unit = next((one.value_term for one in attributes if time.group and one.group == time.group and one.term == _UNIT), "")
-    seconds = _number(time.value) * (60.0 if unit == _MINUTE else 1.0)
+    seconds = number_or_nan(time.value) * (60.0 if unit == _MINUTE else 1.0)
     return seconds if seconds >= 0 else math.nan
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text) if len(text) <= 40 else math.nan
-    except ValueError:
-        return math.nan
-
-
-def _whole(text: str, missing: int) -> int:
-    number = _number(text)
-    return int(number) if 0 <= number < 1e15 else missing

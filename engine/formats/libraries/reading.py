@@ -11,6 +11,7 @@ from proteoscope.engine.formats.recognition import recognise
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 __all__ = ["read_libraries"]
@@ -54,4 +55,6 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
                 f"{path}: {library.n_read - library.n_taken:,} of {library.n_read:,} entries left out; the first: line {line}, {reason}",
                 "warning",
             )
+        for remark, (n, line) in sorted(library.remarks.items()):
+            progress.message(f"{path}: {counted(n, 'entry', 'entries')}, the first in line {line}: {remark}", "warning")
     return library.finish()

@@ -52,17 +52,18 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     order = np.argsort(owner, kind="stable")
     bounds = np.append(np.searchsorted(owner[order], np.arange(len(first))), len(order))
     rows = np.sort(first)
+    is_broken = np.bincount(owner[cells.is_broken], minlength=len(first)) > 0
     noted = _peptides(coded.dictionary.to_pylist())
     for begin in range(0, len(rows), _BATCH):
         progress.check()
         some = rows[begin : begin + _BATCH]
         entries = []
         taken = proteins.take(pa.array(some)).to_pylist()
-        for row, accessions in zip(some.tolist(), taken, strict=True):
+        for row, accessions, broken in zip(some.tolist(), taken, is_broken[begin : begin + _BATCH].tolist(), strict=True):
             name, found = noted[peptide[row]]
             entry = Entry(int(cells.line[row]), f"{name}/{charge[row]}", found, accessions)
             entry.charge, entry.precursor_mz, entry.is_decoy = int(charge[row]), float(precursor_mz[row]), bool(is_decoy[row])
-            entry.fault = "" if found is not None else "its peptide cannot be read"
+            entry.fault = "its peptide cannot be read" if found is None else "a number of it cannot be read" if broken else ""
             entries.append(entry)
         places = bounds[begin : begin + _BATCH + 1]
         its = order[places[0] : places[-1]]

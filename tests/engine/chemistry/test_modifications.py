@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from proteoscope.engine.chemistry.modifications import (
     POSITIONS,
     parse_modification,
     parse_site,
+    replacing_fixed,
     unimod,
 )
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -213,3 +215,28 @@ def test_nothing_heavy_is_imported_or_read_before_it_is_needed() -> None:
         "print(m.unimod.cache_info().currsize, [x for x in ('lxml', 'pyteomics', 'scipy') if x in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "0 []"
+
+
+FIXED = ("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)", "Label:13C(6) (K)")
+CAM, TMT = 57.021464, 229.162932
+
+
+@pytest.mark.parametrize(
+    ("text", "replaced"),
+    [
+        ("Acetyl (K)", [("Acetyl (K)", TMT)]), ("Acetyl (Protein N-term)", [("Acetyl (Protein N-term)", TMT)]),
+        ("Gln->pyro-Glu (N-term Q)", [("Gln->pyro-Glu (N-term Q)", TMT)]), ("GG (K)", [("GG (K)", 0)]),
+        ("Acetyl (K on top)", [("Acetyl (K on top)", 0)]), ("Oxidation (M)", [("Oxidation (M)", 0)]),
+        ("Methyl (CKR)", [("Methyl (C)", CAM), ("Methyl (K)", TMT), ("Methyl (R)", 0)]),
+        ("Ammonia-loss (N-term C)", [("Ammonia-loss (N-term C)", TMT)]),
+        ("Pyro-carbamidomethyl (N-term C)", [("Pyro-carbamidomethyl (N-term C)", TMT + CAM)]),
+        ("Label:13C(6)15N(2) (K)", [("Label:13C(6)15N(2) (K)", 0)]), ("Mine:+10.5 (K)", [("Mine:+10.5 (K)", TMT)]),
+        ("Mine:+10.5 (K On Top)", [("Mine:+10.5 (K on top)", 0)]), ("Amidated (C-term)", [("Amidated (C-term)", 0)]),
+    ],
+)  # fmt: skip
+def test_variable_modification_replaces_fixed_ones_of_its_place(text, replaced):
+    """A heavy lysine stays heavy, and a remnant of ubiquitin has a free amine that carries the label."""
+    found = replacing_fixed([parse_modification(text)], [parse_modification(one) for one in FIXED])
+    assert [(str(one), pytest.approx(one.replaced_mass, abs=1e-6)) for one in found] == replaced
+    assert all(one.added_mass == one.mass - one.replaced_mass for one in found)
+    assert all(parse_modification(str(one)) == dataclasses.replace(one, replaced_mass=0.0) for one in found)

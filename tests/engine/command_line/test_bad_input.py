@@ -98,11 +98,12 @@ def test_a_run_of_which_no_spectrum_can_be_searched(case, work, refused):
 
 def test_one_absurd_spectrum_does_not_lose_the_run(work, refused, capsys):
     (work / "absurd.mgf").write_text(SPECTRUM + SPECTRUM.replace("582.319", "1e308"))
-    assert "line 26: the precursor m/z is larger than 100,000" in refused(spectra="absurd.mgf")
     arguments = ["identify", str(work / "absurd.mgf"), "--database", str(work / "good.fasta"), "--out", str(work / "skipping")]
-    assert main([*arguments, "--skip-broken"]) == 0
+    assert main([*arguments, "--strict"]) == 2
+    assert "line 26: the precursor m/z is larger than 100,000" in capsys.readouterr().err
+    assert main(arguments) == 0
     captured = capsys.readouterr()
-    assert "1 broken spectra left out; the first: line 26, the precursor m/z is larger than 100,000" in captured.err
+    assert "1 of 2 MS2 spectra left out; the first: line 26: the precursor m/z is larger than 100,000" in captured.err
     assert "1 of 1 spectrum searched" in captured.out
 
 

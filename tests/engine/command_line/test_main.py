@@ -253,7 +253,7 @@ def test_help_and_version(capsys):
     assert "identify" in capsys.readouterr().out
     assert main(["identify", "--help"]) == 0
     text = capsys.readouterr().out
-    for option in ("--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"):
+    for option in ("--database", "--out", "--preset", "--set", "--device", "--threads", "--strict", "--quiet", "--json"):
         assert option in text
 
 

@@ -96,10 +96,10 @@ def test_a_broken_scan_is_told_or_skipped(make: Any, written: Callable[..., Path
     scan = make.mzxml_scan(2).replace("</peaks>", "==</peaks>" if "==" in change[0] else "</peaks>")
     path = written(make.mzxml(make.mzxml_scan(1), scan.replace(*change), make.mzxml_scan(3)))
     with pytest.raises(InputError) as raised:
-        read_spectra([path])
+        read_spectra([path], strict=True)
     assert reason in raised.value.reason
     assert raised.value.place
     assert "\n" not in str(raised.value)
-    spectra = read_spectra([path], skip_broken=True)
+    spectra = read_spectra([path])
     assert spectra.scan.tolist()[-1] == 3
     assert spectra.n_skipped == 1

@@ -280,10 +280,10 @@ def test_broken_spectra_are_left_out_and_counted_when_asked(plain, database, tmp
     broken.write_text(path.read_text().replace("TITLE=known 4\n", "TITLE=known 4\n100.5 not_a_number\n"))
     parameters = IdentificationParameters()
     with pytest.raises(InputError, match=r"broken\.mgf, line \d+"):
-        identify([broken], [database], tmp_path / "project", parameters)
-    summary = identify([broken], [database], tmp_path / "project", parameters, skip_broken=True)
+        identify([broken], [database], tmp_path / "project", parameters, strict=True)
+    summary = identify([broken], [database], tmp_path / "project", parameters)
     assert summary.n_spectra == 2 * N_KNOWN - 1
-    assert any("1 broken spectra left out" in message for message in summary.messages)
+    assert any(f"1 of {2 * N_KNOWN} MS2 spectra left out" in message for message in summary.messages)
     assert len(simulation.known) == N_KNOWN
 
 
@@ -418,3 +418,20 @@ def test_a_second_pass_is_compared_with_predicted_intensities_too(plain, databas
     features, table = features_of(summary)
     assert np.isfinite(features["feature_intensity_cosine"]).all()
     assert len(features["feature_intensity_cosine"]) == len(table)
+
+
+def test_variable_modifications_replace_fixed_labels(shared_cases, tmp_path):
+    """Scans 1000 to 1007 are of ends and lysines without and with the label under what they carry; only the possible ones are found."""
+    folder = shared_cases / "variable_on_top_of_fixed_label"
+    parameters = IdentificationParameters(
+        fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"),
+        variable_modifications=(
+            "Oxidation (M)", "Acetyl (Protein N-term)", "Gln->pyro-Glu (N-term Q)", "Acetyl (K)", "GG (K)",
+        ),
+    )  # fmt: skip
+    identify([folder / "tmt.mzML"], [folder / "tmt.fasta"], tmp_path / "project", parameters)
+    with (tmp_path / "project" / "exports" / "psms.tsv").open() as file:
+        found = {int(row["scan"]): row["peptide"] for row in csv.DictReader(file, delimiter="\t")}
+    assert found[1000].startswith("[Acetyl]-S") and found[1002].startswith("Q[Gln->pyro-Glu]V")
+    assert "K[Acetyl]Q" in found[1004] and "K[GG][TMT6plex]Q" in found[1006]
+    assert not any(both in peptide for peptide in found.values() for both in ("[Acetyl][TMT6plex]", "[TMT6plex][Acetyl]"))

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.imported.reading import read_identifications
 from proteoscope.engine.imported.summary import ImportSummary
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
@@ -267,11 +268,38 @@ def test_a_table_of_small_molecules_is_told(tmp_path):
         read_identifications([tmp_path / "x.mzTab"])
 
 
-def test_a_cell_that_is_no_number_is_told_with_column_and_line(tmp_path):
+def test_row_with_unreadable_number_is_left_out_and_counted(tmp_path):
     path = write_results("sage", tmp_path)
+    whole = read_identifications([path])
     path.write_text(path.read_text().replace("\t0.002\t", "\tmany\t", 1))
-    with pytest.raises(InputError, match=r"line 3: 'many' in column spectrum_q is no number"):
+    found = read_identifications([path])
+    assert found.place.tolist() == [line for line in whole.place.tolist() if line != 3]
+    assert found.unread == {"column spectrum_q is no number, the first 'many' in line 3": 1}
+
+
+def test_column_without_numbers_is_rejected(tmp_path):
+    path = write_results("sage", tmp_path)
+    head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
+    for row in rows:
+        row[head.index("spectrum_q")] = "many"
+    path.write_text("\n".join("\t".join(cells) for cells in (head, *rows)) + "\n")
+    with pytest.raises(InputError, match=r"line 2: 'many' in column spectrum_q is no number"):
         read_identifications([path])
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_decimal_commas_of_tables_are_read_where_all_have_them(tmp_path, is_mixed):
+    path = tmp_path / "lib.tsv"
+    number = "400.25" if is_mixed else "400,25"
+    path.write_text(
+        "ModifiedPeptide\tPrecursorCharge\tPrecursorMz\tFragmentMz\tRelativeIntensity\n"
+        f"_AAAGKA_\t2\t{number}\t200,5\t1\n_AAAGKE_\t2\t{number}\t210\t1\n"
+    )
+    progress = RecordingProgress(Progress())
+    library, messages = read_libraries([path], progress), progress.messages
+    assert library.name.to_pylist() == (["AAAGKE/2"] if is_mixed else ["AAAGKA/2", "AAAGKE/2"])
+    assert library.mz.tolist() == ([210.0] if is_mixed else [200.5, 210.0]) and library.skipped.n == is_mixed
+    assert len(messages) == 1 and ("left out" if is_mixed else "decimals have a comma") in messages[0]
 
 
 def test_results_of_two_formats_are_no_one_run(tmp_path):

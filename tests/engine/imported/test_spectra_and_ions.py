@@ -138,6 +138,7 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
     [
         ("K.PEM[15.9949]K.R", [(3, "Oxidation")]), ("PEM[147]K", [(3, "Oxidation")]), ("PEM[147.0354]K", [(3, "Oxidation")]),
         ("_(ac)AM(ox)K_", [(0, "Acetyl"), (2, "Oxidation")]), ("n[43]PEPTC[160]K", [(0, "Acetyl"), (5, "Carbamidomethyl")]),
+        ("_AApSPpTK_", [(3, "Phospho"), (5, "Phospho")]), ("_(ac)pYM(ox)K_", [(0, "Acetyl"), (1, "Phospho"), (2, "Oxidation")]),
         ("M+15.995PEPK", [(1, "Oxidation")]), ("[UNIMOD:1]-PEPK", [(0, "Acetyl")]),
         (".(Acetyl)PEPK.(Amidated)", [(0, "Acetyl"), (5, "Amidated")]),
         ("Q[-17.0265]EPK", [(1, "Gln->pyro-Glu")]), ("PS[79.966]K", [(2, "Phospho")]), ("PEG[+12.3456]K", [(3, "+12.3456")]),
@@ -147,3 +148,9 @@ def test_notations_of_modifications_mean_what_their_engines_mean(text, expected)
     namer, peptide = Namer(), parse_peptide(text)
     placed = namer.of_peptide(peptide)
     assert [(position, namer.modifications[number].name) for position, number in placed] == expected
+
+
+@pytest.mark.parametrize("text", ["PEPpK", "PEPp", "pp", "PEPpSxK", "PEP.pS"])
+def test_letters_that_are_no_phosphorylation_are_refused(text):
+    with pytest.raises(ValueError):
+        parse_peptide(text)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
 from proteoscope.engine.chemistry.enzymes import digest, enzyme
-from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.modifications import parse_modification, replacing_fixed
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_proteins
 from proteoscope.engine.matches.psms import (
@@ -31,8 +31,8 @@ from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptid
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
 from proteoscope.kernels.cpu.matches import feature_names
 
-VARIABLE = tuple(parse_modification(one) for one in ("Oxidation (M)", "Acetyl (Protein N-term)", "Phospho (STY)"))
 FIXED = tuple(parse_modification(one) for one in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)", "Amidated (C-term)"))
+VARIABLE = replacing_fixed([parse_modification(one) for one in ("Oxidation (M)", "Acetyl (Protein N-term)", "Phospho (STY)")], FIXED)
 MASS = {
     "Oxidation": 15.994915,
     "Acetyl": 42.010565,
@@ -99,7 +99,7 @@ def test_modifications_are_the_variable_ones_and_the_fixed_ones_of_each_residue_
     for row in range(len(psms)):
         sequence = sequence_of(indexes[0], int(psms.position[row]), int(psms.length[row]))
         expected = [(i, {"C": "Carbamidomethyl", "K": "TMT6plex"}[letter]) for i, letter in enumerate(sequence, 1) if letter in "CK"]
-        expected += [(0, "TMT6plex"), (len(sequence) + 1, "Amidated")]
+        expected += [(len(sequence) + 1, "Amidated")] + ([] if row % 2 else [(0, "TMT6plex")])  # acetyl replaces the label
         variable = [(i, "Oxidation") for i, letter in enumerate(sequence, 1) if letter == "M"][:2] + ([(0, "Acetyl")] if row % 2 else [])
         assert sorted(placed(psms, row)) == sorted(expected + variable)
         assert [site for site, _ in placed(psms, row)] == sorted(site for site, _ in placed(psms, row))

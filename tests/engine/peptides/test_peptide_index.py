@@ -278,3 +278,37 @@ def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -
     (entry,) = (entry for entry in entries if entry[0] == "ACDEFGHIK")
     assert entry[1] == 0
     assert len(entry[2]) == 2
+
+
+@pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none", "existing"])
+@pytest.mark.parametrize("ends", [2, 1, 0])
+def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys: str, ends: int) -> None:
+    """A protein with stops has the peptides, target and decoy, of the proteins that its parts are."""
+    sequences = ["MAAAAKCCCCC*MDDDDDKEEEEER*K", "GGGGGKHHHHHK", "*MAAAAK**LLLLLL"]
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    names = ["P", "DECOY_x"] if decoys == "existing" else ["P", "Q", "R"]
+    how = digestion(ends=ends)
+
+    def made(folder: Path, some: list[str], accessions: list[str]) -> dict[str, bool]:
+        folder.mkdir()
+        letters, offsets = np.frombuffer("".join(some).encode(), np.uint8).copy(), np.cumsum([0, *map(len, some)]).astype(np.int64)
+        names = np.frombuffer("".join(accessions).encode(), np.uint8).copy(), np.cumsum([0, *map(len, accessions)]).astype(np.int64)
+        empty = np.empty(0, np.uint8), np.zeros(len(some) + 1, np.int64)
+        table = how.enzyme.cleavage_table()
+        held = build_protein_index(
+            folder, Proteins(letters, offsets, *names, *empty), database="x", decoys=decoys, decoy_prefix="DECOY_", cleaves=table
+        )
+        selected = np.arange(len(held))
+        found = listed(build(folder / "all", held, how), held)
+        assert found == listed(build(folder / "selected", held, how, selected=selected), held)
+        return {peptide: min(places) >= held.first_decoy_residue for peptide, _, places in found}
+
+    if decoys == "existing":
+        sequences = sequences[:2]
+    cut = [[part for part in one.split("*") if part] for one in sequences]
+    expected = made(parts, [part for some in cut for part in some], [name for name, some in zip(names, cut, strict=True) for _ in some])
+    found = made(whole, sequences, names)
+    assert not any("X" in peptide or "*" in peptide for peptide in found)
+    assert decoys == "shuffle" or set(found) == set(expected)
+    targets, others = ({peptide for peptide, is_decoy in one.items() if not is_decoy} for one in (found, expected))
+    assert targets == others and {"CCCCC", "MDDDDDK"} <= targets

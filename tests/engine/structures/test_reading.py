@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.chains import concatenated
 from proteoscope.engine.structures.places import place_of, read_chain, read_chains
 from proteoscope.engine.structures.reading import read_structure, stem
 from tests.engine.structures.examples import LETTERS, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
@@ -117,6 +118,16 @@ def test_confidence_of_predictions_is_read_and_may_bound_what_counts(tmp_path: P
     assert some.chains.author_number.tolist() == [1, 2, 3, 5, 6, 8]
     none = read_structure(path, minimum_confidence=91.5)
     assert "has 2 residues with a pLDDT of 91.5 or more" in str(none.why_empty())
+
+
+def test_chains_without_confidence_are_reported(tmp_path: Path) -> None:
+    rated, bare = (
+        read_structure(written(tmp_path, predicted(PLDDT, head), name)).chains
+        for head, name in (("TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR X\n", "a.pdb"), ("EXPDTA    X-RAY DIFFRACTION\n", "b.pdb"))
+    )
+    assert rated.unrated(50.0) == bare.unrated(0.0) == ""
+    assert bare.unrated(50.0).startswith("The minimum confidence of 50: none of the chains has a pLDDT")
+    assert concatenated([rated, bare]).unrated(50.0).startswith("The minimum confidence of 50: 1 of 2 chains have no pLDDT")
 
 
 def test_b_factors_of_experiments_are_no_confidence(tmp_path: Path) -> None:

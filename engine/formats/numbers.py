@@ -1,0 +1,97 @@
+"""The number reader of all text formats: the decimal numbers that `float` reads, whole words only, and which texts mean no value."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+__all__ = ["COMMA", "COMMA_WARNING", "MISSING", "POINT", "decimal_sign", "is_missing", "number_or_nan", "read_number", "whole_or"]
+
+POINT, COMMA = ord("."), ord(",")
+"""Decimal signs, as kernels take them."""
+COMMA_WARNING = "{}: all numbers with decimals have a comma, which is read as the decimal sign; write points if it separates thousands"
+MISSING = ("", "na", "nan", "null", "none", "n/a", "-")
+"""Texts that mean no value, in lower case."""
+_MISSING = frozenset(text.encode() for text in MISSING)
+_COMMA = re.compile(rb"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?|[+-]?[0-9]+,(?:[eE][+-]?[0-9]+)?")
+
+
+def read_number(text: str | bytes, decimal: int = POINT) -> float:
+    """Return the number that a text is, blanks around it allowed.
+
+    Parameters
+    ----------
+    text : str or bytes
+        Digits with a decimal sign and an exponent, ``inf`` or ``nan``.
+    decimal : int
+        `POINT` or `COMMA`.
+
+    Raises
+    ------
+    ValueError
+        It is not a number, or more follows the number.
+
+    Examples
+    --------
+    >>> read_number(" 612.345"), read_number("612,345", COMMA)
+    (612.345, 612.345)
+    """
+    if decimal == POINT and isinstance(text, bytes) and b"_" not in text:
+        return float(text)  # the usual case
+    word = text.decode("latin-1") if isinstance(text, bytes) else text
+    if decimal == COMMA:
+        # A point is none here, and must not become one.
+        word = word.replace(".", "_").replace(",", ".")
+    # Python's own notations: 1_000, and digits of other scripts.
+    if "_" in word or not word.isascii():
+        raise ValueError(f"'{word:.60}' is not a number")
+    return float(word)
+
+
+def number_or_nan(text: str | bytes, decimal: int = POINT) -> float:
+    """Return the number that a text is, or NaN.
+
+    >>> number_or_nan("5.2 min"), number_or_nan("5.2")
+    (nan, 5.2)
+    """
+    try:
+        return read_number(text, decimal)
+    except ValueError:
+        return math.nan
+
+
+def whole_or(text: str | bytes, missing: int) -> int:
+    """Return the whole number from 0 to 10^15 that a text is, or `missing`.
+
+    >>> whole_or("12", -1), whole_or("1.5", -1)
+    (12, -1)
+    """
+    number = number_or_nan(text)
+    return int(number) if 0 <= number < 1e15 and number == math.floor(number) else missing
+
+
+def is_missing(text: bytes) -> bool:
+    """Return whether a text means no value.
+
+    >>> is_missing(b"None"), is_missing(b"0")
+    (True, False)
+    """
+    return text.strip().lower() in _MISSING
+
+
+def decimal_sign(words: Iterable[bytes]) -> int:
+    """Return the decimal sign of a file by its numbers: `COMMA` where some have a decimal comma and none has a point.
+
+    >>> decimal_sign([b"612,345", b"12"]) == COMMA, decimal_sign([b"612,345", b"12.5"]) == COMMA
+    (True, False)
+    """
+    has_comma = False
+    for word in words:
+        if b"." in word:
+            return POINT
+        if b"," in word:
+            if not _COMMA.fullmatch(word):
+                return POINT
+            has_comma = True
+    return COMMA if has_comma else POINT

@@ -1,0 +1,55 @@
+"""Ions of one polarity are compared with each other only, in library searches and clusters, also where their charge is unknown."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from pathlib import Path
+
+import pytest
+
+from proteoscope.engine.searches import run_search
+
+PEAKS = "\n".join(f"{100 + 13 * k}.05 {100 + k}" for k in range(8))
+SPECTRA = {"positive": "CHARGE=1+", "negative": "CHARGE=1-", "negative, no charge": "IONMODE=Negative", "unknown": "CHARGE=0"}
+ENTRIES = {
+    "positive": "CHARGE=1", "negative": "CHARGE=1\nIONMODE=Negative", "negative, no charge": "CHARGE=0\nIONMODE=Negative",
+    "positive, no charge": "IONMODE=Positive", "unknown": "CHARGE=0",
+}  # fmt: skip
+
+
+def record(lines: str, mz: float) -> str:
+    """A spectrum with these lines."""
+    return f"BEGIN IONS\nPEPMASS={mz:.1f}\n{lines}\n{PEAKS}\nEND IONS\n\n"
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of an exported table."""
+    with path.open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_library_compares_equal_polarities_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spectrum whose file names no polarity is of positive ions; an entry of unknown charge and polarity may be of any.
+
+    Each pair of a spectrum and an entry has masses of its own.
+    """
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    pairs = list(itertools.product(SPECTRA, ENTRIES))
+    entries = (record(f"NAME={entry}\n{ENTRIES[entry]}", 301.1 + 10 * k) for k, (_, entry) in enumerate(pairs))
+    spectra = (record(f"TITLE={k}\n{SPECTRA[spectrum]}", 301.1 + 10 * k) for k, (spectrum, _) in enumerate(pairs))
+    (tmp_path / "l.mgf").write_text("".join(entries))
+    (tmp_path / "s.mgf").write_text("".join(spectra))
+    run_search("library", {"spectra": [tmp_path / "s.mgf"], "library": [tmp_path / "l.mgf"]}, project=tmp_path / "p", device="cpu")
+    found = {(*pairs[int(row["spectrum_id"])], row["library_spectrum"]) for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
+    is_equal = {pair: pair[1] == "unknown" or pair[0].startswith("negative") == pair[1].startswith("negative") for pair in pairs}
+    assert found == {(*pair, pair[1]) for pair in pairs if is_equal[pair]}
+
+
+def test_cluster_compares_equal_polarities_only(tmp_path: Path) -> None:
+    text = "".join(record(f"TITLE={name}{k}\n{lines}", 301.1) for name, lines in SPECTRA.items() for k in range(3))
+    (tmp_path / "s.mgf").write_text(text)
+    run_search("cluster", {"spectra": [tmp_path / "s.mgf"]}, project=tmp_path / "p", device="cpu", minimum_charge=0)
+    cluster = {row["title"]: row["cluster"] for row in rows_of(tmp_path / "p" / "exports" / "clusters.tsv")}
+    of = [{cluster[f"{name}{k}"] for k in range(3)} for name in SPECTRA]
+    assert [len(one) for one in of] == [1] * 4 and len(set.union(*of)) == 4
