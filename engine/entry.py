@@ -160,6 +160,7 @@ class Export:
     ----------
     name : for ``--format``. title : in the window. endings : of its files, the usual one first; a folder of files has none.
     has_queries : whether it can be of the hits of one query alone. is_library : whether it is a spectral library of what was identified.
+    has_acceptance : True if it can be limited to the rows that are accepted at the false discovery rate of the run.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Export:
     endings: tuple[str, ...] = ()
     has_queries: bool = False
     is_library: bool = False
+    has_acceptance: bool = False
 
     @property
     def is_folder(self) -> bool:
@@ -295,6 +297,7 @@ class ExportRequest:
     `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
     `query`: of searches with queries, the name of the one whose hits are written; of all where it is empty.
     `consensus`: of a spectral library, whether an entry is the mean of its spectra, or the best of them.
+    `accepted_only`: of formats that have it, only the targets that are accepted at the false discovery rate of the run.
     """
 
     run_id: str
@@ -303,6 +306,7 @@ class ExportRequest:
     spreadsheet_safe: bool = False
     query: str = ""
     consensus: Literal["merged", "best"] = "merged"
+    accepted_only: bool = False
 
 
 class Fitting(Protocol):

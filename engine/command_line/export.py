@@ -12,7 +12,7 @@ from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file,
 from proteoscope.engine.command_line.terminal import interruptible, printable, say
 from proteoscope.engine.entry import ExportRequest, Search
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 
 if TYPE_CHECKING:
     from proteoscope.engine.project import Project, RunRecord
@@ -45,6 +45,10 @@ def add_export(commands: Any) -> None:
         "--consensus", choices=("merged", "best"), default="merged",
         help="of a spectral library: whether an entry is the mean of all spectra of its peptide and charge (default), or the best of them",
     )  # fmt: skip
+    parser.add_argument(
+        "--accepted-only", action="store_true",
+        help="in tsv of identifications: only targets that are accepted at the false discovery rate of the run",
+    )  # fmt: skip
     parser.set_defaults(command=_export)
 
 
@@ -59,7 +63,7 @@ def _export(options: argparse.Namespace) -> None:
     project = project_package.Project.open(options.project)
     for problem in project.problems[:_MAXIMUM_PROBLEMS]:
         print(f"proteoscope: {printable(problem)}", file=sys.stderr)
-    progress = Progress()
+    progress = Progress(_show_message)
     run = _run(project, options)
     search = searches.search_of_kind(run.kind)
     export = search.exported_as(options.format)
@@ -70,12 +74,22 @@ def _export(options: argparse.Namespace) -> None:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is not of queries; leave --query out")
     if options.consensus != "merged" and not export.is_library:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is no spectral library; leave --consensus out")
+    if options.accepted_only and not export.has_acceptance:
+        raise ParameterError(f"the {options.format} of {_with_article(search.name)} cannot be limited; leave --accepted-only out")
     with output_file(options.out) as path, interruptible(progress):
-        request = ExportRequest(run.id, options.format, path, options.spreadsheet_safe, options.query, options.consensus)
+        request = ExportRequest(
+            run.id, options.format, path, options.spreadsheet_safe, options.query, options.consensus, options.accepted_only
+        )
         written = search.export(project, request, progress)
     if options.out != STANDARD_OUTPUT:
         for path in written:
             say(str(path))
+
+
+def _show_message(event: ProgressEvent) -> None:
+    """Print a message of the export."""
+    if event.message:
+        print(f"proteoscope: {printable(event.message)}", file=sys.stderr)
 
 
 def _run(project: Project, options: argparse.Namespace) -> RunRecord:

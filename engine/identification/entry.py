@@ -68,7 +68,7 @@ IDENTIFICATION = Search(
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: matches.methods_paragraph.spectrum_search_methods,
     exports=(
-        Export("tsv", "Tables, tab-separated"),
+        Export("tsv", "Tables, tab-separated", has_acceptance=True),
         Export("mzid", "mzIdentML", (".mzid",)),
         Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
         Export("pin", "Features for Percolator and mokapot", (".pin",)),

@@ -82,7 +82,7 @@ IMPORT = Search(
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: imported.methods_paragraph.methods,
     exports=(
-        Export("tsv", "Tables, tab-separated"),
+        Export("tsv", "Tables, tab-separated", has_acceptance=True),
         Export("mzid", "mzIdentML", (".mzid",)),
         Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
         Export("pin", "Features for Percolator and mokapot", (".pin",)),

@@ -38,11 +38,12 @@ def export(
     version: str = "",
     passes: Sequence[SearchPass] = (),
     spreadsheet_safe: bool = False,
+    accepted_only: bool = False,
     engine: str = "",
 ) -> list[Path]:
     """Write an identification in one format; the paths of what was written.
 
-    Each file appears whole or not at all, and memory does not grow with the number of PSMs. It takes eleven arguments, so that a script
+    Each file appears whole or not at all, and memory does not grow with the number of PSMs. It takes twelve arguments, so that a script
     can say in one call what it has; most formats need three.
 
     Parameters
@@ -55,6 +56,7 @@ def export(
     progress : told of the stages, and asked whether the user wants to stop.
     spectra, databases : the files that were searched; `version` : the program's. passes : as they were done, where that is known.
     spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+    accepted_only : of ``tsv``: only targets that are accepted at the false discovery rate of `parameters`.
     engine : of matches that were imported, the search engine that found them; ``mzid`` and ``pepxml`` name it, and the program as what
         converted them.
 
@@ -71,8 +73,11 @@ def export(
         tables = IdentificationTables.of_folder(tables)
     search = SearchDescription(parameters or {}, tuple(map(str, spectra)), tuple(map(str, databases)), version, passes, engine)
     if format == "tsv":
+        fdr = float(search.parameters.get("fdr", _USUAL_FDR))
         for table in TABLES:
-            write_table(tables, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
+            write_table(
+                tables, table, out / f"{table}.tsv", progress, fdr=fdr, accepted_only=accepted_only, spreadsheet_safe=spreadsheet_safe
+            )
         return [out / f"{table}.tsv" for table in TABLES]
     if format in OF_GENOMES and tables.reading_frames is None:
         remedy = "Search a database of nucleotides with translation=six-frame"

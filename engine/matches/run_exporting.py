@@ -52,5 +52,5 @@ def export_run(project: Project, request: ExportRequest, progress: Progress) -> 
         spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
         databases=[str(one.path) for one in inputs if one.kind == "database"],
         version=VERSION, passes=passes_of_run(project, request.run_id), spreadsheet_safe=request.spreadsheet_safe,
-        engine=engine_of_run(project, request.run_id),
+        accepted_only=request.accepted_only, engine=engine_of_run(project, request.run_id),
     )  # fmt: skip

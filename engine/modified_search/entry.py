@@ -82,7 +82,7 @@ MODIFIED_SEARCH = Search(
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: modified_search.methods_paragraph.methods,
     exports=(
-        Export("tsv", "Tables, tab-separated"),
+        Export("tsv", "Tables, tab-separated", has_acceptance=True),
         Export("mzid", "mzIdentML", (".mzid",)),
         Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
         Export("pin", "Features for Percolator and mokapot", (".pin",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -28,6 +28,14 @@ def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path,
     return path, named or chosen
 
 
+class _Choice(NamedTuple):
+    """A format with what can be chosen of it."""
+
+    export: Export
+    consensus: Literal["merged", "best"] = "merged"
+    accepted_only: bool = False
+
+
 class ExportDialog(QFileDialog):
     """Asks for the format of an export and its file, or the folder to make for a format of several.
 
@@ -39,12 +47,15 @@ class ExportDialog(QFileDialog):
     def __init__(self, name: str, exports: Sequence[Export], parent: QWidget, folder: Path | None = None) -> None:
         super().__init__(parent, "Export results", str(folder or ""))
         self._exports = tuple(exports)
-        self._formats: dict[str, tuple[Export, Literal["merged", "best"]]] = {}
+        self._formats: dict[str, _Choice] = {}
         for export in exports:
-            self._formats[_name_filter(export)] = (export, "merged")
+            self._formats[_name_filter(export)] = _Choice(export)
+            if export.has_acceptance:
+                accepted = replace(export, title=f"{export.title}, accepted rows only")
+                self._formats[_name_filter(accepted)] = _Choice(export, accepted_only=True)
             if export.is_library:
                 best = replace(export, title=f"{export.title}, best spectrum of each")
-                self._formats[_name_filter(best)] = (export, "best")
+                self._formats[_name_filter(best)] = _Choice(export, "best")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         self.setNameFilters(list(self._formats))
@@ -54,12 +65,17 @@ class ExportDialog(QFileDialog):
     @property
     def chosen(self) -> Export:
         """The format chosen among the kinds of files."""
-        return self._formats[self.selectedNameFilter()][0]
+        return self._formats[self.selectedNameFilter()].export
 
     @property
     def consensus(self) -> Literal["merged", "best"]:
         """Of a spectral library, whether an entry is the mean of its spectra, or the best of them."""
-        return self._formats[self.selectedNameFilter()][1]
+        return self._formats[self.selectedNameFilter()].consensus
+
+    @property
+    def accepted_only(self) -> bool:
+        """True if only accepted rows are to be written."""
+        return self._formats[self.selectedNameFilter()].accepted_only
 
     def _suit_name(self) -> None:
         """Give the name the ending of the format that is chosen now, in place of another's."""

@@ -200,7 +200,7 @@ class RunView(QWidget):
         def ask(name: str) -> None:
             target, format = fitted(Path(name), dialog.chosen, self.search.exports)
             self._export_folder = target.parent
-            request = ExportRequest(run.run.id, format.name, target, consensus=dialog.consensus)
+            request = ExportRequest(run.run.id, format.name, target, consensus=dialog.consensus, accepted_only=dialog.accepted_only)
             self.exportAsked.emit(ExportTask(self.search, project.folder, request))
 
         dialog.fileSelected.connect(ask)

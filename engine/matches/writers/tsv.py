@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
@@ -25,11 +29,27 @@ _THREADS = 4  # more wait for the interpreter, which prints the numbers
 
 
 def write_table(
-    tables: IdentificationTables, name: str, out: Path, progress: Progress | None = None, *, spreadsheet_safe: bool = False
+    tables: IdentificationTables,
+    name: str,
+    out: Path,
+    progress: Progress | None = None,
+    *,
+    fdr: float = 0.01,
+    accepted_only: bool = False,
+    spreadsheet_safe: bool = False,
 ) -> None:
-    """Write ``psms``, ``peptides`` or ``proteins`` to the file `out`; the stars and comments that PSMs have are its last columns.
+    """Write ``psms``, ``peptides`` or ``proteins`` to the file `out`, and report how many rows are accepted.
 
-    `spreadsheet_safe`: an apostrophe stands before texts that a spreadsheet would take for formulas; numbers stay as they are.
+    The stars and comments that PSMs have are the last columns.
+
+    Parameters
+    ----------
+    fdr : float
+        False discovery rate at which targets are accepted. In a table without q-values all targets are.
+    accepted_only : bool
+        Leave out decoys, and targets that are not accepted.
+    spreadsheet_safe : bool
+        Put an apostrophe before texts that a spreadsheet would take for formulas; numbers stay as they are.
 
     Raises
     ------
@@ -38,15 +58,50 @@ def write_table(
     progress = progress or Progress()
     with tables.opened(name, TABLES[name].saved) as source:
         if isinstance(source, TableFile):
-            present, n_rows, pieces = list(source.columns), source.n_rows, source.batches(rows=_ROWS)
+            present, n_rows = list(source.columns), source.n_rows
+            pieces: Iterable[pa.Table] = source.batches(rows=_ROWS)
         else:
-            present, n_rows, pieces = source.column_names, len(source), source
+            present, n_rows, pieces = source.column_names, len(source), [source]
         if tables.marks and name == EXPORTED_PSMS.name:
             present = [*present, *(one.name for one in MARK_COLUMNS)]
-            pieces = with_marks([pieces] if isinstance(pieces, pa.Table) else pieces, tables.marks)
+            pieces = with_marks(pieces, tables.marks)
+        accepted = _accepted(source, fdr)
+        n_accepted = int(np.count_nonzero(accepted.rows))
+        if accepted_only:
+            pieces, n_rows = _chosen(pieces, accepted.rows), n_accepted
+        elif n_accepted < n_rows and accepted.is_rated:
+            progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
         progress.stage(f"writing {out.name}", n_rows)
         columns, threads = _columns(name, present), min(_THREADS, available_threads())
         write_separated(out, pieces, columns, progress, DIGITS, spreadsheet_safe=spreadsheet_safe, threads=threads, rows=_ROWS)
+
+
+class _Accepted(NamedTuple):
+    """Rows of a table that are accepted, (n,) bool, and whether any has a q-value."""
+
+    rows: NDArray[np.bool_]
+    is_rated: bool
+
+
+def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
+    """Return the targets of a table that are accepted at a false discovery rate."""
+    names = ["is_decoy", "q_value"]
+    pieces = source.batches(names) if isinstance(source, TableFile) else [source.select(names)]
+    is_decoy, q_value = [np.empty(0, np.bool_)], [np.empty(0)]
+    for piece in pieces:
+        is_decoy.append(piece["is_decoy"].to_numpy().astype(np.bool_))
+        q_value.append(piece["q_value"].cast(pa.float64()).fill_null(float("nan")).to_numpy())
+    q, is_target = np.concatenate(q_value), ~np.concatenate(is_decoy)
+    is_rated = bool(np.isfinite(q).any())
+    return _Accepted(is_target & (q <= fdr) if is_rated else is_target, is_rated)
+
+
+def _chosen(pieces: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
+    """Yield the chosen rows of pieces that follow one another."""
+    first = 0
+    for piece in pieces:
+        yield piece.filter(pa.array(rows[first : first + len(piece)]))
+        first += len(piece)
 
 
 def _columns(name: str, present: Iterable[str]) -> list[Column]:

@@ -17,7 +17,7 @@ from proteoscope.engine.matches.exporting import OF_GENOMES
 from proteoscope.engine.project import Project
 from proteoscope.gui.results.export import ExportDialog, fitted
 from proteoscope.gui.window import MainWindow
-from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results, rows_of
 from tests.gui.result_views import settle
 
 FORMATS = {export.name: export for export in IDENTIFICATION.exports if export.name not in (*OF_GENOMES, *LIBRARY_FORMATS)}
@@ -73,7 +73,7 @@ def test_the_name_takes_the_ending_of_the_format_that_is_chosen(window: MainWind
     assert name is not None and formats is not None and dialog.chosen.name == "tsv"
     formats.setFocus()
     seen = []
-    for at in (1, 2, 3, 2, 1, 2, 0):
+    for at in (2, 3, 4, 3, 2, 3, 0):
         formats.setCurrentIndex(at)
         formats.activated.emit(at)
         formats.textActivated.emit(formats.currentText())
@@ -98,3 +98,28 @@ def test_the_name_takes_the_ending_of_the_format_that_is_chosen(window: MainWind
 def test_the_ending_says_the_format(tmp_path: Path, name: str, chosen: str, expected: tuple[str, str]) -> None:
     path, format = fitted(tmp_path / name, FORMATS[chosen], IDENTIFICATION.exports)
     assert (path.name, format.name) == expected
+
+
+def test_export_of_accepted_rows_has_the_rows_that_the_header_counts(
+    window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    project = Project.open(Path(shutil.copytree(identified, tmp_path / "project")))
+    window.open_project(project.folder)
+    settle(window.results, qtbot)
+    window.menus.export.trigger()
+    (dialog,) = [one for one in window.results.findChildren(ExportDialog) if one.isVisible()]
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.selectNameFilter(next(name for name in dialog.nameFilters() if "accepted rows only" in name))
+    with qtbot.waitSignal(window.bridge.finished) as finished:
+        dialog.fileSelected.emit(str(tmp_path / "accepted"))
+        dialog.close()
+    assert finished.args[0].state == "done"
+    messages: list[str] = []
+    progress = Progress(lambda event: messages.append(event.message))
+    IDENTIFICATION.export(project, ExportRequest("identify-0001", "tsv", tmp_path / "every"), progress)
+    for name in ("psms", "peptides", "proteins"):
+        rows = [row for row in rows_of(project, name) if not row["is_decoy"] and row["q_value"] <= 0.01]
+        assert 0 < len(rows) == len((tmp_path / "accepted" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()) - 1
+        n_rows = len((tmp_path / "every" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()) - 1
+        if n_rows > len(rows):
+            assert f"{name}.tsv: {len(rows):,} of {n_rows:,} rows are targets accepted at 1 % FDR" in messages
