@@ -157,7 +157,7 @@ def test_gaps_are_told_as_runs_and_as_residues(shared_hits: Opener, qtbot: QtBot
     view.show_all("hits")
     settle(view, qtbot)
     told = set()
-    for place in (0, 3, 7, 11, 15, 30):
+    for place in range(0, min(len(rows), 60), 4):
         runs = [int(length) for length, kind in re.findall(r"(\d+)([MID])", rows[place]["cigar"]) if kind != "M"]
         view.hits.view.choose(place)
         settle(view, qtbot)
