@@ -28,9 +28,9 @@ __all__ = ["Benchmark", "Published", "benchmarks", "published_figures", "report"
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-_EXAMINATIONS = ("entrapment", "entrapment_variants")
+_EXAMINATIONS = ("entrapment", "entrapment_paired", "entrapment_foreign", "entrapment_variants")
 """Whose rows are counts of thousands of searches, and are shown as the tables that are made of them."""
-_MODULE_OF = {"entrapment_variants": "entrapment", "structures_at_scale": "structures_at_scale"}
+_MODULE_OF = {**dict.fromkeys(_EXAMINATIONS, "entrapment"), "structures_at_scale": "structures_at_scale"}
 _FIRST = ("date", "figure", "part", "workload", "what", "device", "card", "machine", "processor")
 _MOST_LETTERS = 120
 _TITLE = "Proteoscope: what was measured"
