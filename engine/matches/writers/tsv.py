@@ -69,11 +69,11 @@ def write_table(
         n_accepted = int(np.count_nonzero(accepted.rows))
         if accepted_only:
             pieces, n_rows = _chosen(pieces, accepted.rows), n_accepted
-        elif n_accepted < n_rows and accepted.is_rated:
-            progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
         progress.stage(f"writing {out.name}", n_rows)
         columns, threads = _columns(name, present), min(_THREADS, available_threads())
         write_separated(out, pieces, columns, progress, DIGITS, spreadsheet_safe=spreadsheet_safe, threads=threads, rows=_ROWS)
+    if accepted.is_rated and n_accepted < n_rows:
+        progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
 
 
 class _Accepted(NamedTuple):
