@@ -20,7 +20,32 @@ _COUNTERPARTS = (
 _NEEDED = ("Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id", "label_comp_id", "auth_seq_id")
 _NULLS = frozenset("?.")
 _METALS = frozenset(
-    {"LI", "NA", "MG", "AL", "CL", "CA", "MN", "FE", "CO", "NI", "CU", "ZN", "BR", "SE", "RB", "SR", "MO", "CD", "CS", "BA", "PT", "AU", "HG", "PB"}
+    {
+        "LI",
+        "NA",
+        "MG",
+        "AL",
+        "CL",
+        "CA",
+        "MN",
+        "FE",
+        "CO",
+        "NI",
+        "CU",
+        "ZN",
+        "BR",
+        "SE",
+        "RB",
+        "SR",
+        "MO",
+        "CD",
+        "CS",
+        "BA",
+        "PT",
+        "AU",
+        "HG",
+        "PB",
+    }
 )
 """Elements of two characters whose ions are called as they are."""
 
@@ -90,9 +115,19 @@ def _elements(atoms: list[str], residues: list[str]) -> list[str]:
 
 
 def _split_chains(columns: _Columns) -> list[str]:
+    import gemmi  # slow to import: only structures need it
+
     names = columns.values("label_atom_id")
     alpha = [i for i, name in enumerate(names) if name == "CA"]
-    used_columns = ("auth_asym_id", "auth_seq_id", "pdbx_PDB_ins_code", "label_asym_id", "label_alt_id", "pdbx_PDB_model_num", "label_comp_id")
+    used_columns = (
+        "auth_asym_id",
+        "auth_seq_id",
+        "pdbx_PDB_ins_code",
+        "label_asym_id",
+        "label_alt_id",
+        "pdbx_PDB_model_num",
+        "label_comp_id",
+    )
     here = {name: [values[i] for i in alpha] for name in used_columns if (values := columns.values(name))}
     n = len(alpha)
     ins, model = here.get("pdbx_PDB_ins_code", ["?"] * n), here.get("pdbx_PDB_model_num", ["1"] * n)
@@ -100,16 +135,17 @@ def _split_chains(columns: _Columns) -> list[str]:
     for k in range(n):
         if residue_kind(here["label_comp_id"][k])[1]:
             of_chain.setdefault((model[k], here["auth_asym_id"][k]), []).append(k)
-    used = set(here.get("auth_asym_id", []))
+    used = {gemmi.cif.as_string(name) for name in here.get("auth_asym_id", [])}
     renamed: dict[tuple[str, str], list[tuple[int, str]]] = {}
     notes = []
     for key, rows in of_chain.items():
         places = [(_number(here["auth_seq_id"][k]), "" if ins[k] in _NULLS else ins[k]) for k in rows]
         starts = molecule_starts(places, [here["label_alt_id"][k] for k in rows], [here["label_asym_id"][k] for k in rows], [0] * len(rows))
         if starts:
-            made = [(copy_name(key[1], used), 0) for _ in starts]
+            shown = gemmi.cif.as_string(key[1])
+            made = [(copy_name(shown, used), 0) for _ in starts]
             renamed[key] = [(alpha[rows[k]], name) for k, (name, _) in zip(starts, made, strict=True)]
-            notes.append(copies_note(key[1], made))
+            notes.append(copies_note(shown, made))
     if renamed:
         _rename(columns, renamed)
     return notes
@@ -117,6 +153,8 @@ def _split_chains(columns: _Columns) -> list[str]:
 
 def _rename(columns: _Columns, renamed: dict[tuple[str, str], list[tuple[int, str]]]) -> None:
     """Give the rows from these on, of their models and chains, other names of chains; a residue's first atoms go with its Cα."""
+    import gemmi  # slow to import: only structures need it
+
     chains, labels, numbers = (columns.values(name) for name in ("auth_asym_id", "label_asym_id", "auth_seq_id"))
     models = columns.values("pdbx_PDB_model_num") or ["1"] * len(chains)
     residue = list(zip(models, chains, labels, numbers, strict=True))
@@ -131,7 +169,7 @@ def _rename(columns: _Columns, renamed: dict[tuple[str, str], list[tuple[int, st
         for (first, name), stop in zip(firsts, stops, strict=True):
             for i in range(first, stop):
                 if (residue[i][0], residue[i][1]) == key:
-                    chains[i] = name
+                    chains[i] = gemmi.cif.quote(name)
     columns.put("auth_asym_id", chains)
 
 

@@ -36,6 +36,7 @@ _CHAIN, _NUMBER, _INSERTION, _NAME = slice(20, 22), slice(22, 26), 26, slice(17,
 _NOT_READABLE = -(10**9)
 _GREATEST_NUMBER = 2_436_111  # of hybrid-36 in four columns
 _LAST_DECIMAL = 9999
+_FIRST_HEXADECIMAL = f"{_LAST_DECIMAL + 1:x}"
 _OFFSET = 1 << 20  # makes places of negative numbers positive
 _DECIMAL, _HEXADECIMAL = re.compile(r" *-?\d+ *"), re.compile(r"\d[0-9A-Fa-f]{3}|[0-9A-Fa-f]{4}")
 _HYBRID = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
@@ -61,7 +62,7 @@ def models_note(n_models: int, n_atoms: int) -> str:
     """Return the sentence on models that are not read."""
     return (
         f"only the first of {n_models:,} models is read ({counted(n_atoms, 'atom')} of the others left out). "
-        "Set models=all to read all of them as chains, as of a biological assembly"
+        "A structure search, a superposition and a structure database read all of them as chains with models=all"
     )
 
 
@@ -219,7 +220,9 @@ class _Rewriting:
                 self._changed[line] = record
                 cells[k] = np.frombuffer(record[:_WIDTH].ljust(_WIDTH), np.uint8)
         if n_shifted:
-            self._notes.append(f"{counted(n_shifted, 'record')} of atoms with serial numbers that are too long, read as the next columns say")
+            self._notes.append(
+                f"{counted(n_shifted, 'record')} of atoms with serial numbers that are too long, read as the next columns say"
+            )
         bad = lines[~kept]
         if len(bad):
             self._left_out[bad] = True
@@ -245,22 +248,21 @@ class _Rewriting:
         """(n,) the residue number of each atom."""
         numbers = atoms.plain_numbers()
         is_odd = numbers == _NOT_READABLE
-        is_odd[1:] |= (numbers[:-1] == _LAST_DECIMAL) & (numbers[1:] == int(f"{_LAST_DECIMAL + 1:x}"))
+        is_odd[1:] |= (numbers[:-1] == _LAST_DECIMAL) & (numbers[1:] == int(_FIRST_HEXADECIMAL))
         for chain in np.unique(atoms.chain[is_odd]).tolist():
             rows = np.flatnonzero(atoms.chain == chain)
             shown = atoms.chain_text(chain) or "without a name"
             runs = atoms.numbered_runs(rows)
-            found, n_counted, n_hexadecimal = _numbers_of([(atoms.number_text(row), row) for row in runs.tolist()])
-            place = np.searchsorted(runs, rows, side="right") - 1
-            numbers[rows] = np.array(found, np.int64)[place]
+            found, is_counted, is_hexadecimal = _numbers_of([atoms.number_text(row) for row in runs.tolist()])
+            numbers[rows] = np.array(found, np.int64)[np.searchsorted(runs, rows, side="right") - 1]
             atoms.renumber(rows, numbers[rows])
-            line = int(atoms.lines[runs[0]]) + 1
-            if n_counted:
-                self._notes.append(
-                    f"{counted(n_counted, 'residue')} of chain {shown} (from line {line:,}) have no readable number: counted on from the one before"
-                )
-            if n_hexadecimal:
-                self._notes.append(f"{counted(n_hexadecimal, 'residue')} of chain {shown} (from line {line:,}) have hexadecimal numbers, read as such")
+            for some, what in (
+                (is_counted, "have no readable number: counted on from the one before"),
+                (is_hexadecimal, "have hexadecimal numbers, read as such"),
+            ):
+                if some:
+                    line = int(atoms.lines[runs[min(some)]]) + 1
+                    self._notes.append(f"{counted(len(some), 'residue')} of chain {shown} (from line {line:,}) {what}")
         return numbers
 
     def _split_chains(self, atoms: _Atoms, numbers: NDArray[np.int64]) -> None:
@@ -273,13 +275,17 @@ class _Rewriting:
             shown = atoms.chain_text(chain)
             if atoms.unwrap(rows, numbers):
                 atoms.renumber(rows, numbers[rows])
-                self._notes.append(f"residue numbers of chain {shown or 'without a name'} begin anew after {_LAST_DECIMAL}: counted on from there")
+                self._notes.append(
+                    f"residue numbers of chain {shown or 'without a name'} begin anew after {_LAST_DECIMAL}: counted on from there"
+                )
             starts = atoms.copies(rows, numbers, breaks, self._is_forced)
             made = []
             for k, start in enumerate(starts):
                 name, code = copy_name(shown, used), next(codes, "")
                 if not code:
-                    self._notes.append(f"{len(starts) - k:,} more molecules of chain {shown} are left out: a PDB file has no names for so many chains")
+                    self._notes.append(
+                        f"{len(starts) - k:,} more molecules of chain {shown} are left out: a PDB file has no names for so many chains"
+                    )
                     self._left_out[atoms.lines[rows[rows >= start]]] = True
                     break
                 stop = starts[k + 1] if k + 1 < len(starts) else len(atoms.lines)
@@ -517,23 +523,21 @@ def _shift_of(record: bytes) -> int:
     return next((shift for shift in range(_LONGEST_SHIFT + 1) if _has_place(record, shift)), 0)
 
 
-def _numbers_of(runs: list[tuple[str, int]]) -> tuple[list[int], int, int]:
-    """Numbers of the residues of a chain from their columns; how many had to be counted, and how many are hexadecimal."""
-    found: list[int] = []
-    n_counted = n_hexadecimal = 0
+def _numbers_of(texts: list[str]) -> tuple[list[int], list[int], list[int]]:
+    """Numbers of the residues of a chain from their columns; which had to be counted, and which are hexadecimal."""
+    found, is_counted, hexadecimal = list[int](), list[int](), list[int]()
     is_hexadecimal = False
-    for k, (text, _) in enumerate(runs):
+    for k, text in enumerate(texts):
         number, before = text[:4], found[-1] if found else 0
-        is_wide = number.isdigit() and text[4].isdigit()
-        begins = number == "2710" and before == _LAST_DECIMAL
+        begins = number == _FIRST_HEXADECIMAL and before == _LAST_DECIMAL
         if not is_hexadecimal and (begins or (re.fullmatch(r"\d[0-9A-Fa-f]{3}", number) and not number.isdigit())):
             is_hexadecimal = True
-            n_hexadecimal += _as_hexadecimal(runs, found, int(number, 16), k)
+            hexadecimal += _earlier_hexadecimal(texts, found, int(number, 16), k)
         is_hexadecimal = is_hexadecimal and _HEXADECIMAL.fullmatch(number) is not None
         if is_hexadecimal:
             found.append(int(number, 16))
-            n_hexadecimal += 1
-        elif is_wide:
+            hexadecimal.append(k)
+        elif number.isdigit() and text[4].isdigit():
             found.append(int(text))
         elif _DECIMAL.fullmatch(number):
             found.append(int(number))
@@ -541,21 +545,21 @@ def _numbers_of(runs: list[tuple[str, int]]) -> tuple[list[int], int, int]:
             found.append(_from_hybrid(number))
         else:
             found.append(before + 1)
-            n_counted += 1
+            is_counted.append(k)
         found[-1] = min(found[-1], _GREATEST_NUMBER)
-    return found, n_counted, n_hexadecimal
+    return found, is_counted, hexadecimal
 
 
-def _as_hexadecimal(runs: list[tuple[str, int]], found: list[int], value: int, stop: int) -> int:
-    """Read the numbers before a hexadecimal one as such, as far as they lead up to it; how many."""
-    n = 0
+def _earlier_hexadecimal(texts: list[str], found: list[int], value: int, stop: int) -> list[int]:
+    """Read the numbers before a hexadecimal one as such, as far as they lead up to it; which these are."""
+    changed = []
     for k in range(stop - 1, -1, -1):
-        text = runs[k][0][:4]
-        if not text.isdigit() or not 0 <= value - int(text, 16) <= 1 or int(text, 16) <= _LAST_DECIMAL:
+        number = texts[k][:4]
+        if not number.isdigit() or not 0 <= value - int(number, 16) <= 1 or int(number, 16) <= _LAST_DECIMAL:
             break
-        value = found[k] = int(text, 16)
-        n += 1
-    return n
+        value = found[k] = int(number, 16)
+        changed.append(k)
+    return changed
 
 
 def _from_hybrid(text: str) -> int:

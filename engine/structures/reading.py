@@ -260,7 +260,8 @@ class _Facts:
     """What is known of a file besides its atoms.
 
     `descriptions`: of the entities; `title`: of the whole. `is_predicted`: the B-factors are pLDDT; None where the file does not say what
-    they are. `quality`: pLDDT by the names of mmCIF's chain (label_asym_id) and number (label_seq_id). `notes`: what was left out, and what was read otherwise than it is written.
+    they are. `quality`: pLDDT by the names of mmCIF's chain (label_asym_id) and number (label_seq_id). `notes`: what was left out,
+    and what was read otherwise than it is written.
     """
 
     title: str
@@ -308,7 +309,11 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tup
     block = blocks[0]
     missing, notes = complete_atom_site(block)
     if missing:
-        raise InputError(path, f"lacks the column _atom_site.{missing[0]}", remedy="Write the file anew with this column")
+        raise InputError(
+            path,
+            f"holds no coordinates of atoms that can be read: it lacks the column _atom_site.{missing[0]}",
+            remedy="Write the file anew with this column",
+        )
     if len(blocks) > 1:
         notes.append(f"only the first of {len(blocks):,} blocks with atoms is read. Write each block to a file of its own")
     structure = gemmi.make_structure_from_block(block)
@@ -348,7 +353,8 @@ def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
         for model in list(structure)[1:]:
             for chain in model:
                 copy = chain.clone()
-                copy.name = copy_name(chain.name, used)
+                copy.name = copy_name(chain.name, used) if chain.name in used else chain.name
+                used.add(copy.name)
                 structure[0].add_chain(copy)
     note = models_note(len(structure), sum(model.count_atom_sites() for model in list(structure)[1:]))
     while len(structure) > 1:

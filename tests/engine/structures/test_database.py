@@ -37,12 +37,12 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Files are read in this process, which is quicker; the list of those that were."""
     read: list[Path] = []
 
-    def here(paths, processes, progress, *, minimum_confidence=0.0):
+    def here(paths, processes, progress, *, minimum_confidence=0.0, models="first"):
         for number, path in enumerate(paths):
             progress.check()
             read.append(path)
             try:
-                found = read_structure(path, minimum_confidence=minimum_confidence)
+                found = read_structure(path, minimum_confidence=minimum_confidence, models=models)
                 yield number, found if len(found.chains) else str(found.why_empty())
             except InputError as error:
                 yield number, str(error)
