@@ -34,7 +34,7 @@ class FolderFiles(NamedTuple):
 
 def structures_in(folder: Path) -> FolderFiles:
     """Find the structures of a folder: files that are called so, and others that begin like one. Links to folders are not followed."""
-    found, others = [], []
+    found, others = list[Path](), list[Path]()
     for path in _all_in(folder):
         (found if has_suffix_of(path.name, "structures") or _begins_like_one(path) else others).append(path)
     return FolderFiles(found, _others_note(folder, others))

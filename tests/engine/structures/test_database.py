@@ -78,7 +78,7 @@ def test_a_process_that_dies_costs_its_file_alone(folder: Path, monkeypatch: pyt
     assert "ended the process" in str(results[1])
 
 
-def dies_at_b(connection, minimum_confidence) -> None:
+def dies_at_b(connection, minimum_confidence, models) -> None:
     while True:
         path = Path(connection.recv())
         if path.name == "b.pdb":

@@ -189,7 +189,7 @@ def test_read_structure_counts_unreadable_coordinates(tmp_path: Path, coordinate
 
 
 MD_NAMES = {
-    "H": "HID HIE HIP HIN HSD HSE HSP HISD HISE HISH HISP HIS1 HIS2 NHID CHIE", "C": "CYX CYM CYN CYS2 CYSH NCYX", "D": "ASH ASPP ASPH CASP",
+    "H": "HID HIE HIP HIN HSD HSE HSP HISD HISE HISH HISP HIS1 HIS2 NHID CHIE", "C": "CYX CYM CYN CYS2 CYSH NCYX", "D": "ASH ASPP CASP",
     "E": "GLH GLUP GLUH NGLU", "K": "LYN LSN LYSH LYSP CLYS", "R": "ARN ARGN NARG", "Y": "TYM CTYR", "A": "NALA CALA",
 }  # fmt: skip
 
