@@ -37,7 +37,8 @@ def structures_in(folder: Path) -> FolderFiles:
     found, others = list[Path](), list[Path]()
     for path in _all_in(folder):
         (found if has_suffix_of(path.name, "structures") or _begins_like_one(path) else others).append(path)
-    return FolderFiles(found, _others_note(folder, others))
+    note = f"{folder}: left out {_listed_names(folder, others)}" if others else ""
+    return FolderFiles(found, note)
 
 
 def files_in(folder: Path) -> FolderFiles:
@@ -50,8 +51,8 @@ def files_in(folder: Path) -> FolderFiles:
     found = structures_in(folder)
     if not found.files:
         reason = f"holds no files of structures ({names_of('structures')}, also gzipped)"
-        more = found.note.partition(": ")[2]
-        raise InputError(folder, reason + (f": {more}" if more else ""), remedy="Name another folder")
+        others = _all_in(folder)
+        raise InputError(folder, reason + (f", but {_listed_names(folder, others)}" if others else ""), remedy="Name another folder")
     return found
 
 
@@ -62,12 +63,10 @@ def _begins_like_one(path: Path) -> bool:
         return False
 
 
-def _others_note(folder: Path, others: list[Path]) -> str:
-    if not others:
-        return ""
+def _listed_names(folder: Path, others: list[Path]) -> str:
     names = ", ".join(os.fspath(path.relative_to(folder)) for path in others[:_NAMES_SHOWN])
     more = f" and {len(others) - _NAMES_SHOWN:,} more" if len(others) > _NAMES_SHOWN else ""
-    return f"{folder}: {counted(len(others), 'file')} that do not begin like a structure left out ({names}{more})"
+    return f"{counted(len(others), 'file')} of other content ({names}{more})"
 
 
 def listed(path: Path) -> list[Path]:

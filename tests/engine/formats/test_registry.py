@@ -123,7 +123,7 @@ def test_files_in_reads_folder_by_content(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("")
     files, note = files_in(tmp_path)
     assert [path.name for path in files] == ["a.pdb", "b.pdb1", "c", "d.pdbqt", "f.pdb1.gz", "g.model", "e.dat"]
-    assert note == f"{tmp_path}: 5 files that do not begin like a structure left out (1.txt, 2.png, 3 and 2 more)"
+    assert note == f"{tmp_path}: left out 5 files of other content (1.txt, 2.png, 3 and 2 more)"
     assert [one.note for one in sources_of([tmp_path])] == [note] + [""] * 6
     shown = list[str]()
     assert structure_files([tmp_path], Progress(lambda event: shown.append(event.message))) == files
@@ -132,7 +132,7 @@ def test_files_in_reads_folder_by_content(tmp_path: Path) -> None:
 
 def test_files_in_rejects_folder_without_structures(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no structure")
-    with pytest.raises(InputError, match=r"holds no files of structures .*1 file .* left out \(notes.txt\)"):
+    with pytest.raises(InputError, match=r"holds no files of structures .*but 1 file of other content \(notes.txt\)"):
         files_in(tmp_path)
 
 
