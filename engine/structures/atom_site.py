@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structures.pdb_text import copies_note, copy_name, molecule_starts
 from proteoscope.engine.structures.residue_names import residue_kind
 
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["complete_atom_site"]
+__all__ = ["clear_unreadable_numbers", "complete_atom_site"]
 
 _PREFIX = "_atom_site."
 _COUNTERPARTS = (
@@ -18,6 +20,8 @@ _COUNTERPARTS = (
     ("label_comp_id", "auth_comp_id"), ("auth_comp_id", "label_comp_id"), ("auth_seq_id", "label_seq_id"),
 )  # fmt: skip
 _NEEDED = ("Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id", "label_comp_id", "auth_seq_id")
+_WHOLE_NUMBERS = ("id", "label_seq_id", "auth_seq_id", "pdbx_formal_charge", "pdbx_PDB_model_num")
+_WHOLE = re.compile(r"[+-]?\d{1,9}")
 _NULLS = frozenset("?.")
 _METALS = frozenset(
     {
@@ -76,6 +80,22 @@ def complete_atom_site(block: gemmi.cif.Block) -> tuple[list[str], list[str]]:
     if not columns.has("type_symbol"):
         columns.put("type_symbol", _elements(columns.values("label_atom_id"), columns.values("label_comp_id")))
     return [], _split_chains(columns)
+
+
+def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
+    """Make values that are no whole numbers unknown, in columns where gemmi refuses them; the sentences on these."""
+    notes = []
+    for name in _WHOLE_NUMBERS:
+        column = block.find_values(_PREFIX + name)
+        bad = [i for i, value in enumerate(column) if value not in _NULLS and not _WHOLE.fullmatch(value)]
+        if bad:
+            notes.append(
+                f"{counted(len(bad), 'value')} of _atom_site.{name} not a whole number and taken as unknown, the first "
+                f"{column[bad[0]]!r:.20} in row {bad[0] + 1:,}"
+            )
+        for i in bad:
+            column[i] = "?"
+    return notes
 
 
 class _Columns:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from string import ascii_letters, digits
@@ -32,6 +32,8 @@ __all__ = ["PlainPdb", "copies_note", "copy_name", "models_note", "molecule_star
 
 _WIDTH = 54
 """Columns of an atom's record up to its coordinates."""
+_RECORD = 80
+"""Columns of a record."""
 _CHAIN, _NUMBER, _INSERTION, _NAME = slice(20, 22), slice(22, 26), 26, slice(17, 20)
 _NOT_READABLE = -(10**9)
 _GREATEST_NUMBER = 2_436_111  # of hybrid-36 in four columns
@@ -127,14 +129,14 @@ class _Rewriting:
         ends = np.flatnonzero(buffer == ord("\n"))
         self._starts = np.concatenate([np.zeros(1, np.int64), ends + 1])
         self._stops = np.concatenate([ends, np.array([len(text)], np.int64)])
-        self._padded = np.concatenate([buffer, np.full(_WIDTH + 8, ord(" "), np.uint8)])
-        heads = self._columns(np.arange(len(self._starts)), 6)
-        record = np.ascontiguousarray(heads).view("S6")[:, 0]
-        four, three = np.ascontiguousarray(heads[:, :4]).view("S4")[:, 0], np.ascontiguousarray(heads[:, :3]).view("S3")[:, 0]
+        self._padded = np.concatenate([buffer, np.full(_RECORD + 8, ord(" "), np.uint8)])
+        heads = self._columns(np.arange(len(self._starts)), 4)
+        heads[(heads >= ord("a")) & (heads <= ord("z"))] -= 32
+        four, three = heads.view("S4")[:, 0], np.ascontiguousarray(heads[:, :3]).view("S3")[:, 0]
         self._is_atom = (four == b"ATOM") | (four == b"HETA")
         self._is_ter = (three == b"TER") & ((heads[:, 3] == ord(" ")) | (heads[:, 3] < 32))
         self._is_end = (three == b"END") & ((heads[:, 3] == ord(" ")) | (heads[:, 3] < 32))
-        self._is_model = (record == b"ENDMDL") | (four == b"MODE")
+        self._is_model = (four == b"ENDM") | (four == b"MODE")
         self._notes: list[str] = []
         self._names: dict[str, str] = {}
         self._changed: dict[int, bytes] = {}
@@ -158,7 +160,7 @@ class _Rewriting:
             atoms = _Atoms(lines, cells, part[lines])
             self._long_names(atoms)
             self._split_chains(atoms, self._read_numbers(atoms))
-            self._changed |= atoms.changed(self._text, self._starts, self._stops)
+            self._changed |= atoms.changed(self._record)
             self._end_chains(atoms)
         return PlainPdb(self._written(), self._names, tuple(self._notes))
 
@@ -208,21 +210,25 @@ class _Rewriting:
         is_plain &= is_known.all(axis=1) & is_digit[:, [3, 11, 19]].all(axis=1) & is_digit[:, [5, 13, 21]].all(axis=1)
         is_plain &= (places == ord(".")).sum(axis=1) == 3
         kept = np.ones(len(lines), np.bool_)
+        is_plain &= self._stops[lines] - self._starts[lines] >= _WIDTH
         n_shifted = 0
         for k in np.flatnonzero(~is_plain).tolist():
             line = int(lines[k])
             record = self._text[self._starts[line] : self._stops[line]]
             shift = next((shift for shift in range(_LONGEST_SHIFT + 1) if _has_place(record, shift)), None)
             kept[k] = shift is not None
+            if shift is None:
+                continue
             if shift:
                 n_shifted += 1
                 record = b"%-6s%b" % (record[:6].rstrip(digits.encode()), record[6 + shift :])
-                self._changed[line] = record
-                cells[k] = np.frombuffer(record[:_WIDTH].ljust(_WIDTH), np.uint8)
+            self._changed[line] = record = record.rstrip().ljust(_WIDTH)
+            cells[k] = np.frombuffer(record[:_WIDTH], np.uint8)
         if n_shifted:
             self._notes.append(
                 f"{counted(n_shifted, 'record')} of atoms with serial numbers that are too long, read as the next columns say"
             )
+        self._blank_charges(lines[kept])
         bad = lines[~kept]
         if len(bad):
             self._left_out[bad] = True
@@ -231,6 +237,18 @@ class _Rewriting:
                 "Write the file anew, or correct these lines"
             )
         return lines[kept], cells[kept]
+
+    def _blank_charges(self, lines: NDArray[np.int64]) -> None:
+        """Blank what is no charge in its columns, which nothing here reads: gemmi refuses the file for it."""
+        charge = self._columns(lines, 80)[:, 78:]
+        is_digit, is_sign = (charge >= ord("0")) & (charge <= ord("9")), (charge == ord("+")) | (charge == ord("-"))
+        is_right = (charge == ord(" ")).all(axis=1) | (is_digit.any(axis=1) & is_sign.any(axis=1))
+        for line in lines[~is_right].tolist():
+            record = self._record(line)
+            self._changed[line] = record[:78] + b"  " + record[80:]
+
+    def _record(self, line: int) -> bytes:
+        return self._changed.get(line, self._text[self._starts[line] : self._stops[line]])
 
     def _long_names(self, atoms: _Atoms) -> None:
         """Names of four characters, whose last stands where chains of two characters have their first."""
@@ -497,15 +515,10 @@ class _Atoms:
         table = np.array([residue_kind(int(name).to_bytes(3, "big").decode("latin-1").strip())[1] for name in found.tolist()], np.bool_)
         return table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
 
-    def changed(self, text: bytes, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> dict[int, bytes]:
-        """Records that are written anew, by their lines."""
-        found = {}
-        for row in np.flatnonzero(self._is_changed).tolist():
-            line = int(self.lines[row])
-            record = text[starts[line] : stops[line]]
-            rest = record[_shift_of(record) + _WIDTH :]
-            found[line] = self._cells[row].tobytes() + rest
-        return found
+    def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
+        """Records that are written anew, by their lines; `record`: what a line is until now."""
+        lines = self.lines[self._is_changed].tolist()
+        return {line: cells.tobytes() + record(line)[_WIDTH:] for line, cells in zip(lines, self._cells[self._is_changed], strict=True)}
 
 
 def _has_place(record: bytes, shift: int) -> bool:
@@ -517,10 +530,6 @@ def _has_place(record: bytes, shift: int) -> bool:
         if not re.fullmatch(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
             return False
     return not shift or record[10 + shift : 12 + shift].strip(b"0123456789") in (b" ", b"  ", b"")
-
-
-def _shift_of(record: bytes) -> int:
-    return next((shift for shift in range(_LONGEST_SHIFT + 1) if _has_place(record, shift)), 0)
 
 
 def _numbers_of(texts: list[str]) -> tuple[list[int], list[int], list[int]]:

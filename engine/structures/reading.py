@@ -27,7 +27,7 @@ from proteoscope.engine.formats.registry import names_of, suffixes_of
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.matrices import LETTERS
-from proteoscope.engine.structures.atom_site import complete_atom_site
+from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site
 from proteoscope.engine.structures.binary_cif import read_binary_cif
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 from proteoscope.engine.structures.pdb_text import copy_name, models_note, plain_pdb
@@ -279,13 +279,14 @@ def _read_pdb(text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
     structure = gemmi.read_pdb_string(plain.text)
     for chain in (one for model in structure for one in model):
         chain.name = plain.chain_names.get(chain.name, chain.name)
+    notes = [*plain.notes, *_merge_models(structure, models)]
     title = _tidy(structure.info["_struct.title"]) if "_struct.title" in structure.info else ""
     atoms = re.search(rb"(?m)^(?:ATOM|HETATM)", text)
     head = text[: atoms.start()] if atoms else text[: 1 << 16]
     is_predicted: bool | None = bool(_PREDICTED.search(head) or _PREDICTED.search(text[-500:]))
     if not is_predicted and (b"THEORETICAL MODEL" in head or not _PDB_HEADER.search(head)):
         is_predicted = None
-    return structure, _Facts(title, {}, is_predicted, {}, plain.notes)
+    return structure, _Facts(title, {}, is_predicted, {}, tuple(notes))
 
 
 def _read_mmcif(path: Path, text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
@@ -316,7 +317,11 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tup
         )
     if len(blocks) > 1:
         notes.append(f"only the first of {len(blocks):,} blocks with atoms is read. Write each block to a file of its own")
-    structure = gemmi.make_structure_from_block(block)
+    try:
+        structure = gemmi.make_structure_from_block(block)
+    except ValueError:
+        notes += clear_unreadable_numbers(block)
+        structure = gemmi.make_structure_from_block(block)
     notes += _merge_models(structure, models)
     string = gemmi.cif.as_string
     title = next((_tidy(string(value)) for value in block.find_values("_struct.title")), "")

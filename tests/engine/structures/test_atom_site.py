@@ -115,3 +115,13 @@ PASSING = {
 def test_read_structure_reads_passing_case(shared_cases: Path, name: str) -> None:
     found = read_structure(shared_cases / "pass_structures" / name)
     assert lengths(found) == PASSING[name] and not found.messages
+
+
+@pytest.mark.parametrize("name", ["auth_seq_id", "label_seq_id", "id"])
+def test_read_structure_counts_values_that_are_no_numbers(tmp_path: Path, name: str) -> None:
+    found = read(tmp_path, as_mmcif(ROWS, columns={**AUTHORS, name: lambda row: "x1" if row is ROWS[-1] else row[5]}))
+    assert lengths(found)["A"] == 8 and lengths(found)["B"] in (7, 8)
+    if name == "auth_seq_id":
+        assert found.messages[0].startswith(
+            f"1 value of _atom_site.{name} not a whole number and taken as unknown, the first 'x1' in row 48"
+        )

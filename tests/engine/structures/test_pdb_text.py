@@ -235,3 +235,9 @@ def test_read_structure_matches_gemmi_on_plain_files(shared_data: Path) -> None:
             expected = [residue.seqid.num for residue in chain.first_conformer() if residue.find_atom("CA", "*")]
             rows = slice(int(found.chains.offsets[i]), int(found.chains.offsets[i + 1]))
             assert found.chains.author_number[rows].tolist() == expected
+
+
+@pytest.mark.parametrize("end", ["  xx", "  1", "  C2", "  0.12 extra text"])
+def test_read_structure_ignores_text_after_elements(tmp_path: Path, end: str) -> None:
+    found = read(tmp_path, [line[:76] + end for line in records(A)])
+    assert found.chains.sequence(0) == LETTERS and not found.messages
