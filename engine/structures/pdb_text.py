@@ -130,6 +130,7 @@ class _Rewriting:
         self._starts = np.concatenate([np.zeros(1, np.int64), ends + 1])
         self._stops = np.concatenate([ends, np.array([len(text)], np.int64)])
         self._padded = np.concatenate([buffer, np.full(_RECORD + 8, ord(" "), np.uint8)])
+        self._has_returns = b"\r" in text
         heads = self._columns(np.arange(len(self._starts)), 4)
         heads[(heads >= ord("a")) & (heads <= ord("z"))] -= 32
         four, three = heads.view("S4")[:, 0], np.ascontiguousarray(heads[:, :3]).view("S3")[:, 0]
@@ -144,10 +145,13 @@ class _Rewriting:
 
     def _columns(self, lines: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
         """(n, width) the first columns of these lines; blanks after their ends."""
-        found = self._padded[self._starts[lines, None] + np.arange(width)]
+        found = np.lib.stride_tricks.sliding_window_view(self._padded, width)[self._starts[lines]]
         lengths = self._stops[lines] - self._starts[lines]
-        found[np.arange(width) >= lengths[:, None]] = ord(" ")
-        found[found == ord("\r")] = ord(" ")
+        short = np.flatnonzero(lengths < width)
+        if len(short):
+            found[short] = np.where(np.arange(width) >= lengths[short, None], ord(" "), found[short])
+        if self._has_returns:
+            found[found == ord("\r")] = ord(" ")
         return found
 
     def result(self) -> PlainPdb:
