@@ -55,7 +55,7 @@ def make_database(data: Path, n: int, folder: Path) -> None:
     chains = copies(some.chains, n)
     sources = [SourceFile(f"/copies/{name}.pdb", 1, 1, ()) for name in chains.names]
     folder.mkdir(parents=True, exist_ok=True)
-    write_database(folder, [Collection(chains, np.arange(n, dtype=np.int32), sources)], [np.ones(n, np.bool_)], 0.0)
+    write_database(folder, [Collection(chains, np.arange(n, dtype=np.int32), sources)], [np.ones(n, np.bool_)], 0.0, "first")
 
 
 def query_of(data: Path) -> Path:

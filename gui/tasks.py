@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from PySide6.QtCore import QLocale
 
@@ -247,11 +247,13 @@ class ReportTask(WritingTask):
 class SuperpositionTask(WritingTask):
     """A hit of a structure search that is to be written superposed: coordinates, table, alignment and scripts.
 
-    `inputs`, `minimum_confidence`: of the run. `hit`: its row, with the residues of its query. `folder`: made where it is missing.
+    `inputs`, `minimum_confidence`, `models`: of the run. `hit`: its row, with the residues of its query. `folder`: made where it is
+    missing.
     """
 
     inputs: tuple[tuple[str, Path], ...]
     minimum_confidence: float
+    models: Literal["first", "all"]
     hit: Mapping[str, Any]
     folder: Path
 
@@ -263,7 +265,7 @@ class SuperpositionTask(WritingTask):
     def run(self, progress: Progress) -> Path:
         """Write it; the folder."""
         progress.stage("Reading structures")
-        chains, hit = structure_search.hit_chains.HitChains(self.inputs, self.minimum_confidence), self.hit
+        chains, hit = structure_search.hit_chains.HitChains(self.inputs, self.minimum_confidence, self.models), self.hit
         query = chains.query(hit["query"], hit["query_sequence"])
         target = chains.target(hit["target"], hit["target_sequence"], hit["target_index"])
         progress.stage("Writing")

@@ -17,7 +17,7 @@ from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.database import StructureDatabase, open_database
 from proteoscope.engine.structures.outputs import AlignedChains, PictureChain, chain_atoms, write_picture, write_superposition
-from proteoscope.engine.structures.reading import StructureFile, read_structure, stem
+from proteoscope.engine.structures.reading import Models, StructureFile, read_structure, stem
 from proteoscope.engine.structures.scripts import ScriptedChain, Style
 from proteoscope.engine.structures.sources import DATABASE_FILE
 from proteoscope.engine.structures.superposition import Superpositions
@@ -46,13 +46,14 @@ class HitChains:
 
     Parameters
     ----------
-    inputs : kind and path of the run's files. minimum_confidence : the parameter of the run.
+    inputs : kind and path of the run's files. minimum_confidence, models : the parameters of the run.
     """
 
-    def __init__(self, inputs: Iterable[tuple[str, Path]], minimum_confidence: float = 0.0) -> None:
+    def __init__(self, inputs: Iterable[tuple[str, Path]], minimum_confidence: float = 0.0, models: Models = "first") -> None:
         self._paths: dict[str, list[Path]] = {"queries": [], "database": []}
         for kind, path in inputs:
             self._paths.setdefault(kind, []).append(path)
+        self._models: Models = models
         self._least = {"queries": minimum_confidence, "database": 0.0}
         self._files: dict[tuple[str, Path], StructureFile] = {}
         self._database: StructureDatabase | None = None
@@ -105,7 +106,7 @@ class HitChains:
         if key not in self._files:
             while len(self._files) >= _MAXIMUM_FILES:
                 del self._files[next(iter(self._files))]
-            self._files[key] = read_structure(path, minimum_confidence=self._least[kind])
+            self._files[key] = read_structure(path, minimum_confidence=self._least[kind], models=self._models)
         self._files[key] = self._files.pop(key)
         return self._files[key]
 

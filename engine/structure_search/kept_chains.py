@@ -25,7 +25,7 @@ from proteoscope.engine.project.digests import parts_digest
 from proteoscope.engine.structure_search.descriptor_index import descriptor_key, open_descriptors, write_descriptors
 from proteoscope.engine.structure_search.structures import ChainFiles, ChainSource, DescribedChains, described, read_chains, read_files
 from proteoscope.engine.structures.database import Collection, SourceFile, open_collection, write_merged
-from proteoscope.engine.structures.reading import stem
+from proteoscope.engine.structures.reading import Models, stem
 
 __all__ = ["FEWEST_FILES", "kept_chains", "key_parts"]
 
@@ -33,41 +33,44 @@ FEWEST_FILES = 20
 """Fewer are read anew: that takes less than to look for them."""
 
 _NAME = "structures"
-_FORMAT = 1  # another one whenever the same files would give other chains or messages
+_FORMAT = 2  # another one whenever the same files would give other chains or messages
 _MAXIMUM_MESSAGES = 1 << 20  # bytes
 
 
-def kept_chains(sources: Sequence[ChainSource], digests: Sequence[str], progress: Progress, threads: int) -> DescribedChains:
+def kept_chains(
+    sources: Sequence[ChainSource], digests: Sequence[str], progress: Progress, threads: int, models: Models = "first"
+) -> DescribedChains:
     """The chains of files, as `read_chains` reads and describes them; opened where the cache has them.
 
     Parameters
     ----------
-    digests : SHA-256 of each file.
+    digests : SHA-256 of each file. models : see `read_structure`.
 
     Raises
     ------
     InputError, Cancelled : see `read_chains`.
     """
     if len(sources) < FEWEST_FILES:
-        return read_chains(sources, progress, threads)
+        return read_chains(sources, progress, threads, models=models)
     progress.stage("Opening the chains")
     try:
         return index_store(_NAME).get(
-            key_parts(sources, digests), f"{len(sources)} files", lambda folder: _write(folder, sources, progress, threads), _open, progress
-        )
+            key_parts(sources, digests, models), f"{len(sources)} files",
+            lambda folder: _write(folder, sources, progress, threads, models), _open, progress,
+        )  # fmt: skip
     except StorageError as error:
         progress.message(f"The chains could not be kept, and were read into memory: {error}", "warning")
-        return read_chains(sources, progress, threads)
+        return read_chains(sources, progress, threads, models=models)
 
 
-def key_parts(sources: Sequence[ChainSource], digests: Sequence[str]) -> dict[str, Any]:
+def key_parts(sources: Sequence[ChainSource], digests: Sequence[str], models: Models = "first") -> dict[str, Any]:
     """Content of the key of chains: what the files hold, their order, what is meant of each, and what descriptors depend on."""
-    files = [[str(one.path), one.chain, one.is_of_folder, digest] for one, digest in zip(sources, digests, strict=True)]
-    return {"format": _FORMAT, "files": parts_digest({"files": files}), **descriptor_key()}
+    files = [[str(one.path), one.chain, one.is_of_folder, one.note, digest] for one, digest in zip(sources, digests, strict=True)]
+    return {"format": _FORMAT, "files": parts_digest({"files": files}), "models": models, **descriptor_key()}
 
 
-def _write(folder: Path, sources: Sequence[ChainSource], progress: Progress, threads: int) -> None:
-    found = read_files(sources, progress, threads)
+def _write(folder: Path, sources: Sequence[ChainSource], progress: Progress, threads: int, models: Models) -> None:
+    found = read_files(sources, progress, threads, models=models)
     files = [SourceFile(str(path), 0, number, ()) for number, path in enumerate(found.paths)]
     collection = Collection(found.chains, found.file.astype(np.int32), files)
     order = write_merged(folder / "columns", [collection], [np.ones(len(found.chains), np.bool_)])

@@ -62,6 +62,12 @@ class StructureSearchParameters(SearchParameters):
         help="Residues of predicted queries with a lower pLDDT are left out; 0 takes all.",
     )  # fmt: skip
 
+    models: Literal["first", "all"] = parameter(
+        "first", title="Models", group=_INPUT, advanced=True,
+        help="Models of a file that are read: the first, or all, as chains: those of a biological assembly are (A of the second is A_2). "
+        "A structure database has the models that it was built with.",
+    )  # fmt: skip
+
     @field_validator("weights")
     @classmethod
     def _are_four(cls, value: tuple[float, ...]) -> tuple[float, ...]:

@@ -63,7 +63,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> DescribedChains:
-        return read_chains(query_sources, progress, threads, minimum_confidence=parameters.minimum_confidence)
+        return read_chains(query_sources, progress, threads, minimum_confidence=parameters.minimum_confidence, models=parameters.models)
 
     with search_run(spec, read, STRUCTURES, progress) as run:
         opening = run.begin(run.resources)  # a card takes as long to be opened as a database
@@ -72,7 +72,10 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             run.progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
         with run.step("index"):
             folder, open_with = database.folder, (run.progress, run.threads)
-            chains = kept_chains(database.files, run.digests("database"), *open_with) if folder is None else open_chains(folder, *open_with)
+            if folder is None:
+                chains = kept_chains(database.files, run.digests("database"), *open_with, parameters.models)
+            else:
+                chains = open_chains(folder, *open_with)
         if parameters.has_idle_weight:
             run.progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
         for text in (*query_set.messages, *chains.messages):

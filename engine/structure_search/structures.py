@@ -13,11 +13,12 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.files import is_there
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structure_search.descriptor_index import descriptors_of
 from proteoscope.engine.structures.chains import Chains, concatenated
 from proteoscope.engine.structures.database import MadeWhenAsked, StructureDatabase, open_database
 from proteoscope.engine.structures.descriptors import Alphabets, describe
-from proteoscope.engine.structures.reading import StructureFile, read_structure, stem
+from proteoscope.engine.structures.reading import Models, StructureFile, read_structure, stem
 from proteoscope.engine.structures.sources import DATABASE_FILE, LISTS, files_in, listed
 from proteoscope.kernels.structure_layouts import StructureArrays
 
@@ -39,16 +40,20 @@ __all__ = [
 ]
 
 _MAXIMUM_FAULTS_TOLD = 10
+_CHAINS_SHOWN = 3
 _FEWEST_ELEMENTS = 1  # of helix or strand, without which a query says little
 
 
 @dataclass(frozen=True)
 class ChainSource:
-    """A file, and the chain of it that is meant; all when empty. `is_of_folder`: nobody named it, so that it may be left out."""
+    """A file, and the chain of it that is meant; all when empty. `is_of_folder`: nobody named it, so that it may be left out. `note`: what
+    else its folder holds, of the first file of a folder.
+    """
 
     path: Path
     chain: str = ""
     is_of_folder: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
         is_list = one.suffix.lower() in LISTS and is_there(one) and one.is_file()
         for source in map(_source, listed(one) if is_list else [one]):
             if is_there(source.path) and source.path.is_dir():
-                found += [ChainSource(path, is_of_folder=True) for path in files_in(source.path)]
+                files, note = files_in(source.path)
+                found += [ChainSource(path, is_of_folder=True, note="" if i else note) for i, path in enumerate(files)]
             else:
                 found.append(source)
     return found
@@ -192,7 +198,9 @@ def _source(path: Path) -> ChainSource:
     return ChainSource(path)
 
 
-def read_files(sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0) -> ChainFiles:
+def read_files(
+    sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
+) -> ChainFiles:
     """Read the chains of files, in their order. A file of a folder that holds none, or cannot be read, is left out and told.
 
     Raises
@@ -203,7 +211,7 @@ def read_files(sources: Sequence[ChainSource], progress: Progress, threads: int,
 
     def read(one: ChainSource) -> tuple[Chains, list[str]] | InputError:
         try:
-            file = read_structure(one.path, minimum_confidence=minimum_confidence)
+            file = read_structure(one.path, minimum_confidence=minimum_confidence, models=models)
             return _meant(one, file), _remarks(one, file)
         except InputError as error:
             if not one.is_of_folder:
@@ -216,7 +224,8 @@ def read_files(sources: Sequence[ChainSource], progress: Progress, threads: int,
     faults = [one for one in found if isinstance(one, InputError)]
     if faults and not good:
         raise faults[0]
-    parts, messages = [one[0] for _, one in good], [text for _, one in good for text in one[1]]
+    parts, messages = [one[0] for _, one in good], [one.note for one in sources if one.note]
+    messages += [text for _, one in good for text in one[1]]
     messages += [f"Left out: {fault}" for fault in faults[:_MAXIMUM_FAULTS_TOLD]]
     if len(faults) > _MAXIMUM_FAULTS_TOLD:
         messages.append(f"Left out: {len(faults) - _MAXIMUM_FAULTS_TOLD:,} more files")
@@ -227,9 +236,11 @@ def read_files(sources: Sequence[ChainSource], progress: Progress, threads: int,
     return ChainFiles(concatenated(parts), of_chain, tuple(numbers), tuple(messages))
 
 
-def read_chains(sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0) -> DescribedChains:
+def read_chains(
+    sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
+) -> DescribedChains:
     """Read and describe the chains of files. Arguments and what is raised are those of `read_files`."""
-    found = read_files(sources, progress, threads, minimum_confidence=minimum_confidence)
+    found = read_files(sources, progress, threads, minimum_confidence=minimum_confidence, models=models)
     unrated = found.chains.unrated(minimum_confidence)
     return described(
         found.chains, (*found.messages, *([unrated] if unrated else [])), files=(found.file, tuple(map(stem, found.paths))), threads=threads
@@ -273,10 +284,13 @@ def _named(file: StructureFile) -> str:
 
 
 def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
-    """Chains that were left out of a file that was asked for as a whole."""
-    if source.chain or not file.skipped:
-        return []
-    return [f"{source.path.name}: chain {one.chain} is left out: it {one.reason}" for one in file.skipped[:3]]
+    """What was left out of a file or read otherwise than it is written, and chains that were left out where the whole was requested."""
+    remarks = [f"{source.path.name}: {text}" for text in file.messages]
+    if source.chain:
+        return remarks
+    remarks += [f"{source.path.name}: chain {one.chain} is left out: it {one.reason}" for one in file.skipped[:_CHAINS_SHOWN]]
+    n_more = len(file.skipped) - _CHAINS_SHOWN
+    return remarks + ([f"{source.path.name}: {counted(n_more, 'more chain')} left out"] if n_more > 0 else [])
 
 
 def without_structure(queries: DescribedChains) -> list[str]:

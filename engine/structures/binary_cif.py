@@ -48,7 +48,7 @@ _DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or
 
 
 def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
-    """The blocks of a BinaryCIF file, with the categories and columns that structures are read from, of `_atom_site` the first model.
+    """The blocks of a BinaryCIF file, with the categories and columns that structures are read from.
 
     Raises
     ------
@@ -113,9 +113,6 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, maximum_rows
     if not tags or not n_rows:
         return
     rows = np.arange(n_rows)
-    if name == "_atom_site" and "pdbx_PDB_model_num" in tags:
-        models = _decoded(columns["pdbx_PDB_model_num"].get("data"), n_rows, maximum_rows)
-        rows = np.flatnonzero(np.asarray(models) == models[0])
     values = [_values(columns[tag], tag, n_rows, rows, maximum_rows) for tag in tags]
     block.init_loop(f"{name}.", tags).set_all_values(values)
 

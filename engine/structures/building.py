@@ -30,7 +30,7 @@ from proteoscope.engine.structures.database import (
     write_database,
     write_merged,
 )
-from proteoscope.engine.structures.reading import StructureFile, is_structure, stem
+from proteoscope.engine.structures.reading import Models, StructureFile, is_structure, stem
 from proteoscope.engine.structures.reading_processes import read_structures
 from proteoscope.engine.structures.sources import DATABASE_FILE, files_in, listed
 
@@ -39,43 +39,54 @@ __all__ = ["add_to_database", "build_database", "remove_from_database", "structu
 _FILES_OF_A_PART = 1000
 """What is lost at most when a build is stopped: the files of one part."""
 _LOCK = "database.lock"
+_Settings = tuple[float, Models]
+"""Least confidence and models that files are read by."""
 
 
-def structure_files(wishes: Sequence[str | Path]) -> list[Path]:
+def structure_files(wishes: Sequence[str | Path], progress: Progress | None = None) -> list[Path]:
     """The files that files, folders and lists of files stand for, each once, in the order given.
 
-    For folders and lists see `proteoscope.engine.structures.sources`; what is no structure is taken for a list.
+    For folders and lists see `proteoscope.engine.structures.sources`; what is no structure is taken for a list. `progress` shows
+    what else folders hold.
 
     Raises
     ------
     InputError : one is missing, or a folder or list is empty.
     """
+    progress = progress or Progress()
     found: dict[Path, None] = {}
     for wish in wishes:
         path = Path(wish)
         if path.is_dir():
-            files = files_in(path)
+            files = _files_of_folder(path, progress)
         elif is_structure(path):
             files = [path]
         else:
-            files = _files_of_list(path)
+            files = _files_of_list(path, progress)
         found.update(dict.fromkeys(files))
     return list(found)
 
 
-def _files_of_list(path: Path) -> list[Path]:
+def _files_of_folder(folder: Path, progress: Progress) -> list[Path]:
+    files, note = files_in(folder)
+    if note:
+        progress.message(note, "warning")
+    return files
+
+
+def _files_of_list(path: Path, progress: Progress) -> list[Path]:
     files = listed(path)
     if not is_there(files[0]):
         raise InputError(
             path, "is neither a structure nor a list of files", place="line 1",
             remedy=f"Give a folder, structures as {names_of('structures')}, or a text with a path in each line",
         )  # fmt: skip
-    return [one for entry in files for one in (files_in(entry) if is_there(entry) and entry.is_dir() else [entry])]
+    return [one for entry in files for one in (_files_of_folder(entry, progress) if is_there(entry) and entry.is_dir() else [entry])]
 
 
 def build_database(
-    wishes: Sequence[str | Path], folder: str | Path, *, minimum_confidence: float = 0.0, processes: int | None = None,
-    progress: Progress | None = None,
+    wishes: Sequence[str | Path], folder: str | Path, *, minimum_confidence: float = 0.0, models: Models = "first",
+    processes: int | None = None, progress: Progress | None = None,
 ) -> StructureDatabase:  # fmt: skip
     """Make the database hold exactly the chains of these files.
 
@@ -85,22 +96,24 @@ def build_database(
     Parameters
     ----------
     wishes : see `structure_files`. folder : made where it is missing. minimum_confidence : residues with a lower pLDDT are left out.
-    processes : that read files; one for each processor by default.
+    models : see `read_structure`. processes : that read files; one for each processor by default.
 
     Raises
     ------
     InputError : none of the files holds a protein chain, or `folder` holds something else. StorageError : the disk refuses.
     Cancelled : the user asked to stop; what was read is kept for the next build.
     """
-    return _changed(wishes, Path(folder), minimum_confidence, processes, progress or Progress(), keeps_others=False)
+    return _changed(wishes, Path(folder), (minimum_confidence, models), processes, progress or Progress(), keeps_others=False)
 
 
 def add_to_database(
     wishes: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
 ) -> StructureDatabase:
     """Add the chains of these files to a database, or read them anew where they have changed. See `build_database`."""
-    minimum_confidence = open_database(folder).minimum_confidence
-    return _changed(wishes, Path(folder), minimum_confidence, processes, progress or Progress(), keeps_others=True)
+    database = open_database(folder)
+    return _changed(
+        wishes, Path(folder), (database.minimum_confidence, database.models), processes, progress or Progress(), keeps_others=True
+    )
 
 
 def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureDatabase:
@@ -129,25 +142,26 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
         sources = tuple(replace(source, modified=-1) if i in touched else source for i, source in enumerate(content.sources))
         changed = Collection(content.chains, content.source, sources)
         gone = frozenset(sources[number].path for number in touched - left)
-        return write_database(folder, [changed], [kept], database.minimum_confidence, drops=gone)
+        return write_database(folder, [changed], [kept], database.minimum_confidence, database.models, drops=gone)
 
 
 def _changed(
-    wishes: Sequence[str | Path], folder: Path, minimum_confidence: float, processes: int | None, progress: Progress, *, keeps_others: bool
+    wishes: Sequence[str | Path], folder: Path, settings: _Settings, processes: int | None, progress: Progress, *, keeps_others: bool
 ) -> StructureDatabase:
+    minimum_confidence, models = settings
     if not 0.0 <= minimum_confidence <= 100.0:
         raise ParameterError(f"the least confidence is {minimum_confidence:g}, and pLDDT goes from 0 to 100")
-    files = [path.absolute() for path in structure_files(wishes)]
+    files = [path.absolute() for path in structure_files(wishes, progress)]
     _check_folder(folder)
     with _locked(folder):
-        known = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, minimum_confidence, progress)]
-        known += _parts(folder, minimum_confidence)
+        known = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, settings, progress)]
+        known += _parts(folder, settings)
         wanted = {source.key: (path, source) for path, source in zip(files, map(_source_of, files), strict=True)}
         old = {source.key for one in known for source in one.sources}
         made = _read_parts(
             [found for key, found in wanted.items() if key not in old],
             folder,
-            minimum_confidence,
+            settings,
             processes or available_threads(),
             progress,
         )
@@ -156,7 +170,7 @@ def _changed(
         collections, kept = _deduplicated([*known, *made], set(wanted), others)
         if not any(some.any() for some in kept):
             _raise_empty(made, collections)
-        return write_database(folder, collections, kept, minimum_confidence)
+        return write_database(folder, collections, kept, minimum_confidence, models)
 
 
 def _check_folder(folder: Path) -> None:
@@ -179,27 +193,28 @@ def _locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _old_content(folder: Path, minimum_confidence: float, progress: Progress) -> Collection:
+def _old_content(folder: Path, settings: _Settings, progress: Progress) -> Collection:
     try:
         database = open_database(folder)
     except InputError as error:
         progress.message(f"{error} It is built anew.", "warning")
         return Collection(concatenated([]), np.empty(0, np.int32), ())
-    if database.minimum_confidence != minimum_confidence:
+    if (database.minimum_confidence, database.models) != settings:
         return Collection(concatenated([]), np.empty(0, np.int32), ())
     return database.content
 
 
-def _part_prefix(minimum_confidence: float) -> str:
-    return f"part-{minimum_confidence:g}-"
+def _part_prefix(settings: _Settings) -> str:
+    minimum_confidence, models = settings
+    return f"part-{minimum_confidence:g}-{models}-"
 
 
-def _parts(folder: Path, minimum_confidence: float) -> list[Collection]:
+def _parts(folder: Path, settings: _Settings) -> list[Collection]:
     """What a build that was stopped has read, as far as it is sound."""
     found = []
     if (folder / PARTS).is_dir() and not (folder / PARTS).is_symlink():
         for path in sorted((folder / PARTS).iterdir()):
-            if path.name.startswith(_part_prefix(minimum_confidence)):
+            if path.name.startswith(_part_prefix(settings)):
                 try:
                     found.append(open_collection(path))
                 except UnsoundIndexError:
@@ -217,7 +232,7 @@ def _source_of(path: Path) -> SourceFile:
 
 
 def _read_parts(
-    sources: list[tuple[Path, SourceFile]], folder: Path, minimum_confidence: float, processes: int, progress: Progress
+    sources: list[tuple[Path, SourceFile]], folder: Path, settings: _Settings, processes: int, progress: Progress
 ) -> list[Collection]:
     """Read files, and keep what they hold, part after part."""
     files = [path for path, _ in sources]
@@ -225,26 +240,26 @@ def _read_parts(
     made: list[Collection] = []
     results: dict[int, tuple[SourceFile, StructureFile | None]] = {}
     done = 0
-    for number, result in read_structures(files, processes, progress, minimum_confidence=minimum_confidence):
+    for number, result in read_structures(files, processes, progress, minimum_confidence=settings[0], models=settings[1]):
         if isinstance(result, str):
             reason = result.removeprefix(f"{files[number]}: ").removeprefix(f"{files[number]}, ")
             results[number] = (replace(sources[number][1], skipped=(("", " ".join(reason.split())),)), None)
         else:
-            skipped = tuple((one.chain, one.reason) for one in result.skipped)
+            skipped = (*(("", text) for text in result.messages), *((one.chain, one.reason) for one in result.skipped))
             results[number] = (replace(sources[number][1], skipped=skipped), result)
         progress.advance()
         while len(results) >= _FILES_OF_A_PART or (results and done + len(results) == len(files)):
             taken = sorted(results)
-            made.append(_write_part([results.pop(one) for one in taken], folder, minimum_confidence))
+            made.append(_write_part([results.pop(one) for one in taken], folder, settings))
             done += len(taken)
     return made
 
 
-def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: Path, minimum_confidence: float) -> Collection:
+def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: Path, settings: _Settings) -> Collection:
     read = [found.chains for _, found in results if found is not None]
     source = [number for number, (_, found) in enumerate(results) if found is not None for _ in range(len(found.chains))]
     part = Collection(concatenated(read), np.array(source, np.int32), tuple(one for one, _ in results))
-    path = folder / PARTS / f"{_part_prefix(minimum_confidence)}{secrets.token_hex(6)}"
+    path = folder / PARTS / f"{_part_prefix(settings)}{secrets.token_hex(6)}"
     write_merged(path, [part], [np.ones(len(part.chains), np.bool_)])
     return open_collection(path)
 

@@ -27,13 +27,24 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({names_of('structures')}, also gzipped)")
     parser.add_argument("target", metavar="B[:CHAIN]", help="the structure that is moved onto it")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for what is written; made where it does not exist")
+    _add_models(parser)
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--models", choices=("first", "all"), default=None,
+        help="models of a file that are read: the first, or all, as chains of an assembly (A of the second is A_2; default: first)",
+    )  # fmt: skip
 
 
 def _superpose(options: argparse.Namespace, progress: Progress) -> None:
     import numpy as np  # parameters are described without loading NumPy
 
     structures.compilation.STRUCTURE_KERNELS.compile(progress)
-    query, target = structures.places.read_chain(options.query), structures.places.read_chain(options.target)
+    query, target = (structures.places.read_chain(wish, options.models or "first") for wish in (options.query, options.target))
+    for file in (query, target):
+        for text in file.messages:
+            progress.message(f"{file.path}: {text}", "warning")
     found = structures.superposition.superpose_many(
         query.chains.position, target.chains.position, target.chains.offsets, np.empty((0, 2), np.int32), np.zeros(2, np.int64),
         progress=progress,
@@ -61,12 +72,15 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
         "--minimum-confidence", type=float, metavar="PLDDT",
         help="leave out residues of predicted structures with a lower pLDDT (0 to 100; build alone; default: 0)",
     )  # fmt: skip
+    _add_models(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one for each processor)")
 
 
 def _change_database(options: argparse.Namespace, progress: Progress) -> None:
     if options.minimum_confidence is not None and options.action != "build":
         raise ParameterError("--minimum-confidence is of build; a database that is changed keeps its own")
+    if options.models is not None and options.action != "build":
+        raise ParameterError("--models is of build; a database that is changed keeps its own")
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
     if options.action == "remove":
@@ -78,6 +92,7 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
                 options.items,
                 options.out,
                 minimum_confidence=options.minimum_confidence or 0.0,
+                models=options.models or "first",
                 processes=options.threads,
                 progress=progress,
             )
@@ -86,8 +101,10 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
     if options.minimum_confidence and (unrated := database.chains.unrated(options.minimum_confidence)):
         progress.message(unrated, "warning")
     skipped = database.skipped
+    read = {database.content.sources[number].path for number in set(database.content.source.tolist())}
     for path, chain, reason in skipped[:_SHOWN]:
-        progress.message(f"Left out: {path}{f', chain {chain}' if chain else ''}: {reason}", "warning")
+        is_whole = not chain and path not in read
+        progress.message(f"{'Left out: ' if chain or is_whole else ''}{path}{f', chain {chain}' if chain else ''}: {reason}", "warning")
     if len(skipped) > _SHOWN:
         progress.message(f"and {len(skipped) - _SHOWN} more, listed in {Path(options.out) / 'skipped.tsv'}", "warning")
     twice = [name for name, n in Counter(database.chains.names).items() if n > 1]

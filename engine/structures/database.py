@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
+from proteoscope.engine.structures.reading import Models
 from proteoscope.engine.structures.sources import DATABASE_FILE
 
 __all__ = [
@@ -49,7 +50,7 @@ __all__ = [
     "write_merged",
 ]
 
-_FORMAT = 1
+_FORMAT = 2
 _DELETE = 127  # the one character behind the blank that is none
 _MAXIMUM_CONFIDENCE = 1e4
 _ASCII = 128
@@ -123,12 +124,14 @@ class StructureDatabase:
 
     Attributes
     ----------
-    identity : another one after every change. minimum_confidence : residues with a lower pLDDT were left out. content : memory-mapped.
+    identity : another one after every change. minimum_confidence : residues with a lower pLDDT were left out. models : of the files
+        that were read, see `read_structure`. content : memory-mapped.
     """
 
     folder: Path
     identity: str
     minimum_confidence: float
+    models: Models
     content: Collection
 
     @property
@@ -138,7 +141,7 @@ class StructureDatabase:
 
     @property
     def skipped(self) -> list[tuple[str, str, str]]:
-        """(file, chain, reason) of what was left out; no chain where it is the whole file."""
+        """(file, chain, reason) of what was left out or read otherwise than it is written; no chain where it is of the whole file."""
         return [(source.path, chain, reason) for source in self.content.sources for chain, reason in source.skipped]
 
 
@@ -154,7 +157,8 @@ def open_database(folder: str | Path) -> StructureDatabase:
         raise InputError(folder, "there is no such structure database", remedy=_REMEDY)
     try:
         manifest = _manifest(folder)
-        return StructureDatabase(folder, manifest["columns"], manifest["least_confidence"], open_collection(folder / manifest["columns"]))
+        content = open_collection(folder / manifest["columns"])
+        return StructureDatabase(folder, manifest["columns"], manifest["least_confidence"], manifest["models"], content)
     except UnsoundIndexError as error:
         raise InputError(folder, f"is no sound structure database ({error})", remedy=_REMEDY) from None
 
@@ -168,11 +172,12 @@ def _manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error
     require(
-        isinstance(found, dict) and set(found) == {"format", "columns", "least_confidence"},
+        isinstance(found, dict) and set(found) == {"format", "columns", "least_confidence", "models"},
         f"{DATABASE_FILE} holds other things than it should",
     )
     require(found["format"] == _FORMAT, f"it is of format {str(found['format'])[:20]}, and this version reads {_FORMAT}")
     require(isinstance(found["columns"], str) and _COLUMNS_FOLDER.fullmatch(found["columns"]) is not None, "it names no columns")
+    require(found["models"] in get_args(Models), "it names no models that files are read by")
     least = found["least_confidence"]
     require(isinstance(least, float) and 0.0 <= least <= 100.0, "its least confidence is no percentage")
     return found
@@ -340,16 +345,17 @@ def _write_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
 
 
 def write_database(
-    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], minimum_confidence: float, *,
+    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], minimum_confidence: float, models: Models, *,
     drops: frozenset[str] = frozenset(),
 ) -> StructureDatabase:  # fmt: skip
     """Make these chains the content of the database, and remove what it held before. See `write_merged`."""
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, kept, drops=drops)
     # What is written is read once more before anything else goes.
-    made = StructureDatabase(folder, columns, minimum_confidence, open_collection(folder / columns))
+    made = StructureDatabase(folder, columns, minimum_confidence, models, open_collection(folder / columns))
     with atomic_file(folder / DATABASE_FILE) as file:
-        file.write(json.dumps({"format": _FORMAT, "columns": columns, "least_confidence": float(minimum_confidence)}).encode())
+        manifest = {"format": _FORMAT, "columns": columns, "least_confidence": float(minimum_confidence), "models": models}
+        file.write(json.dumps(manifest).encode())
     with atomic_file(folder / SKIPPED) as file:
         file.write(b"file\tchain\treason\n")
         for row in made.skipped:

@@ -23,7 +23,7 @@ from proteoscope.engine.results.separated import UNQUOTED, write_separated
 from proteoscope.engine.row_numbers import ChainRow, row_range
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.chains import Chains
-from proteoscope.engine.structures.reading import gemmi_structure, printable_names, read_structure
+from proteoscope.engine.structures.reading import Models, gemmi_structure, printable_names, read_structure
 from proteoscope.engine.structures.scripts import Program, ScriptedChain, Style, chimerax_script, pymol_script, residue_ranges
 from proteoscope.engine.structures.superposition import Superpositions
 
@@ -179,15 +179,18 @@ def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def read_atoms(path: Path, chain: str) -> gemmi.Structure:
-    """All atoms of a chain of the first model: a structure of one chain.
+    """All atoms of a chain, of the first model or by its name in all of them: a structure of one chain.
 
     Raises
     ------
     InputError : the file has no such chain.
     """
     structure = gemmi_structure(path)
+    names = printable_names(one.name for one in structure[0])
+    if chain not in names.values():
+        structure = gemmi_structure(path, models="all")
+        names = printable_names(one.name for one in structure[0])
     model = structure[0]
-    names = printable_names(one.name for one in model)
     for number in reversed(range(len(model))):
         if names[model[number].name] != chain:
             del model[number]
@@ -205,11 +208,13 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
     ------
     InputError : the file is gone, or holds another chain now.
     """
-    file = read_structure(path)
     places = {tuple(place) for place in chains.position.tolist()}
-    for i, name in zip(row_range(ChainRow, len(file.chains)), file.chain_names, strict=True):
-        if places <= {tuple(place) for place in file.chains.position[file.chains.rows(i)].tolist()}:
-            return read_atoms(path, name)
+    every: tuple[Models, ...] = ("first", "all")
+    for models in every:
+        file = read_structure(path, models=models)
+        for i, name in zip(row_range(ChainRow, len(file.chains)), file.chain_names, strict=True):
+            if places <= {tuple(place) for place in file.chains.position[file.chains.rows(i)].tolist()}:
+                return read_atoms(path, name)
     raise InputError(path, "has changed", remedy="Put the file back as it was, or search again")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.structures.reading import StructureFile, read_structure
+from proteoscope.engine.structures.reading import Models, StructureFile, read_structure
 
 __all__ = ["ChainPlace", "place_of", "read_chain", "read_chains"]
 
@@ -34,7 +34,7 @@ def place_of(wish: str) -> ChainPlace:
     return ChainPlace(path) if is_file or not colon or not name or "/" in chain else ChainPlace(Path(name), chain)
 
 
-def read_chains(wish: str, *, minimum_confidence: float = 0.0) -> StructureFile:
+def read_chains(wish: str, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
     """The protein chains that a user named: one, or all of the file.
 
     Raises
@@ -42,21 +42,21 @@ def read_chains(wish: str, *, minimum_confidence: float = 0.0) -> StructureFile:
     InputError : the file cannot be read, holds no protein, or not this chain; the message lists those that it has.
     """
     place = place_of(wish)
-    found = read_structure(place.path, minimum_confidence=minimum_confidence)
+    found = read_structure(place.path, minimum_confidence=minimum_confidence, models=models)
     if not len(found.chains):
         raise found.why_empty()
     if place.chain is None:
         return found
     if place.chain in found.chain_names:
         number = found.chain_names.index(place.chain)
-        return StructureFile(found.path, found.chains.taken([number]), (place.chain,), found.skipped)
+        return StructureFile(found.path, found.chains.taken([number]), (place.chain,), found.skipped, found.messages)
     reason = next((f"chain {place.chain} {one.reason}" for one in found.skipped if one.chain == place.chain), f"has no chain {place.chain}")
     raise InputError(place.path, reason, remedy=_remedy(found))
 
 
-def read_chain(wish: str) -> StructureFile:
+def read_chain(wish: str, models: Models = "first") -> StructureFile:
     """The one protein chain that a user named. Raises InputError as `read_chains`, and where the file has several and none was named."""
-    found = read_chains(wish)
+    found = read_chains(wish, models=models)
     if len(found.chains) > 1:
         raise InputError(found.path, f"has {len(found.chains)} protein chains, and one is needed", remedy=_remedy(found))
     return found

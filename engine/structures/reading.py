@@ -2,7 +2,7 @@
 
 gemmi reads the atoms; what is a residue of a protein, which alternative location counts, and what a chain is called is decided here:
 
-* The first model counts. Chains are the authors' chains (mmCIF's auth_asym_id).
+* The first model counts, or all of them by choice. Chains are the authors' chains (mmCIF's auth_asym_id).
 * A residue of a chain has a Cα, and is an amino acid by its name, or by its N and C beside the Cα; ligands, sugars and waters are none.
 * Of alternative locations that of the Cα with the greatest occupancy counts, of residues that share a place likewise.
 * A modified residue has the letter of its parent (MSE is M), as gemmi's table or the file says.
@@ -14,9 +14,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +27,17 @@ from proteoscope.engine.formats.registry import names_of, suffixes_of
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site
 from proteoscope.engine.structures.binary_cif import read_binary_cif
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
+from proteoscope.engine.structures.pdb_text import copy_name, models_note, plain_pdb
+from proteoscope.engine.structures.residue_names import residue_kind
 
 if TYPE_CHECKING:
     import gemmi
 
 __all__ = [
-    "MAXIMUM_BYTES", "SkippedChain", "StructureFile", "columns_of_atoms", "gemmi_structure", "is_structure", "printable_names",
+    "MAXIMUM_BYTES", "Models", "SkippedChain", "StructureFile", "columns_of_atoms", "gemmi_structure", "is_structure", "printable_names",
     "read_structure", "stem",
 ]  # fmt: skip
 
@@ -58,6 +60,10 @@ _CIF_BLOCK = re.compile(rb"(?im)^[ \t]*data_")
 _PREDICTED = re.compile(rb"(?i)ALPHAFOLD|ESMFOLD|COLABFOLD|OMEGAFOLD|ROSETTAFOLD|\nPARENT +N/A")
 _PDB_HEADER = re.compile(rb"(?m)^(?:HEADER|EXPDTA|CRYST1|REMARK|SEQRES|DBREF)")
 _CONVERT = f"Give {names_of('structures')}; gemmi and most viewers can write them"
+_UNKNOWN_B_FACTORS = (
+    "the file does not show whether its B-factors are pLDDT, and none of its residues is left out by it. If they are, take the model as "
+    "mmCIF with its qualities, or put the line 'TITLE     ALPHAFOLD' first"
+)
 _TAKEN = "Take the file with all its coordinates from the PDB or from AlphaFold DB"
 
 
@@ -75,13 +81,15 @@ class StructureFile:
 
     Attributes
     ----------
-    chains : its protein chains, perhaps none. chain_names : what the authors call them. skipped : the others.
+    chains : its protein chains, perhaps none. chain_names : what the authors call them. skipped : the others. messages : what else is left
+        out, and what is read otherwise than it is written.
     """
 
     path: Path
     chains: Chains
     chain_names: tuple[str, ...]
     skipped: tuple[SkippedChain, ...]
+    messages: tuple[str, ...] = ()
 
     def why_empty(self) -> InputError:
         """The error that says why a file without protein chains has none."""
@@ -125,12 +133,17 @@ def printable_names(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def read_structure(path: str | Path, *, minimum_confidence: float = 0.0) -> StructureFile:
+Models = Literal["first", "all"]
+"""Models of a file that are read: the first, or all of them, those of the second and further ones as chains of other names."""
+
+
+def read_structure(path: str | Path, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
     """Read the protein chains of a file.
 
     Parameters
     ----------
     minimum_confidence : residues of predicted structures with a lower pLDDT are left out, after their secondary structure was found.
+    models : all of them are the chains of a biological assembly; chain A of the second is called A_2.
 
     Raises
     ------
@@ -139,25 +152,25 @@ def read_structure(path: str | Path, *, minimum_confidence: float = 0.0) -> Stru
         protein is none: see `StructureFile.why_empty`.
     """
     path = Path(path)
-    structure, facts = _read(path)
+    structure, facts = _read(path, models)
     return _StructureReader(path, structure, facts, minimum_confidence).read()
 
 
-def gemmi_structure(path: Path) -> gemmi.Structure:
+def gemmi_structure(path: Path, models: Models = "first") -> gemmi.Structure:
     """All that gemmi reads of a file. Raises InputError as `read_structure`."""
-    return _read(path)[0]
+    return _read(path, models)[0]
 
 
-def _read(path: Path) -> tuple[gemmi.Structure, _Facts]:
+def _read(path: Path, models: Models) -> tuple[gemmi.Structure, _Facts]:
     text = _content(path)
     kind = _recognised(path, text)
     try:
         if kind == "PDB":
-            structure, facts = _read_pdb(text)
+            structure, facts = _read_pdb(text, models)
         elif kind == "mmCIF":
-            structure, facts = _read_mmcif(path, text)
+            structure, facts = _read_mmcif(path, text, models)
         else:
-            structure, facts = _read_binary_cif(path, text)
+            structure, facts = _read_binary_cif(path, text, models)
     except (RuntimeError, ValueError, IndexError, UnicodeDecodeError) as error:
         raise _unreadable(path, kind, error) from None
     except MemoryError:
@@ -247,50 +260,69 @@ class _Facts:
     """What is known of a file besides its atoms.
 
     `descriptions`: of the entities; `title`: of the whole. `is_predicted`: the B-factors are pLDDT; None where the file does not say what
-    they are. `quality`: pLDDT by the names of mmCIF's chain (label_asym_id) and number (label_seq_id).
+    they are. `quality`: pLDDT by the names of mmCIF's chain (label_asym_id) and number (label_seq_id). `notes`: what was left out,
+    and what was read otherwise than it is written.
     """
 
     title: str
     descriptions: dict[str, str]
     is_predicted: bool | None
     quality: dict[tuple[str, int], float]
+    notes: tuple[str, ...] = ()
 
 
-def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
+def _read_pdb(text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
     import gemmi  # slow to import: only structures need it
 
-    end = text.find(b"\nENDMDL")
-    first_model = text[: end + 1] + b"END\n" if end >= 0 else text
     # Columns are bytes: a letter of several would be cut.
-    structure = gemmi.read_pdb_string(first_model if first_model.isascii() else first_model.translate(_ASCII))
+    plain = plain_pdb(text if text.isascii() else text.translate(_ASCII), all_models=models == "all")
+    structure = gemmi.read_pdb_string(plain.text)
+    for chain in (one for model in structure for one in model):
+        chain.name = plain.chain_names.get(chain.name, chain.name)
+    notes = [*plain.notes, *_merge_models(structure, models)]
     title = _tidy(structure.info["_struct.title"]) if "_struct.title" in structure.info else ""
     atoms = re.search(rb"(?m)^(?:ATOM|HETATM)", text)
     head = text[: atoms.start()] if atoms else text[: 1 << 16]
     is_predicted: bool | None = bool(_PREDICTED.search(head) or _PREDICTED.search(text[-500:]))
     if not is_predicted and (b"THEORETICAL MODEL" in head or not _PDB_HEADER.search(head)):
         is_predicted = None
-    return structure, _Facts(title, {}, is_predicted, {})
+    return structure, _Facts(title, {}, is_predicted, {}, tuple(notes))
 
 
-def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
+def _read_mmcif(path: Path, text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
     import gemmi  # slow to import: only structures need it
 
     if not text.isascii():
         text = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").encode()
-    return _read_block(path, gemmi.cif.read_string(text))
+    return _read_block(path, gemmi.cif.read_string(text), models)
 
 
-def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
-    return _read_block(path, read_binary_cif(path, data))
+def _read_binary_cif(path: Path, data: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
+    return _read_block(path, read_binary_cif(path, data), models)
 
 
-def _read_block(path: Path, document: gemmi.cif.Document) -> tuple[gemmi.Structure, _Facts]:
+def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tuple[gemmi.Structure, _Facts]:
     import gemmi  # slow to import: only structures need it
 
-    block = next((one for one in document if one.find_mmcif_category("_atom_site.")), None)
-    if block is None:
+    blocks = [one for one in document if one.find_mmcif_category("_atom_site.")]
+    if not blocks:
         raise InputError(path, "holds no coordinates of atoms (the category _atom_site)", remedy=_TAKEN)
-    structure = gemmi.make_structure_from_block(block)
+    block = blocks[0]
+    missing, notes = complete_atom_site(block)
+    if missing:
+        raise InputError(
+            path,
+            f"holds no coordinates of atoms that can be read: it lacks the column _atom_site.{missing[0]}",
+            remedy="Write the file anew with this column",
+        )
+    if len(blocks) > 1:
+        notes.append(f"only the first of {len(blocks):,} blocks with atoms is read. Write each block to a file of its own")
+    try:
+        structure = gemmi.make_structure_from_block(block)
+    except ValueError:
+        notes += clear_unreadable_numbers(block)
+        structure = gemmi.make_structure_from_block(block)
+    notes += _merge_models(structure, models)
     string = gemmi.cif.as_string
     title = next((_tidy(string(value)) for value in block.find_values("_struct.title")), "")
     descriptions = {
@@ -314,7 +346,25 @@ def _read_block(path: Path, document: gemmi.cif.Document) -> tuple[gemmi.Structu
     )
     if not is_predicted and (not methods or "THEORETICAL" in methods or "PREDICT" in methods):
         is_predicted = None
-    return structure, _Facts(title, descriptions, is_predicted, quality)
+    return structure, _Facts(title, descriptions, is_predicted, quality, tuple(notes))
+
+
+def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
+    """Leave a structure of one model: the first, or all of them with chains of other names; what the user should know of it."""
+    if len(structure) < 2:
+        return []
+    used = {chain.name for chain in structure[0]}
+    if models == "all":
+        for model in list(structure)[1:]:
+            for chain in model:
+                copy = chain.clone()
+                copy.name = copy_name(chain.name, used) if chain.name in used else chain.name
+                used.add(copy.name)
+                structure[0].add_chain(copy)
+    note = models_note(len(structure), sum(model.count_atom_sites() for model in list(structure)[1:]))
+    while len(structure) > 1:
+        del structure[len(structure) - 1]
+    return [] if models == "all" else [note]
 
 
 def _tidy(text: str) -> str:
@@ -323,24 +373,13 @@ def _tidy(text: str) -> str:
     return words.encode("utf-8", "replace").decode()[:_MAXIMUM_DESCRIPTION]
 
 
-@lru_cache(maxsize=4096)
-def _residue_kind(name: str) -> tuple[int, bool, bool]:
-    """Code of the letter of a residue's parent, and whether it is an amino acid or a nucleotide, by gemmi's table."""
-    import gemmi  # slow to import: only structures need it
-
-    known = gemmi.find_tabulated_residue(name)
-    letter = known.one_letter_code.upper() if known.is_amino_acid() else "X"
-    return (LETTERS.index(letter) if letter in LETTERS[:26] else _X), known.is_amino_acid(), known.is_nucleic_acid()
-
-
 class _StructureReader:
     """Makes columns of what gemmi read of one file."""
 
     def __init__(self, path: Path, structure: gemmi.Structure, facts: _Facts, minimum_confidence: float) -> None:
         self._path, self._facts, self._minimum_confidence = path, facts, minimum_confidence
-        while len(structure) > 1:
-            del structure[len(structure) - 1]
         self._structure = structure
+        self._messages = list(facts.notes)
         self._parents = {
             mod_residue.res_id.name: mod_residue.parent_comp_id
             for mod_residue in structure.mod_residues
@@ -348,7 +387,7 @@ class _StructureReader:
         }
 
     def read(self) -> StructureFile:
-        """The chains of the first model."""
+        """The chains of the structure's model."""
         names: dict[str, int] = {}
         chain_of_part, n_atoms, label_number = [], [], []
         for part in self._structure[0]:
@@ -372,6 +411,9 @@ class _StructureReader:
         # Cα alone of a residue that nobody knows is one in a polymer; a calcium ion is called CA too.
         is_residue = (chosen >= 0) & is_polymer & ~is_nucleotide
         is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((atoms.entity_type[first] == 1) & ~is_calcium & self._is_alone(n_atoms))
+        n_bare = int((is_amino_acid & is_polymer & (chosen < 0)).sum())
+        if n_bare:
+            self._messages.append(f"{counted(n_bare, 'amino acid')} without a Cα that can be read left out")
         chain = np.array(chain_of_part, np.int64)
         author_number, insertion = atoms.resnums[first].astype(np.int32), atoms.icodes[first].astype(np.uint8)
         is_residue &= self._is_first_of_place(chain, author_number, insertion, is_residue, atoms.occ[chosen])
@@ -392,9 +434,9 @@ class _StructureReader:
         kinds = []
         for number in numbers.tolist():
             name = (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
-            code, is_amino_acid, is_nucleotide = _residue_kind(name)
+            code, is_amino_acid, is_nucleotide = residue_kind(name)
             if not is_amino_acid and name in self._parents:
-                code, is_amino_acid, is_nucleotide = _residue_kind(self._parents[name])
+                code, is_amino_acid, is_nucleotide = residue_kind(self._parents[name])
             kinds.append((code, is_amino_acid, is_nucleotide))
         table = np.array(kinds, np.int8)[inverse.reshape(-1)]
         return table[:, 0], table[:, 1] != 0, table[:, 2] != 0
@@ -451,6 +493,8 @@ class _StructureReader:
             sizes = np.diff(offsets)[rows]
             least, most = np.minimum.reduceat(b, offsets[:-1]), np.maximum.reduceat(b, offsets[:-1])
             if sizes.min() < 4 or (least[rows] != most[rows]).any() or least[rows].min() == most[rows].max():
+                if self._minimum_confidence > 0.0:
+                    self._messages.append(_UNKNOWN_B_FACTORS)
                 return none
         return _as_percent(confidence, rows)
 
@@ -501,7 +545,7 @@ class _StructureReader:
             kept_names.append(chain_name)
         rows = np.concatenate([here for _, _, here in parts]) if parts else np.empty(0, np.int64)
         if not parts:
-            return StructureFile(self._path, NO_CHAINS, (), tuple(skipped))
+            return StructureFile(self._path, NO_CHAINS, (), tuple(skipped), tuple(self._messages))
         chains = Chains(
             names=tuple(name for name, _, _ in parts),
             descriptions=tuple(text for _, text, _ in parts),
@@ -514,7 +558,7 @@ class _StructureReader:
             insertion=taken.insertion[rows],
             label_number=taken.label_number[rows].astype(np.int32),
         )
-        return StructureFile(self._path, chains, tuple(kept_names), tuple(skipped))
+        return StructureFile(self._path, chains, tuple(kept_names), tuple(skipped), tuple(self._messages))
 
 
 @dataclass(frozen=True)

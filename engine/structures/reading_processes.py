@@ -18,7 +18,7 @@ from typing import Any
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.structures.reading import StructureFile, read_structure
+from proteoscope.engine.structures.reading import Models, StructureFile, read_structure
 
 __all__ = ["read_structures"]
 
@@ -31,7 +31,7 @@ _LOOK_SECONDS = 0.1
 
 
 def read_structures(
-    paths: Sequence[Path], processes: int, progress: Progress, *, minimum_confidence: float = 0.0
+    paths: Sequence[Path], processes: int, progress: Progress, *, minimum_confidence: float = 0.0, models: Models = "first"
 ) -> Iterator[tuple[int, StructureFile | str]]:
     """Read files in several processes; yields, as they are done, the number of each and what it holds, or why it is left out.
 
@@ -40,7 +40,7 @@ def read_structures(
     waiting = deque(range(len(paths)))
     context = multiprocessing.get_context("spawn")
     n_readers = max(1, min(processes, -(-len(paths) // _FILES_OF_A_PROCESS)))
-    readers = [_Reader(context, minimum_confidence) for _ in range(n_readers if paths else 0)]
+    readers = [_Reader(context, minimum_confidence, models) for _ in range(n_readers if paths else 0)]
     try:
         n_left = len(paths)
         while n_left:
@@ -63,7 +63,7 @@ def read_structures(
                     reason = f"took more than {_MAXIMUM_SECONDS:.0f} s to read"
                 if reason:
                     reader.end()
-                    readers[place] = _Reader(context, minimum_confidence)
+                    readers[place] = _Reader(context, minimum_confidence, models)
                     if reader.under_way:
                         n_left -= 1
                         guilty = reader.finished()
@@ -77,9 +77,9 @@ def read_structures(
 class _Reader:
     """A process that reads files, one after the other; `under_way` are the numbers of those that it was given, the oldest first."""
 
-    def __init__(self, context: Any, minimum_confidence: float) -> None:
+    def __init__(self, context: Any, minimum_confidence: float, models: Models) -> None:
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, minimum_confidence), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, minimum_confidence, models), daemon=True)
         self._process.start()
         theirs.close()
         self.under_way: deque[int] = deque()
@@ -110,7 +110,7 @@ class _Reader:
         self._process.join()
 
 
-def _serve(connection: Connection, minimum_confidence: float) -> None:
+def _serve(connection: Connection, minimum_confidence: float, models: Models) -> None:
     """Work of the process: read the files that it is told of, until nobody tells any."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this
     _limit_memory()
@@ -118,7 +118,7 @@ def _serve(connection: Connection, minimum_confidence: float) -> None:
         while True:
             path = Path(connection.recv())
             try:
-                found = read_structure(path, minimum_confidence=minimum_confidence)
+                found = read_structure(path, minimum_confidence=minimum_confidence, models=models)
                 connection.send(found if len(found.chains) else str(found.why_empty()))
             except InputError as error:
                 connection.send(str(error))

@@ -5,40 +5,68 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.registry import bare_name, names_of, suffixes_of
+from proteoscope.engine.formats.registry import has_suffix_of, names_of
 from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.structures.reading import is_structure
 
-__all__ = ["DATABASE_FILE", "LISTS", "files_in", "listed", "structures_in"]
+__all__ = ["DATABASE_FILE", "LISTS", "FolderFiles", "files_in", "listed", "structures_in"]
 
 DATABASE_FILE = "database.json"
 """What the folder of a structure database is known by."""
 LISTS = (".txt", ".list", ".lst")
 """Suffixes of lists of files: texts with a path in each line."""
+_NAMES_SHOWN = 3
 _MAXIMUM_LISTED = 1_000_000
 _MAXIMUM_LIST_BYTES = 1 << 27
 _REMARK = re.compile(r"(?:^|\s)#.*")
 
 
-def structures_in(folder: Path) -> list[Path]:
-    """The files of a folder and the folders in it that are called as structures are, in order; links to folders are not followed."""
-    return _called_as_structures(_all_in(folder))
+class FolderFiles(NamedTuple):
+    """The structures of a folder and the folders in it, in order, and the sentence on other files there ('' without any)."""
+
+    files: list[Path]
+    note: str
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The files that a folder stands for: `structures_in`, or, where no file is called as structures are, all of them.
+def structures_in(folder: Path) -> FolderFiles:
+    """Find the structures of a folder: files that are called so, and others that begin like one. Links to folders are not followed."""
+    found, others = list[Path](), list[Path]()
+    for path in _all_in(folder):
+        (found if has_suffix_of(path.name, "structures") or _begins_like_one(path) else others).append(path)
+    note = f"{folder}: left out {_listed_names(folder, others)}" if others else ""
+    return FolderFiles(found, note)
+
+
+def files_in(folder: Path) -> FolderFiles:
+    """The files that a folder stands for: `structures_in`.
 
     Raises
     ------
     InputError : there is none.
     """
-    files = _all_in(folder)
-    found = _called_as_structures(files) or files
-    if not found:
-        suffixes = ", ".join(suffixes_of("structures"))
-        raise InputError(folder, f"holds no files of structures ({suffixes}, also gzipped)", remedy="Name another folder")
+    found = structures_in(folder)
+    if not found.files:
+        reason = f"holds no files of structures ({names_of('structures')}, also gzipped)"
+        others = _all_in(folder)
+        raise InputError(folder, reason + (f", but {_listed_names(folder, others)}" if others else ""), remedy="Name another folder")
     return found
+
+
+def _begins_like_one(path: Path) -> bool:
+    try:
+        return is_structure(path)
+    except InputError:
+        return False
+
+
+def _listed_names(folder: Path, others: list[Path]) -> str:
+    names = ", ".join(os.fspath(path.relative_to(folder)) for path in others[:_NAMES_SHOWN])
+    more = f" and {len(others) - _NAMES_SHOWN:,} more" if len(others) > _NAMES_SHOWN else ""
+    return f"{counted(len(others), 'file')} of other content ({names}{more})"
 
 
 def listed(path: Path) -> list[Path]:
@@ -61,11 +89,6 @@ def listed(path: Path) -> list[Path]:
             path, "lists no files" if not names else f"lists more than {_MAXIMUM_LISTED:,} files", remedy="Write a path a line"
         )
     return list(dict.fromkeys(path.parent / name for name in names))
-
-
-def _called_as_structures(files: list[Path]) -> list[Path]:
-    suffixes = suffixes_of("structures")
-    return [path for path in files if bare_name(path.name).endswith(suffixes)]
 
 
 def _all_in(folder: Path) -> list[Path]:

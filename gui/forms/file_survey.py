@@ -166,7 +166,7 @@ def _folder_kind(folder: Path) -> FileKind:
         return FileKind(folder, "structure database", "structure database")
     if is_project(folder):
         return FileKind(folder, "project", "project")
-    n = len(structures_in(folder))
+    n = len(structures_in(folder).files)
     if not n:
         return FileKind(folder, None, problem=f"{folder}: holds no files of structures. Choose another folder.")
     return FileKind(folder, "structures", f"folder with {n} file{'' if n == 1 else 's'} of structures")

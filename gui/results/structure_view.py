@@ -172,7 +172,11 @@ class StructureView(QueryHitsView):
     def superposition(self, folder: Path, pair: StructurePair) -> SuperpositionTask | None:
         """What writes a hit of the run that is shown into a folder."""
         run = self._finished
-        return None if run is None else SuperpositionTask(run.inputs, float(run.parameters["minimum_confidence"]), pair.hit, folder)
+        return (
+            None
+            if run is None
+            else SuperpositionTask(run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"], pair.hit, folder)
+        )
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filters.open()

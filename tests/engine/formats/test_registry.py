@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +20,12 @@ from proteoscope.engine.formats.recognition import recognise
 from proteoscope.engine.formats.registry import FORMATS, Beginning, format_of_name, names_of, suffixes_of
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.reading import READERS
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.writers.mzidentml import _file_format, _spectra_called_by
 from proteoscope.engine.structure_search.structures import sources_of
 from proteoscope.engine.structures.building import structure_files
 from proteoscope.engine.structures.reading import stem
+from proteoscope.engine.structures.sources import files_in
 from tests.toy_format import HEAD, TOY, write_toy
 
 
@@ -106,6 +109,36 @@ def test_a_search_and_a_database_take_the_same_files_of_a_folder(tmp_path: Path,
     found = structure_files([tmp_path])
     assert [one.path for one in sources_of([tmp_path])] == found and len(found) == 6
     assert {stem(path) for path in found} == {"a", "b", "c"}
+
+
+def test_files_in_reads_folder_by_content(tmp_path: Path) -> None:
+    record = "ATOM      1  CA  ALA A   1      11.104   6.134  -6.504\n"
+    for name in ("a.pdb", "b.pdb1", "c", "d.pdbqt", "deep/e.dat"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(record)
+    (tmp_path / "f.pdb1.gz").write_bytes(gzip.compress(record.encode()))
+    (tmp_path / "g.model").write_text("data_X\nloop_\n_atom_site.id\n1\n")
+    for name in ("1.txt", "2.png", "3", "4.log"):
+        (tmp_path / name).write_text("no structure")
+    (tmp_path / "empty").write_text("")
+    files, note = files_in(tmp_path)
+    assert [path.name for path in files] == ["a.pdb", "b.pdb1", "c", "d.pdbqt", "f.pdb1.gz", "g.model", "e.dat"]
+    assert note == f"{tmp_path}: left out 5 files of other content (1.txt, 2.png, 3 and 2 more)"
+    assert [one.note for one in sources_of([tmp_path])] == [note] + [""] * 6
+    shown = list[str]()
+    assert structure_files([tmp_path], Progress(lambda event: shown.append(event.message))) == files
+    assert [text for text in shown if text] == [note]
+
+
+def test_files_in_rejects_folder_without_structures(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no structure")
+    with pytest.raises(InputError, match=r"holds no files of structures .*but 1 file of other content \(notes.txt\)"):
+        files_in(tmp_path)
+
+
+def test_files_in_reads_shared_case(shared_cases: Path) -> None:
+    files, note = files_in(shared_cases / "folder_mixed_suffixes" / "mix")
+    assert [path.name for path in files] == ["base.pdb", "d1b0ba_"] and not note
 
 
 def test_a_search_and_a_database_read_lists_alike(tmp_path: Path) -> None:

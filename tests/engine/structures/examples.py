@@ -64,13 +64,26 @@ def cif_rows(rows: list[tuple], shift: int = 0) -> list[tuple]:
     ]  # fmt: skip
 
 
-def as_mmcif(rows: list[tuple], shift: int = 0, more: str = "") -> bytes:
+def as_mmcif(rows: list[tuple], shift: int = 0, more: str = "", columns: dict[str, Any] | None = None) -> bytes:
+    """mmCIF of these atoms. `columns`: values of columns in all rows, or a function of the row; None leaves a column out."""
     head = "data_TEST\n" + more + "loop_\n_entity.id\n_entity.type\n_entity.pdbx_description\n1 polymer 'a helix'\nloop_\n"
-    names = "".join(f"_atom_site.{name}\n" for name in COLUMNS)
+    table = _table(rows, shift, columns or {})
+    names = "".join(f"_atom_site.{name}\n" for name in table)
     lines = [
-        " ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in map(_plain, row)) for row in cif_rows(rows, shift)
+        " ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in map(_plain, row))
+        for row in zip(*table.values(), strict=True)
     ]
     return (head + names + "\n".join(lines) + "\n#\n").encode()
+
+
+def _table(rows: list[tuple], shift: int, columns: dict[str, Any]) -> dict[str, list]:
+    table = dict(zip(COLUMNS, map(list, zip(*cif_rows(rows, shift), strict=True)), strict=True))
+    for name, value in columns.items():
+        if value is None:
+            del table[name]
+        else:
+            table[name] = [value(row) for row in rows] if callable(value) else [value] * len(rows)
+    return table
 
 
 def _plain(value: Any) -> Any:
@@ -142,9 +155,9 @@ def _text_column(name: str, values: list[str]) -> dict:
     return {"name": name, "data": {"data": data, "encoding": [encoding]}, "mask": None}
 
 
-def as_binary_cif(rows: list[tuple], shift: int = 0) -> bytes:
+def as_binary_cif(rows: list[tuple], shift: int = 0, changes: dict[str, Any] | None = None) -> bytes:
     columns = []
-    for name, values in zip(COLUMNS, zip(*cif_rows(rows, shift), strict=True), strict=True):
+    for name, values in _table(rows, shift, changes or {}).items():
         plain = [_plain(value) for value in values]
         columns.append(_text_column(name, plain) if isinstance(plain[0], str) else _number_column(name, plain))
     category = {"name": "_atom_site", "rowCount": len(rows), "columns": columns}

@@ -37,12 +37,12 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Files are read in this process, which is quicker; the list of those that were."""
     read: list[Path] = []
 
-    def here(paths, processes, progress, *, minimum_confidence=0.0):
+    def here(paths, processes, progress, *, minimum_confidence=0.0, models="first"):
         for number, path in enumerate(paths):
             progress.check()
             read.append(path)
             try:
-                found = read_structure(path, minimum_confidence=minimum_confidence)
+                found = read_structure(path, minimum_confidence=minimum_confidence, models=models)
                 yield number, found if len(found.chains) else str(found.why_empty())
             except InputError as error:
                 yield number, str(error)
@@ -78,7 +78,7 @@ def test_a_process_that_dies_costs_its_file_alone(folder: Path, monkeypatch: pyt
     assert "ended the process" in str(results[1])
 
 
-def dies_at_b(connection, minimum_confidence) -> None:
+def dies_at_b(connection, minimum_confidence, models) -> None:
     while True:
         path = Path(connection.recv())
         if path.name == "b.pdb":

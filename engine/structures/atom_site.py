@@ -1,0 +1,197 @@
+"""The category _atom_site of mmCIF and BinaryCIF, completed from its other columns before gemmi reads it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.structures.pdb_text import copies_note, copy_name, molecule_starts
+from proteoscope.engine.structures.residue_names import residue_kind
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["clear_unreadable_numbers", "complete_atom_site"]
+
+_PREFIX = "_atom_site."
+_COUNTERPARTS = (
+    ("label_asym_id", "auth_asym_id"), ("auth_asym_id", "label_asym_id"), ("label_atom_id", "auth_atom_id"),
+    ("label_comp_id", "auth_comp_id"), ("auth_comp_id", "label_comp_id"), ("auth_seq_id", "label_seq_id"),
+)  # fmt: skip
+_NEEDED = ("Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id", "label_comp_id", "auth_seq_id")
+_WHOLE_NUMBERS = ("id", "label_seq_id", "auth_seq_id", "pdbx_formal_charge", "pdbx_PDB_model_num")
+_WHOLE = re.compile(r"[+-]?\d{1,9}")
+_NULLS = frozenset("?.")
+_METALS = frozenset(
+    {
+        "LI",
+        "NA",
+        "MG",
+        "AL",
+        "CL",
+        "CA",
+        "MN",
+        "FE",
+        "CO",
+        "NI",
+        "CU",
+        "ZN",
+        "BR",
+        "SE",
+        "RB",
+        "SR",
+        "MO",
+        "CD",
+        "CS",
+        "BA",
+        "PT",
+        "AU",
+        "HG",
+        "PB",
+    }
+)
+"""Elements of two characters whose ions are called as they are."""
+
+
+def complete_atom_site(block: gemmi.cif.Block) -> tuple[list[str], list[str]]:
+    """Add columns that the others suffice for, and give molecules that share a chain's name and residue numbers names of their own.
+
+    Returns
+    -------
+    missing : columns without which the atoms cannot be read. notes : what is read otherwise than it is written.
+    """
+    table = block.find_mmcif_category(_PREFIX)
+    if table.loop is None:
+        return [], []
+    columns = _Columns(block, table.loop)
+    for name, other in _COUNTERPARTS:
+        if not columns.has(name) and columns.has(other):
+            columns.put(name, columns.values(other))
+    missing = [name for name in _NEEDED if not columns.has(name)]
+    if missing:
+        return missing, []
+    n = table.loop.length()
+    if not columns.has("id"):
+        columns.put("id", list(map(str, range(1, n + 1))))
+    for name in ("label_alt_id", "label_asym_id", "auth_asym_id"):
+        if name not in columns.names:
+            columns.put(name, ["."] * n)
+    if not columns.has("type_symbol"):
+        columns.put("type_symbol", _elements(columns.values("label_atom_id"), columns.values("label_comp_id")))
+    return [], _split_chains(columns)
+
+
+def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
+    """Make values that are no whole numbers unknown, in columns where gemmi refuses them; the sentences on these."""
+    notes = []
+    for name in _WHOLE_NUMBERS:
+        column = block.find_values(_PREFIX + name)
+        bad = [i for i, value in enumerate(column) if value not in _NULLS and not _WHOLE.fullmatch(value)]
+        if bad:
+            notes.append(
+                f"{counted(len(bad), 'value')} of _atom_site.{name} not a whole number and taken as unknown, the first "
+                f"{column[bad[0]]!r:.20} in row {bad[0] + 1:,}"
+            )
+        for i in bad:
+            column[i] = "?"
+    return notes
+
+
+class _Columns:
+    """The columns of the category by name."""
+
+    def __init__(self, block: gemmi.cif.Block, loop: gemmi.cif.Loop) -> None:
+        self._block, self._loop = block, loop
+
+    @property
+    def names(self) -> list[str]:
+        return [tag[len(_PREFIX) :] for tag in self._loop.tags]
+
+    def has(self, name: str) -> bool:
+        """True if a column is there and holds a value."""
+        return name in self.names and any(value not in _NULLS for value in self._block.find_values(_PREFIX + name))
+
+    def values(self, name: str) -> list[str]:
+        return list(self._block.find_values(_PREFIX + name))
+
+    def put(self, name: str, values: list[str]) -> None:
+        if name not in self.names:
+            self._loop.add_columns([_PREFIX + name], "?")
+        column = self._block.find_values(_PREFIX + name)
+        for i, value in enumerate(values):
+            column[i] = value
+
+
+def _elements(atoms: list[str], residues: list[str]) -> list[str]:
+    """Elements by the names of atoms: of ions that are called as their residues the whole name, of others the first character."""
+    found: dict[tuple[str, str], str] = {}
+    for key in set(zip(atoms, residues, strict=True)):
+        atom = "".join(letter for letter in key[0] if letter.isalpha()).upper()
+        is_ion = atom in _METALS and (atom == "".join(letter for letter in key[1] if letter.isalpha()).upper())
+        is_selenium = atom == "SE" and key[1] in ("MSE", "SEC")
+        found[key] = atom if is_ion or is_selenium else atom[:1] or "X"
+    return [found[key] for key in zip(atoms, residues, strict=True)]
+
+
+def _split_chains(columns: _Columns) -> list[str]:
+    import gemmi  # slow to import: only structures need it
+
+    names = columns.values("label_atom_id")
+    alpha = [i for i, name in enumerate(names) if name == "CA"]
+    used_columns = (
+        "auth_asym_id",
+        "auth_seq_id",
+        "pdbx_PDB_ins_code",
+        "label_asym_id",
+        "label_alt_id",
+        "pdbx_PDB_model_num",
+        "label_comp_id",
+    )
+    here = {name: [values[i] for i in alpha] for name in used_columns if (values := columns.values(name))}
+    n = len(alpha)
+    ins, model = here.get("pdbx_PDB_ins_code", ["?"] * n), here.get("pdbx_PDB_model_num", ["1"] * n)
+    of_chain: dict[tuple[str, str], list[int]] = {}
+    for k in range(n):
+        if residue_kind(here["label_comp_id"][k])[1]:
+            of_chain.setdefault((model[k], here["auth_asym_id"][k]), []).append(k)
+    used = {gemmi.cif.as_string(name) for name in here.get("auth_asym_id", [])}
+    renamed: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    notes = []
+    for key, rows in of_chain.items():
+        places = [(_number(here["auth_seq_id"][k]), "" if ins[k] in _NULLS else ins[k]) for k in rows]
+        starts = molecule_starts(places, [here["label_alt_id"][k] for k in rows], [here["label_asym_id"][k] for k in rows], [0] * len(rows))
+        if starts:
+            shown = gemmi.cif.as_string(key[1])
+            made = [(copy_name(shown, used), 0) for _ in starts]
+            renamed[key] = [(alpha[rows[k]], name) for k, (name, _) in zip(starts, made, strict=True)]
+            notes.append(copies_note(shown, made))
+    if renamed:
+        _rename(columns, renamed)
+    return notes
+
+
+def _rename(columns: _Columns, renamed: dict[tuple[str, str], list[tuple[int, str]]]) -> None:
+    """Give the rows from these on, of their models and chains, other names of chains; a residue's first atoms go with its Cα."""
+    import gemmi  # slow to import: only structures need it
+
+    chains, labels, numbers = (columns.values(name) for name in ("auth_asym_id", "label_asym_id", "auth_seq_id"))
+    models = columns.values("pdbx_PDB_model_num") or ["1"] * len(chains)
+    residue = list(zip(models, chains, labels, numbers, strict=True))
+    for key, starts in renamed.items():
+        firsts = []
+        for row, name in starts:
+            first = row
+            while first and residue[first - 1] == residue[row]:
+                first -= 1
+            firsts.append((first, name))
+        stops = [first for first, _ in firsts[1:]] + [len(chains)]
+        for (first, name), stop in zip(firsts, stops, strict=True):
+            for i in range(first, stop):
+                if (residue[i][0], residue[i][1]) == key:
+                    chains[i] = gemmi.cif.quote(name)
+    columns.put("auth_asym_id", chains)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.lstrip("-").isdecimal() and len(text) < 10 else 0

@@ -1,0 +1,63 @@
+"""Names of residues: their one-letter codes, by gemmi's table and by the names that programs of molecular dynamics write.
+
+AMBER, CHARMM, GROMACS and others name protonation states, bonds and ends of chains: HID, HSE, CYX, ASH; HISD, LYSP; NALA and CLEU.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from proteoscope.engine.sequences.matrices import LETTERS
+
+__all__ = ["dynamics_parent", "residue_kind"]
+
+_X = LETTERS.index("X")
+_STANDARD = frozenset(
+    "ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split()  # noqa: SIM905
+)
+_STATES = {
+    "ARG": ("ARN", "AR0", "ARGN", "ARGP"),
+    "ASP": ("ASH", "ASPP", "ASPH", "ASPM", "ASP1", "ASP2", "AS4", "ASPN"),
+    "CYS": ("CYX", "CYM", "CYN", "CYSH", "CYSX", "CYSS", "CYSM", "CYSN", "CYSD", "CYS1", "CYS2", "CYSP", "CYSZ"),
+    "GLU": ("GLH", "GLUP", "GLUH", "GLUM", "GLU1", "GLU2", "GL4", "GLUN"),
+    "GLN": ("GLNH",),
+    "HIS": (
+        "HID", "HIE", "HIP", "HIN", "HSD", "HSE", "HSP", "HISD", "HISE", "HISP", "HISH", "HISA", "HISB", "HISN", "HISM", "HISX", "HIS1",
+        "HIS2", "HID1", "HIE2", "HSD1", "HSE1", "HSP1",
+    ),
+    "LYS": ("LYN", "LSN", "LYP", "LYSP", "LYSH", "LYSN", "LYSM", "LYS1", "LYS2"),
+    "MET": ("METM",),
+    "SER": ("SERP", "SERD"),
+    "THR": ("THRP", "THRD"),
+    "TYR": ("TYM", "TYRM", "TYRP", "TYRD", "TYRU"),
+}  # fmt: skip
+"""Names of states of the standard residues, by programs of molecular dynamics."""
+_PARENTS = {name: parent for parent, names in _STATES.items() for name in names}
+
+
+@lru_cache(maxsize=4096)
+def dynamics_parent(name: str) -> str:
+    """Return the standard residue that a program of molecular dynamics names so, or ''.
+
+    >>> dynamics_parent("HSD"), dynamics_parent("NALA"), dynamics_parent("CHIE"), dynamics_parent("ALA")
+    ('HIS', 'ALA', 'HIS', '')
+    """
+    if name in _PARENTS:
+        return _PARENTS[name]
+    end = name[1:]
+    if len(name) == 4 and name[0] in "NC":
+        return end if end in _STANDARD else _PARENTS.get(end, "")
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def residue_kind(name: str) -> tuple[int, bool, bool]:
+    """Return the code of the one-letter code of a residue's parent, and whether it is an amino acid or a nucleotide."""
+    import gemmi  # slow to import: only structures need it
+
+    known = gemmi.find_tabulated_residue(name)
+    parent = "" if known.is_nucleic_acid() else dynamics_parent(name)
+    if parent and (not known.is_amino_acid() or known.one_letter_code.upper() == "X"):
+        known = gemmi.find_tabulated_residue(parent)
+    letter = known.one_letter_code.upper() if known.is_amino_acid() else "X"
+    return (LETTERS.index(letter) if letter in LETTERS[:26] else _X), known.is_amino_acid(), known.is_nucleic_acid()

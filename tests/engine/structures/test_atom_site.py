@@ -1,0 +1,127 @@
+"""Columns of mmCIF and BinaryCIF that are missing are completed from others; several molecules and models of a name are read as asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.reading import StructureFile, read_structure
+from tests.engine.structures.examples import COLUMNS, LETTERS, as_binary_cif, as_mmcif, atoms_of, helix
+
+ROWS = atoms_of(helix(8)) + atoms_of(helix(8) + 30.0, "B")
+WRITERS = {
+    "mmcif": lambda rows, columns: as_mmcif(rows, columns=columns),
+    "binary": lambda rows, columns: as_binary_cif(rows, changes=columns),
+}
+AUTHORS = {"auth_atom_id": lambda row: row[1], "auth_comp_id": lambda row: row[3]}
+
+
+def read(folder: Path, content: bytes, **settings: Any) -> StructureFile:
+    path = folder / "x.cif"
+    path.write_bytes(content)
+    return read_structure(path, **settings)
+
+
+def lengths(found: StructureFile) -> dict[str, int]:
+    return dict(zip(found.chain_names, found.chains.lengths.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("name", [name for name in COLUMNS if not name.startswith("Cartn")])
+def test_read_structure_needs_no_single_column(tmp_path: Path, write, name: str) -> None:
+    found = read(tmp_path, write(ROWS, {**AUTHORS, name: None}))
+    assert lengths(found) == {"A": 8, "B": 8}
+    assert found.chains.sequence(1) == LETTERS
+    assert np.allclose(found.chains.position[:8], helix(8), atol=6e-4)
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("id", "label_alt_id", "label_asym_id", "type_symbol", "label_atom_id"),
+        ("label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id", "label_entity_id", "label_seq_id"),
+        ("auth_seq_id", "auth_asym_id", "group_PDB", "occupancy", "B_iso_or_equiv"),
+    ],
+)
+def test_read_structure_needs_few_columns(tmp_path: Path, write, names: tuple[str, ...]) -> None:
+    found = read(tmp_path, write(ROWS, {**AUTHORS, **dict.fromkeys(names)}))
+    assert lengths(found) == {"A": 8, "B": 8} and found.chains.sequence(0) == LETTERS
+
+
+@pytest.mark.parametrize("name", ["label_asym_id", "auth_asym_id", "type_symbol", "label_atom_id", "label_alt_id", "id"])
+@pytest.mark.parametrize("null", ["?", "."])
+def test_read_structure_completes_empty_columns(tmp_path: Path, name: str, null: str) -> None:
+    assert lengths(read(tmp_path, as_mmcif(ROWS, columns={**AUTHORS, name: null}))) == {"A": 8, "B": 8}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_read_structure_names_missing_column(tmp_path: Path, write) -> None:
+    with pytest.raises(InputError, match=r"lacks the column _atom_site\.Cartn_y"):
+        read(tmp_path, write(ROWS, {"Cartn_y": None}))
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("columns", [{"auth_asym_id": "A"}, {"auth_asym_id": "A", "label_asym_id": "A"}])
+def test_read_structure_names_second_molecule(tmp_path: Path, write, columns: dict[str, str]) -> None:
+    found = read(tmp_path, write(ROWS, columns))
+    assert lengths(found) == {"A": 8, "A_2": 8}
+    assert np.allclose(found.chains.position[8:], helix(8) + 30.0, atol=6e-4)
+    assert "chain A holds 2 molecules" in found.messages[0]
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_read_structure_reads_or_counts_models(tmp_path: Path, write) -> None:
+    rows = ROWS + atoms_of(helix(8) + 60.0) + atoms_of(helix(8) - 60.0, "C")
+    content = write(rows, {"pdbx_PDB_model_num": lambda row: 1 if rows.index(row) < len(ROWS) else 2})
+    found = read(tmp_path, content)
+    assert lengths(found) == {"A": 8, "B": 8}
+    assert "only the first of 2 models is read (48 atoms of the others left out)" in found.messages[0]
+    found = read(tmp_path, content, models="all")
+    assert lengths(found) == {"A": 8, "B": 8, "A_2": 8, "C": 8} and not found.messages
+    assert np.allclose(found.chains.position[16:24], helix(8) + 60.0, atol=6e-4)
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("name", ["HSD", "HISE", "HID"])
+def test_read_structure_reads_dynamics_names(tmp_path: Path, write, name: str) -> None:
+    rows = [(*row[:3], name, *row[4:]) if row[5] == 4 else row for row in ROWS]
+    assert read(tmp_path, write(rows, {})).chains.sequence(0) == "AGMHSKDV"
+
+
+def test_read_structure_counts_further_blocks(tmp_path: Path) -> None:
+    found = read(tmp_path, as_mmcif(ROWS) + as_mmcif(ROWS).replace(b"data_TEST", b"data_OTHER"))
+    assert "only the first of 2 blocks" in found.messages[0]
+
+
+@pytest.mark.parametrize("name", ["authonly", "full", "no_id", "no_label_alt_id", "no_type_symbol"])
+def test_read_structure_reads_shared_case(shared_cases: Path, name: str) -> None:
+    assert lengths(read_structure(shared_cases / "mmcif_missing_columns" / f"{name}.cif")) == {"A": 141, "B": 141}
+
+
+PASSING = {
+    "altnum.pdb": {"A": 141}, "ca.pdb": {"A": 141}, "dna5.cif": {"A": 141, "B": 141}, "het.pdb": {"A": 141}, "ins.pdb": {"A": 141},
+    "longchain.cif": {"HeavychainA": 141, "HeavychainB": 141}, "microhet_inter.pdb": {"A": 141}, "modres.pdb": {"A": 141},
+    "mods.pdb": {"A": 141}, "neg.pdb": {"A": 141}, "no_group_PDB.cif": {"A": 141, "B": 141},
+    "no_pdbx_PDB_ins_code.cif": {"A": 141, "B": 141}, "pymol.cif": {"A": 141, "B": 141}, "short54_crlf.pdb": {"": 141},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_read_structure_reads_passing_case(shared_cases: Path, name: str) -> None:
+    found = read_structure(shared_cases / "pass_structures" / name)
+    assert lengths(found) == PASSING[name] and not found.messages
+
+
+@pytest.mark.parametrize("name", ["auth_seq_id", "label_seq_id", "id"])
+def test_read_structure_counts_values_that_are_no_numbers(tmp_path: Path, name: str) -> None:
+    found = read(tmp_path, as_mmcif(ROWS, columns={**AUTHORS, name: lambda row: "x1" if row is ROWS[-1] else row[5]}))
+    assert lengths(found)["A"] == 8 and lengths(found)["B"] in (7, 8)
+    if name == "auth_seq_id":
+        assert found.messages[0].startswith(
+            f"1 value of _atom_site.{name} not a whole number and taken as unknown, the first 'x1' in row 48"
+        )

@@ -1,0 +1,68 @@
+"""Chains hold as many residues as Biopython finds in all files of the test data, but for those that the table explains."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.structures.chains import FEWEST_RESIDUES
+from proteoscope.engine.structures.reading import read_structure
+
+FOLDERS = ("albumin", "bench_ca/pdb", "globins", "homstrad52", "malidup_malisam", "odd", "pdbchains", "sample")
+
+DIFFERENCES = {
+    "odd/2n0n_M1.pdb": ({"A": 11}, {"A": 10}, "PH8 is a residue by its N, Cα and C; Biopython's table of amino acids lacks it"),
+    "odd/biojava_3dl7_v32.pdb": (
+        {"A": 537, "B": 532},
+        {"A": 538, "B": 533},
+        "SEN and SUN are alternatives at place 203; Biopython counts both",
+    ),
+}
+"""By file: residues here, Biopython's, and why they differ."""
+
+
+def biopython_counts(path: Path) -> dict[str, int] | None:
+    """Residues with a Cα that are amino acids, by chain of the first model; None where Biopython reads no structure."""
+    from Bio.PDB.MMCIFParser import MMCIFParser
+    from Bio.PDB.PDBParser import PDBParser
+    from Bio.PDB.Polypeptide import is_aa
+
+    with ByteSource(path) as source:
+        text = source.read(1 << 28).decode("utf-8", "replace")
+    parser: Any = MMCIFParser(QUIET=True) if "\ndata_" in "\n" + text[:3000] else PDBParser(QUIET=True)
+    try:
+        model = next(iter(parser.get_structure("x", io.StringIO(text))))
+    except (KeyError, ValueError, StopIteration):
+        return None
+    found = {}
+    for chain in model:
+        residues = [one for one in chain if "CA" in one and one["CA"].element != "CA" and (one.id[0] == " " or is_aa(one, standard=False))]
+        if len(residues) >= FEWEST_RESIDUES:
+            found[chain.id.strip()] = len(residues)
+    return found
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_residue_counts_equal_biopython(shared_data: Path, folder: str) -> None:
+    root = shared_data / "structures"
+    n_compared = 0
+    for path in sorted(path for path in (root / folder).rglob("*") if path.is_file()):
+        expected = biopython_counts(path)
+        if expected is None:
+            continue
+        name = path.relative_to(root).as_posix()
+        try:
+            found = read_structure(path)
+        except InputError:
+            assert not expected, name
+            continue
+        counts = dict(zip(found.chain_names, found.chains.lengths.tolist(), strict=True))
+        ours, theirs, _ = DIFFERENCES.get(name, (expected, expected, ""))
+        assert (counts, expected) == (ours, theirs), name
+        n_compared += 1
+    assert n_compared
