@@ -18,7 +18,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.read_alignment.compilation import READS
 from proteoscope.engine.read_alignment.exporting import check_format, write_as
-from proteoscope.engine.read_alignment.fitting import are_exchanged
+from proteoscope.engine.read_alignment.fitting import are_exchanged, are_far_longer
 from proteoscope.engine.read_alignment.pairing import EveryPair
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.placing import Placing, are_looked_for, index_texts
@@ -30,7 +30,7 @@ from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.sequences.matrices import matrix_names
-from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, score_bits
+from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, PREFIX, GapRules, score_bits
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.minimisers import MinimiserIndex
@@ -99,7 +99,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
             aligning = _plan(sequences, parameters, resources, index, pairs=pairs)
         with ExitStack() as stack:
             stack.enter_context(aligning.opened())
-            rounds = _Rounds(run, sequences, aligning)
+            rounds = _Rounds(run, sequences, aligning, are_pairs=pairs)
             tables = rounds.score()
             if run.run is not None:
                 _keep_sequences(run.run, sequences)
@@ -113,7 +113,6 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
                     pass
             # The last look: when this block is left, what was written is kept.
             run.progress.stage("Writing")
-        rounds.tell_chance()
         run.device = "+".join(aligning.devices) or "cpu"  # which alone does what needs no layers
         n_texts, n_patterns = len(sequences.texts), len(sequences.patterns)
         counts = {"texts": n_texts, "patterns": n_patterns, "pairs": rounds.n_rows, "aligned": rounds.n_aligned}
@@ -195,21 +194,44 @@ def _plan(
 class _Rounds:
     """The rounds of a run, aligned one after the other."""
 
-    def __init__(self, run: SearchRun[_Read], read: _Read, aligning: EveryPair | Placing) -> None:
-        self._run, self._read, self._aligning = run, read, aligning
+    def __init__(self, run: SearchRun[_Read], read: _Read, aligning: EveryPair | Placing, *, are_pairs: bool) -> None:
+        self._run, self._read, self._aligning, self._are_pairs = run, read, aligning, are_pairs
         self.n_rows = self.n_aligned = 0
         self._best_identity = np.full(len(read.patterns), -1.0, np.float32)
 
-    def tell_chance(self) -> None:
-        """Warn where half of the reads are no more alike to their best reference than sequences that have nothing to do with each other."""
+    def _check_chance(self) -> None:
+        """Warn if half of the reads resemble their best reference no more than unrelated sequences do.
+
+        Raises
+        ------
+        InputError
+            The reads are aligned with the beginning of a reference in which their places should be looked for.
+        """
         best = self._best_identity[self._best_identity >= 0]
-        chance = CHANCE_IDENTITY[self._read.texts.are_nucleotides]
-        if len(best) and (typical := float(np.median(best))) < chance:
-            self._run.progress.message(
-                f"Half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are: they do not belong"
-                " where they are aligned. To look for their places, choose the preset map-to-genome, or another reference",
-                "warning",
+        texts, patterns = self._read.texts, self._read.patterns
+        if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[texts.are_nucleotides]:
+            return
+        reason = f"half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are"
+        if self._could_be_mapped:
+            raise InputError(
+                patterns.path,
+                f"{reason}: mode prefix puts each at the beginning of a reference",
+                remedy="Choose the preset map-to-genome, which looks for their places, or another reference",
             )
+        self._run.progress.message(
+            f"{reason.capitalize()}: they do not belong where they are aligned. To look for their places, choose the preset map-to-genome,"
+            " or another reference",
+            "warning",
+        )
+
+    @property
+    def _could_be_mapped(self) -> bool:
+        """True if reads were aligned in mode prefix though they look like those of a genome."""
+        texts, patterns, rules, has_places = self._read
+        if has_places or self._are_pairs or rules.mode != PREFIX or not texts.are_nucleotides:
+            return False
+        mean = len(patterns.sequences.codes) / max(len(patterns), 1)
+        return patterns.qualities is not None or are_far_longer(len(texts.sequences.codes), mean)
 
     def score(self) -> Iterator[pa.Table]:
         """Rows of each round, which are reported when it is scored."""
@@ -230,6 +252,8 @@ class _Rounds:
             yield table
             if has_places:
                 progress.advance(last - first)
+        # Before the output is complete: a result that is nonsense leaves no file.
+        self._check_chance()
 
 
 def _keep_sequences(run: Run, sequences: _Read) -> None:

@@ -13,7 +13,7 @@ from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, offsets_of, take_runs
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.fastq import is_fastq, read_fastq
-from proteoscope.engine.formats.letters import letter_counts
+from proteoscope.engine.formats.letters import are_bases, letter_counts
 from proteoscope.engine.formats.protein_files import read_proteins
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
@@ -35,7 +35,6 @@ _BASES = {
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
 ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
 """The letter of each code."""
-_CERTAIN, _NUCLEOTIDE_SHARE, _SHARE_BESIDE_IUPAC = "ACGTUN", 0.9, 0.75
 _MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
 _PAIRS_OF_PIECE = 1 << 16
 
@@ -181,19 +180,16 @@ def named_sequences(
 ) -> NamedSequences:
     """Sequences by their ASCII capitals.
 
-    They are of nucleotides where nine of ten letters are A, C, G, T, U or N; then every letter must be IUPAC's of a nucleotide. Where every
-    letter is, three of four are enough.
+    They are of nucleotides where `are_bases` has it so; then every letter must be IUPAC's of a nucleotide.
 
     Raises
     ------
     InputError : nearly all letters are of nucleotides, and one is not.
     """
     counts = sum((letter_counts(piece) for piece in passed_through(letters)), np.zeros(256, np.int64))
-    total, certain = int(counts.sum()), int(counts[np.frombuffer(_CERTAIN.encode(), np.uint8)].sum())
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
-    needed = _NUCLEOTIDE_SHARE if counts[~is_allowed].any() else _SHARE_BESIDE_IUPAC
-    are_nucleotides = total > 0 and certain >= needed * total
+    are_nucleotides = are_bases(counts)
     if are_nucleotides and counts[~is_allowed].any():
         odd = _first_of(letters, ~is_allowed)
         name = names[(k := int(np.searchsorted(offsets, odd, side="right")) - 1) : k + 1].strings()[0]
