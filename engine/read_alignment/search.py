@@ -24,7 +24,14 @@ from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.placing import Placing, are_looked_for, index_texts
 from proteoscope.engine.read_alignment.records import Aligned
 from proteoscope.engine.read_alignment.results import AlignmentRows, alignment_rows, pattern_tables, text_table
-from proteoscope.engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_patterns, read_sequences
+from proteoscope.engine.read_alignment.sequences import (
+    NamedSequences,
+    check_sorts,
+    gap_rules,
+    read_patterns,
+    read_sequences,
+    with_interleaved_mates,
+)
 from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
 from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS
 from proteoscope.engine.results.counts import counted
@@ -79,12 +86,14 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> _Read:
-        found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, progress, spec.spool)
+        found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, parameters, progress, spec.spool)
         check_sorts(*found)
         if not pairs:
             _check_roles(*found)
         rules = gap_rules(parameters, of_nucleotides=found[0].are_nucleotides or found[1].are_nucleotides)
         has_places = are_looked_for(*found, parameters, pairs=pairs)
+        can_be_mates = has_places and parameters.strands == "both"
+        found = found[0], with_interleaved_mates(found[1], parameters, progress, can_be_mates=can_be_mates)
         _check(*found, rules, parameters, pairs=pairs, has_places=has_places)
         return _Read(*found, rules, has_places)
 
@@ -105,9 +114,8 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
                 _keep_sequences(run.run, sequences)
                 tables = _kept(tables, stack.enter_context(run.run.table_writer("alignments", ALIGNMENTS.schema())).write)
             if request.out is not None:
-                # The rounds tell how far they are; the lines of one are written in a moment.
                 aligned = Aligned.of(sequences.texts, sequences.patterns)
-                write_as(Path(request.out), format, tables, aligned, Progress(), is_sorted=is_sorted, threads=run.threads)
+                write_as(Path(request.out), format, tables, aligned, _Messages(run.progress), is_sorted=is_sorted, threads=run.threads)
             else:
                 for _ in tables:
                     pass
@@ -161,7 +169,7 @@ def _check(
             "give as many references as reads"
         )
     if patterns.are_mates and (not has_places or parameters.strands != "both"):
-        raise ParameterError("--mates is for reads whose places are looked for: give --places seeds, --strands both and no --pairs")
+        raise ParameterError("mates are for reads whose places are looked for: give --places seeds, --strands both and no --pairs")
     if has_places and pairs:
         raise ParameterError("--pairs says with which reference each read is aligned; leave it out, or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
@@ -254,6 +262,18 @@ class _Rounds:
                 progress.advance(last - first)
         # Before the output is complete: a result that is nonsense leaves no file.
         self._check_chance()
+
+
+class _Messages(Progress):
+    """Passes messages on, and no stages: the rounds report how far they are, and the lines of one are written in a moment."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self._progress = progress
+
+    def message(self, text: str, level: str = "info") -> None:
+        """See `Progress.message`."""
+        self._progress.message(text, level)
 
 
 def _keep_sequences(run: Run, sequences: _Read) -> None:

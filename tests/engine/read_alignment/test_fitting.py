@@ -84,7 +84,7 @@ def test_the_command_line_maps_reads_and_says_so(files: tuple[Path, Path], tmp_p
 
 def test_prefix_of_a_genome_is_refused_for_reads_from_anywhere(files: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "found.sam"
-    with pytest.raises(InputError, match="puts each at the beginning of a reference.*map-to-genome"):
+    with pytest.raises(InputError, match=r"puts each at the beginning of a reference.*map-to-genome"):
         align_reads(*files, out, ReadAlignmentParameters(), format="sam", device="cpu")
     assert not out.exists()
     messages = align_reads(*files, None, ReadAlignmentParameters(mode="within", strands="both"), device="cpu").messages
