@@ -49,6 +49,9 @@ CHANCE_IDENTITY = {True: 0.5, False: 0.15}
 """Identity that the best alignment of unrelated sequences stays below, of nucleotides or of proteins: a quarter or a seventeenth of their
 letters agree, gaps and the choice of a place find some more."""
 
+_TIMES_LONGER = 2
+"""A reference so much longer than the reads is not what they are aligned with from end to end."""
+
 
 class _Read(NamedTuple):
     """Sequences of the files, kind of the alignments, and whether places are looked for."""
@@ -220,26 +223,25 @@ class _Rounds:
         if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[texts.are_nucleotides]:
             return
         reason = f"half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are"
-        if self._could_be_mapped:
-            raise InputError(
-                patterns.path,
-                f"{reason}: mode prefix puts each at the beginning of a reference",
-                remedy="Choose the preset map-to-genome, which looks for their places, or another reference",
-            )
+        remedy = "choose the preset map-to-genome" if texts.are_nucleotides else "choose mode within"
+        if self._are_at_the_beginning:
+            reason = f"{reason}: mode prefix puts each at the beginning of a reference"
+            raise InputError(patterns.path, reason, remedy=f"To look for their places, {remedy}, or give another reference")
         self._run.progress.message(
-            f"{reason.capitalize()}: they do not belong where they are aligned. To look for their places, choose the preset map-to-genome,"
-            " or another reference",
+            f"{reason.capitalize()}: they do not belong where they are aligned. To look for their places, {remedy}, or give another"
+            " reference",
             "warning",
         )
 
     @property
-    def _could_be_mapped(self) -> bool:
-        """True if reads were aligned in mode prefix though they look like those of a genome."""
+    def _are_at_the_beginning(self) -> bool:
+        """True if reads that look like those of a genome, or of one longer sequence, were aligned with its beginning."""
         texts, patterns, rules, has_places = self._read
-        if has_places or self._are_pairs or rules.mode != PREFIX or not texts.are_nucleotides:
+        if has_places or self._are_pairs or rules.mode != PREFIX:
             return False
-        mean = len(patterns.sequences.codes) / max(len(patterns), 1)
-        return patterns.qualities is not None or are_far_longer(len(texts.sequences.codes), mean)
+        n_letters, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
+        is_one = len(texts) == 1 and n_letters >= _TIMES_LONGER * mean
+        return patterns.qualities is not None or is_one or are_far_longer(n_letters, mean)
 
     def score(self) -> Iterator[pa.Table]:
         """Rows of each round, which are reported when it is scored."""

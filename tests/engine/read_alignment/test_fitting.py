@@ -84,9 +84,12 @@ def test_the_command_line_maps_reads_and_says_so(files: tuple[Path, Path], tmp_p
 
 def test_prefix_of_a_genome_is_refused_for_reads_from_anywhere(files: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "found.sam"
-    with pytest.raises(InputError, match=r"puts each at the beginning of a reference.*map-to-genome"):
-        align_reads(*files, out, ReadAlignmentParameters(), format="sam", device="cpu")
-    assert not out.exists()
+    plain = tmp_path / "plain.fasta"
+    plain.write_text("".join(f">r{k}\n{read}\n" for k, read in enumerate(files[1].read_text().split("\n")[1::4])), encoding="utf-8")
+    for reads in (files[1], plain):
+        with pytest.raises(InputError, match=r"puts each at the beginning of a reference.*map-to-genome"):
+            align_reads(files[0], reads, out, ReadAlignmentParameters(), format="sam", device="cpu")
+        assert not out.exists()
     messages = align_reads(*files, None, ReadAlignmentParameters(mode="within", strands="both"), device="cpu").messages
     assert "unrelated" not in " ".join(messages)
 
