@@ -23,6 +23,7 @@ _MAXIMUM_RECORD_BYTES = 64 << 20
 _FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE = 1 << 17, 0.5
 """Records that a file may hold for each of its bytes, gzipped or not."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SAM_HEADERS = tuple(b"@" + code + b"\t" for code in (b"HD", b"SQ", b"RG", b"PG", b"CO"))
 # Qualities of Illumina before 1.8 began at ; or @ and reached h. Those of Sanger's kind begin at !, and machines that write no low ones
 # write K at the most, or go up to ~.
 _MINIMUM_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
@@ -69,7 +70,8 @@ def is_fastq(source: ByteSource) -> bool:
 def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Reads:
     """Read a FASTQ file.
 
-    Letters become capitals and a point N. Letters and qualities may go over several lines. Empty reads are kept.
+    Letters become capitals and a point N. Letters and qualities may go over several lines, with blanks at their ends. The line with + may
+    repeat the first line or only the name. Empty reads are kept.
 
     Parameters
     ----------
@@ -189,6 +191,11 @@ def _error(path: Path, data: bytes, fault: int, place: int, line: int, begun: by
             return InputError(path, "the record has no name", place=where, remedy="Put a name right after the @")
         case kernels.cpu.fastq_text.BAD_LETTER:
             remedy = "Letters and N are expected; is the line with + missing?"
+            if begun.startswith(_SAM_HEADERS):
+                reason, remedy = "is SAM, not FASTQ: it begins with a header line", "Convert it with samtools fastq"
+                return InputError(path, reason, place=f"line {line - 1}", remedy=remedy)
+            if letter in "0123":
+                remedy = "Colours of SOLiD are not aligned: convert them to bases with the tools of the sequencer"
             return InputError(path, f"{shown} in {record} is no letter", place=where, remedy=remedy)
         case kernels.cpu.fastq_text.OTHER_NAME:
             return InputError(path, f"the line with + repeats another name than {record}", place=where, remedy="Leave the + alone")

@@ -255,7 +255,8 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
         reads = read_fastq(path, progress=progress, spool=spool)
         if reads.is_phred_64:
             progress.message(
-                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them"
+                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them, and SAM has"
+                " them from 33 on"
             )
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
