@@ -80,7 +80,7 @@ READ_ALIGNMENT = Search(
     ),
     options=(
         Option("pairs", "Align pair by pair", "align the i-th read with the i-th reference alone"),
-        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of READS, or paired by name", metavar="FILE"),
+        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of READS", metavar="FILE"),
         Option("sorted", "", "of SAM and BAM: the records are sorted by their place in the references"),
     ),
     shortcuts=(

@@ -144,8 +144,8 @@ def with_interleaved_mates(
         if len(patterns) % 2:
             reason = f"holds {len(patterns):,} reads, an odd number: {_name_of(patterns, len(patterns) - 1)}, the last, has no mate"
             raise InputError(patterns.path, reason, remedy="Interleaved files hold both mates of each fragment; or give interleaved=no")
-        halves = (replace(patterns, names=patterns.names.take(np.arange(end, len(patterns), 2))) for end in (0, 1))
-        _warn_other_names(*halves, progress)
+        ones, others = (replace(patterns, names=patterns.names.take(np.arange(end, len(patterns), 2))) for end in (0, 1))
+        _warn_other_names(ones, others, progress)
         return replace(patterns, are_mates=True)
     if patterns.qualities is None or not can_be_mates:
         return patterns
@@ -255,8 +255,8 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
         reads = read_fastq(path, progress=progress, spool=spool)
         if reads.is_phred_64:
             progress.message(
-                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them, and SAM has"
-                " them from 33 on"
+                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them, and"
+                " SAM has them from 33 on"
             )
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
