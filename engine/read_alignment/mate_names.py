@@ -31,6 +31,8 @@ _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
 """Number of a name without a tag; numbers below the second are of tags with a slash, which numbered reads do not have at their end."""
 _LONGEST_TAG = 8
 _NAMES_OF_PIECE = 1 << 16
+_NAMES_INSPECTED = 1 << 16
+"""Names at the beginning of a file that decide which tags interleaved mates have."""
 _MINIMUM_INTERLEAVED = 0.9
 """Share of reads next to a mate in a file that looks interleaved."""
 
@@ -78,8 +80,9 @@ def _are_same(ones: Texts, others: Texts) -> NDArray[np.bool_]:
     """Return which of two lists of texts are the same, one by one."""
     same = np.diff(ones.offsets) == np.diff(others.offsets)
     rows = np.flatnonzero(same)
-    some = ones.take(rows)
-    odd = np.flatnonzero(some.letters != others.take(rows).letters)
+    some, rest = (ones, others) if len(rows) == len(ones) else (ones.take(rows), others.take(rows))
+    some = Texts(some.own, some.offsets - some.offsets[0])
+    odd = np.flatnonzero(some.letters != rest.own)
     same[rows[np.searchsorted(some.offsets, odd, side="right") - 1]] = False
     return same
 
@@ -200,12 +203,14 @@ def inspect_interleaving(names: Texts) -> Interleaving:
     False
     """
     n = len(names)
-    kind = _kind_of_tags(*(_common_tag(names, end, 2) for end in (0, 1)))
+    kind = _kind_of_tags(*(_common_tag(names[:_NAMES_INSPECTED], end, 2) for end in (0, 1)))
     is_next = np.zeros(max(n, 1), np.bool_)  # whether the read that follows is the mate
     for first in range(0, n - 1, _NAMES_OF_PIECE):
         last = min(n - 1, first + _NAMES_OF_PIECE)
         is_next[first:last] = _are_mates(names[first:last], names[first + 1 : last + 1], kind)
         release_pages(names.letters)
+        if first == 0 and last > 2 and 4 * int(is_next[:last].sum()) < last:
+            break  # of other reads the beginning is enough
     are_pairs = n >= 4 and n % 2 == 0 and bool(is_next[::2].all() and not is_next[1::2].any())
     has_mate = is_next[:n].copy()
     has_mate[1:] |= is_next[: n - 1]
