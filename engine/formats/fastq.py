@@ -16,13 +16,14 @@ from proteoscope.engine.formats.sources import BLOCK_BYTES, ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through
 
-__all__ = ["Reads", "is_fastq", "looks_like_phred_64", "read_fastq"]
+__all__ = ["ReadBlock", "Reads", "is_fastq", "looks_like_phred_64", "read_blocks", "read_fastq"]
 
 _MINIMUM_RECORD_BYTES = 5  # of a block: @, a letter, and three ends of lines
 _MAXIMUM_RECORD_BYTES = 64 << 20
 _FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE = 1 << 17, 0.5
 """Records that a file may hold for each of its bytes, gzipped or not."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SAM_HEADERS = tuple(b"@" + code + b"\t" for code in (b"HD", b"SQ", b"RG", b"PG", b"CO"))
 # Qualities of Illumina before 1.8 began at ; or @ and reached h. Those of Sanger's kind begin at !, and machines that write no low ones
 # write K at the most, or go up to ~.
 _MINIMUM_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
@@ -50,13 +51,15 @@ class Reads:
 
 
 @dataclass
-class _Records:
-    """The records of a block."""
+class ReadBlock:
+    """The records of a block: columns as in `Reads`, letters of each, bytes of the block, and whether the file ends with it."""
 
     names: Texts
     letters: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
     lengths: NDArray[np.int64]
+    n_bytes: int
+    is_last: bool
 
 
 def is_fastq(source: ByteSource) -> bool:
@@ -67,7 +70,8 @@ def is_fastq(source: ByteSource) -> bool:
 def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Reads:
     """Read a FASTQ file.
 
-    Letters become capitals and a point N. Letters and qualities may go over several lines. Empty reads are kept.
+    Letters become capitals and a point N. Letters and qualities may go over several lines, with blanks at their ends. The line with + may
+    repeat the first line or only the name. Empty reads are kept.
 
     Parameters
     ----------
@@ -89,7 +93,7 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
         ends = [0, 0]
         for column in places:
             column.append(np.zeros(1, np.int64))
-        for part in _parts(source, progress):
+        for part in read_blocks(source, progress):
             for column, values in zip(columns, (part.letters, part.qualities, part.names.letters), strict=True):
                 column.append(values)
             for number, lengths in enumerate((part.lengths, np.diff(part.names.offsets))):
@@ -110,23 +114,36 @@ def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
     return least >= _MINIMUM_OF_64 and _SURELY_64 <= greatest <= _GREATEST_OF_64
 
 
-def _parts(source: ByteSource, progress: Progress) -> Iterator[_Records]:
-    """The records of a file, block by block."""
+def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) -> Iterator[ReadBlock]:
+    """Yield the records of a file, block by block.
+
+    Parameters
+    ----------
+    block_bytes : int
+        Size of a block; 0 for the usual one.
+
+    Raises
+    ------
+    InputError
+        See `read_fastq`.
+    Cancelled
+        The user asked to stop.
+    """
     carried, lines, reported, n = b"", 0, 0, 0
     is_first, is_last = True, False
     while not is_last:
-        piece = source.read(max(BLOCK_BYTES, len(carried)))
+        piece = source.read(max(block_bytes or BLOCK_BYTES, len(carried)))
         is_last = not piece
         text = carried + piece
         if is_first:
             text, is_first = text.removeprefix(_BYTE_ORDER_MARK), False
-        records, consumed, n_lines = _scanned(source.path, text, lines, is_last=is_last)
-        carried, lines, n = text[consumed:], lines + n_lines, n + len(records.lengths)
+        records, n_lines = _scanned(source.path, text, lines, is_last=is_last)
+        carried, lines, n = text[records.n_bytes :], lines + n_lines, n + len(records.lengths)
         if n > max(_FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE * source.consumed):
             reason = f"holds more than a read for every {1 / _MAXIMUM_RECORDS_PER_BYTE:g} bytes"
             raise InputError(source.path, reason, place=f"line {lines}", remedy="Is it what its beginning looks like? Make it again")
         yield records
-        if not consumed and len(carried) > _MAXIMUM_RECORD_BYTES:
+        if not records.n_bytes and len(carried) > _MAXIMUM_RECORD_BYTES:
             reason = f"no record ends within {_MAXIMUM_RECORD_BYTES >> 20} MB"
             raise InputError(source.path, reason, place=f"after line {lines}", remedy="Is it what its beginning looks like?")
         progress.advance(source.consumed - reported)
@@ -134,8 +151,8 @@ def _parts(source: ByteSource, progress: Progress) -> Iterator[_Records]:
         progress.check()
 
 
-def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[_Records, int, int]:
-    """The whole records of a text, and how many bytes and lines they take. `n_lines`: of the file before it."""
+def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[ReadBlock, int]:
+    """The whole records of a text, and how many lines they take. `n_lines`: of the file before it."""
     text = np.frombuffer(data, np.uint8)
     # Most @ stand within qualities; a record takes some bytes, the last one perhaps without an end of its line.
     room = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
@@ -150,7 +167,7 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[_
     names = Texts(text[flat], name_offsets)
     if (names.letters > 127).any():
         names = Texts.of(map(_decoded, np.split(names.letters, name_offsets[1:-1])))
-    return _Records(names, letters[:total].copy(), qualities[:total].copy(), np.diff(offsets)), int(consumed), int(lines)
+    return ReadBlock(names, letters[:total].copy(), qualities[:total].copy(), np.diff(offsets), int(consumed), is_last), int(lines)
 
 
 def _decoded(name: NDArray[np.uint8]) -> str:
@@ -174,6 +191,11 @@ def _error(path: Path, data: bytes, fault: int, place: int, line: int, begun: by
             return InputError(path, "the record has no name", place=where, remedy="Put a name right after the @")
         case kernels.cpu.fastq_text.BAD_LETTER:
             remedy = "Letters and N are expected; is the line with + missing?"
+            if begun.startswith(_SAM_HEADERS):
+                reason, remedy = "is SAM, not FASTQ: it begins with a header line", "Convert it with samtools fastq"
+                return InputError(path, reason, place=f"line {line - 1}", remedy=remedy)
+            if letter in "0123":
+                remedy = "Colours of SOLiD are not aligned: convert them to bases with the tools of the sequencer"
             return InputError(path, f"{shown} in {record} is no letter", place=where, remedy=remedy)
         case kernels.cpu.fastq_text.OTHER_NAME:
             return InputError(path, f"the line with + repeats another name than {record}", place=where, remedy="Leave the + alone")

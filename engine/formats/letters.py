@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import pieces
+from proteoscope.engine.arrays import offsets_of, pieces
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.formats.fastq import is_fastq
+from proteoscope.engine.formats.fastq import is_fastq, read_blocks
 from proteoscope.engine.formats.recognition import has_entries
 from proteoscope.engine.formats.sources import ByteSource, blocks
+from proteoscope.engine.jobs.progress import Progress
 
 __all__ = [
     "InputContent",
     "SequenceCount",
+    "are_bases",
     "are_nucleotides",
     "content_of",
     "count_letters",
     "count_sequences",
+    "kind_of_sequences",
     "letter_counts",
     "looks_like_nucleotides",
     "nucleotide_counts",
@@ -34,6 +37,8 @@ _IS_BASE = np.isin(np.arange(256), np.frombuffer(b"ACGTUNRYSWKMBDHV", dtype=np.u
 # Fewer letters than these may be short peptides of A, C, G, N and T by chance.
 _LETTERS_TO_JUDGE_ONE, _LETTERS_TO_JUDGE_ALL = 30, 1000
 _NUCLEOTIDE_SHARE = 0.95
+_BASE_SHARE, _SHARE_AMONG_IUPAC, _MAXIMUM_PROTEIN_SHARE = 0.9, 0.75, 0.5
+"""Share of A, C, G, T, U and N in nucleotides, in those with IUPAC symbols only, and at most in proteins."""
 _MINIMUM_SHARE_OF_MANY = 0.01
 """Of a database: among millions of proteins there are some of only A, C, G, N and T."""
 _MAXIMUM_COUNTED = 1 << 29
@@ -56,6 +61,20 @@ def are_nucleotides(letters: NDArray[np.int64]) -> bool:
     total = int(letters.sum())
     certain = int(letters[_IS_NUCLEOTIDE].sum())
     return total >= _LETTERS_TO_JUDGE_ALL and certain >= _NUCLEOTIDE_SHARE * total and not letters[~_IS_BASE].any()
+
+
+def are_bases(letters: NDArray[np.int64]) -> bool:
+    """Return whether all letters of a file together are of nucleotides, however short its sequences are.
+
+    Nine of ten are A, C, G, T, U or N; three of four are enough where every letter is an IUPAC symbol of a nucleotide.
+
+    Parameters
+    ----------
+    letters : ndarray of int64, shape (256,)
+        How often each ASCII capital occurs.
+    """
+    total, certain = int(letters.sum()), int(letters[_IS_NUCLEOTIDE].sum())
+    return total > 0 and certain >= (_BASE_SHARE if letters[~_IS_BASE].any() else _SHARE_AMONG_IUPAC) * total
 
 
 def letter_counts(letters: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -116,15 +135,38 @@ def worth_a_warning(n_nucleotides: int, n_sequences: int, *, is_each_meant: bool
 
 @dataclass(frozen=True)
 class SequenceCount:
-    """Content of a FASTA file.
+    """Content of a FASTA or FASTQ file.
 
-    `n_nucleotides`: sequences that look like DNA or RNA. `is_whole` is false where only its beginning was counted.
+    `n_nucleotides`: sequences that look like DNA or RNA. `is_whole` is false where only its beginning was counted. `letters`: pairs of an
+    ASCII capital and how often it occurs.
     """
 
     n_sequences: int
     n_residues: int
     n_nucleotides: int
     is_whole: bool = True
+    letters: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def letter_counts(self) -> NDArray[np.int64]:
+        """(256,) how often each ASCII capital occurs."""
+        counts = np.zeros(256, np.int64)
+        for letter, count in self.letters:
+            counts[letter] = count
+        return counts
+
+
+def kind_of_sequences(counts: Iterable[SequenceCount]) -> str:
+    """Return ``nucleotides``, ``proteins``, or '' if the letters of all files together do not decide; see `are_bases`."""
+    letters = sum((count.letter_counts for count in counts), np.zeros(256, np.int64))
+    if are_bases(letters):
+        return "nucleotides"
+    return "proteins" if letters[_IS_NUCLEOTIDE].sum() < _MAXIMUM_PROTEIN_SHARE * letters.sum() else ""
+
+
+def _occurring(counts: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
+    """Return pairs of a letter and its count."""
+    return tuple((letter, int(counts[letter])) for letter in np.flatnonzero(counts).tolist())
 
 
 def count_sequences(
@@ -132,15 +174,16 @@ def count_sequences(
 ) -> SequenceCount | None:
     """Count the sequences and residues of a FASTA or FASTQ file, up to so many bytes.
 
-    None where it cannot be read or is not wanted any more, where the records of a FASTQ file have more lines than four, and of formats
-    whose sequences are told only by parsing their entries.
+    None where it cannot be read or is not wanted any more, and of formats whose sequences are known only by parsing their entries.
     """
     n_read = 0
     try:
         with ByteSource(path) as source:
             if has_entries(source):
                 return None
-            counter = _FastqCounter() if is_fastq(source) else _Counter()
+            if is_fastq(source):
+                return _count_reads(source, maximum_bytes, is_wanted)
+            counter = _Counter()
             for block in blocks(source, lambda text: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1, _BLOCK):
                 if not is_wanted():
                     return None
@@ -151,6 +194,24 @@ def count_sequences(
     except (ProteoscopeError, OSError):
         return None
     return counter.result()
+
+
+def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[], bool]) -> SequenceCount | None:
+    """Count the reads of a FASTQ file as the reader finds them; see `count_sequences`."""
+    lengths, found, letters, n_bytes, is_whole = [], [], np.zeros(256, np.int64), 0, True
+    for block in read_blocks(source, Progress(), _BLOCK):
+        if not is_wanted():
+            return None
+        lengths.append(block.lengths)
+        found.append(nucleotide_counts(block.letters, offsets_of(block.lengths)))
+        letters += letter_counts(block.letters)
+        n_bytes += block.n_bytes
+        if n_bytes >= maximum_bytes and not block.is_last:
+            is_whole = False
+            break
+    every = np.concatenate(lengths)
+    n_nucleotides = int(looks_like_nucleotides(every, np.concatenate(found)).sum())
+    return SequenceCount(len(every), int(every.sum()), n_nucleotides, is_whole, _occurring(letters))
 
 
 @dataclass(frozen=True)
@@ -186,13 +247,17 @@ class _Counter:
         self._n_sequences = self._n_residues = 0
         self._lengths, self._counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         self._unfinished = b""
+        self._letters = np.zeros(256, np.int64)
 
     def add(self, text: bytes) -> None:
         """Count a piece."""
         text = _REMARKS.sub(b"", text.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
         self._n_sequences += text.count(b"\n>") + text.startswith(b">")
         letters = _HEADERS.sub(b">", text).translate(None, _NOT_RESIDUES)
-        self._n_residues += len(letters) - letters.count(b">")
+        counts = letter_counts(np.frombuffer(letters.upper(), np.uint8))
+        counts[ord(">")] = 0
+        self._letters += counts
+        self._n_residues += int(counts.sum())
         finished, mark, rest = (self._unfinished + letters).rpartition(b">")
         self._count(finished)
         # So many letters say what a sequence is, also a chromosome.
@@ -203,7 +268,7 @@ class _Counter:
         self._count(self._unfinished)
         self._unfinished = b""
         n_nucleotides = int(looks_like_nucleotides(np.concatenate(self._lengths), np.concatenate(self._counts)).sum())
-        return SequenceCount(self._n_sequences, self._n_residues, n_nucleotides, is_whole)
+        return SequenceCount(self._n_sequences, self._n_residues, n_nucleotides, is_whole, _occurring(self._letters))
 
     def _count(self, letters: bytes) -> None:
         """Count the letters of finished sequences, each behind a ``>``."""
@@ -214,42 +279,3 @@ class _Counter:
         offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(read))]
         self._lengths.append(np.diff(offsets))
         self._counts.append(nucleotide_counts(read[is_residue], offsets))
-
-
-class _FastqCounter:
-    """Counts what a FASTQ text holds that comes in pieces of whole lines, four to a record, as nearly all have."""
-
-    def __init__(self) -> None:
-        self._lengths, self._counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        self._unfinished, self._held, self._is_begun, self._is_odd = b"", b"", False, False
-
-    def add(self, text: bytes) -> None:
-        """Count a piece."""
-        text = self._held + text
-        # A piece may end between the two letters that end a line.
-        self._held = text[-1:] if text.endswith(b"\r") else b""
-        text = self._unfinished + text.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if not self._is_begun:
-            text = text.removeprefix(b"\xef\xbb\xbf").lstrip(b"\n")
-            self._is_begun = bool(text)
-        read = np.frombuffer(text, np.uint8)
-        ends = np.flatnonzero(read == ord("\n"))
-        ends = ends[: len(ends) // 4 * 4]
-        starts = np.concatenate(([0], ends + 1))
-        self._unfinished = text[int(starts[-1]) :]
-        self._is_odd |= bool((read[starts[0:-1:4]] != ord("@")).any() or (read[starts[2:-1:4]] != ord("+")).any())
-        is_nucleotide = np.concatenate(([0], np.cumsum(_IS_NUCLEOTIDE[read & ~np.uint8(32)])))
-        self._lengths.append(ends[1::4] - starts[1:-1:4])
-        self._counts.append(is_nucleotide[ends[1::4]] - is_nucleotide[starts[1:-1:4]])
-
-    def result(self, *, is_whole: bool = True) -> SequenceCount | None:
-        """Counts; None where records are not of four lines."""
-        if is_whole and self._held:
-            self.add(b"\n")
-        if is_whole and self._unfinished.strip(b"\n"):
-            self.add(b"\n" * (4 - self._unfinished.count(b"\n")))
-        lengths = np.concatenate(self._lengths)
-        if self._is_odd or not len(lengths):
-            return None
-        n_nucleotides = int(looks_like_nucleotides(lengths, np.concatenate(self._counts)).sum())
-        return SequenceCount(len(lengths), int(lengths.sum()), n_nucleotides, is_whole)

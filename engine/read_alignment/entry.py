@@ -23,12 +23,14 @@ Modes: prefix, the whole read with a prefix of the reference; within, the whole 
 with any part of it, where that scores above 0. With --seed-length K, the first K letters of the read are paired with the same letters of
 the reference.
 
-Presets: reads with qualities (FASTQ), and those far shorter than the references, are mapped (--preset map-to-genome), unless a preset, a
-mode, strands, places, pairs or a seed is given.
+Presets: reads with qualities (FASTQ) or mates, and those far shorter than the references, are mapped (--preset map-to-genome), unless a
+preset, a mode, strands, places, pairs or a seed is given.
 
 Places: where the references are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
 local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
 it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set maximum_insert=600.
+Mates are paired in the order of the files, or by name with --set mate_pairing=name. Mates that follow each other in one FASTQ file are
+found by their names; --set interleaved=no aligns each read on its own.
 
 Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam, FILE.bam, FILE.sorted.bam or FILE.paf, or --format. SAM and BAM hold every read, with
 mapping qualities where places were looked for. BAM needs pysam (pip install pysam); a sorted one gets its index beside it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from proteoscope.engine.formats.letters import kind_of_sequences
+
 if TYPE_CHECKING:
     from proteoscope.engine.formats.letters import InputContent
     from proteoscope.engine.parameters import SearchParameters
@@ -13,8 +15,6 @@ __all__ = ["are_exchanged", "are_far_longer", "misfit", "suited_preset"]
 
 MAP_TO_GENOME = "map-to-genome"
 _MINIMUM_LETTERS, _MINIMUM_TIMES = 20_000, 100
-_MOSTLY = 0.9
-"""Share of the sequences that are of one sort where the file is taken to be of it."""
 _NAMES_A_PLACE = {"mode", "strands", "places", "recurrence", "seed_length"}
 """Parameters by which somebody says where reads are aligned: the program does not choose for them."""
 
@@ -35,19 +35,24 @@ def are_exchanged(
 
 
 def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-    """The preset for what is given: reads with qualities, or far shorter than the texts, are mapped; empty where the usual one suits.
+    """Return the preset for these files, or '' for the usual one.
+
+    Nucleotides with qualities, with mates, or far shorter than the references are mapped. References whose letters are not known before
+    their entries are parsed (GenBank, EMBL) may be nucleotides; the search refuses proteins.
 
     Parameters
     ----------
     contents, options : by the names of inputs and options. given : parameters that somebody has chosen by hand.
     """
     texts, patterns = contents.get("texts"), contents.get("patterns")
-    if texts is None or patterns is None or options.get("pairs") or _NAMES_A_PLACE.intersection(given):
+    if patterns is None or options.get("pairs") or _NAMES_A_PLACE.intersection(given):
         return ""
-    if not (_are_nucleotides(texts) and _are_nucleotides(patterns)):
+    if not _are_nucleotides(patterns) or (texts is not None and not _are_nucleotides(texts)):
         return ""
+    if patterns.has_qualities or options.get("mates"):
+        return MAP_TO_GENOME
     mean = patterns.count.n_residues / max(patterns.count.n_sequences, 1)
-    return MAP_TO_GENOME if patterns.has_qualities or are_far_longer(texts.count.n_residues, mean) else ""
+    return MAP_TO_GENOME if texts is not None and are_far_longer(texts.count.n_residues, mean) else ""
 
 
 def misfit(contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
@@ -75,13 +80,9 @@ def misfit(contents: Mapping[str, InputContent], options: Mapping[str, Any], par
     return ""
 
 
-def _share(content: InputContent) -> float:
-    return content.count.n_nucleotides / max(content.count.n_sequences, 1)
-
-
 def _are_nucleotides(content: InputContent) -> bool:
-    return content.count.n_sequences > 0 and _share(content) >= _MOSTLY
+    return kind_of_sequences([content.count]) == "nucleotides"
 
 
 def _are_proteins(content: InputContent) -> bool:
-    return content.count.n_sequences > 0 and _share(content) <= 1 - _MOSTLY
+    return kind_of_sequences([content.count]) == "proteins"

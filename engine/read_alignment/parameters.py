@@ -67,6 +67,15 @@ class ReadAlignmentParameters(SearchParameters):
         0, ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
         help="Mates lie at most so far apart, both counted; 0: learnt from the reads.",
     )  # fmt: skip
+    mate_pairing: Literal["order", "name"] = parameter(
+        "order", title="Pairing of mates", group=_PLACES, advanced=True,
+        help="order: the i-th reads of both files are mates; name: reads of one name, without /1 and /2 or the like, whatever their order.",
+    )  # fmt: skip
+    interleaved: Literal["auto", "yes", "no"] = parameter(
+        "auto", title="Interleaved mates", group=_PLACES, advanced=True,
+        help="Mates that follow each other in one file; auto: in FASTQ, where the names of all reads show it; yes: whatever the names;"
+        " no: each read is aligned on its own.",
+    )  # fmt: skip
     match: int = parameter(
         2, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Match", group=_SCORING, help="Score of two letters that are the same."
     )

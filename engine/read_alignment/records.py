@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from proteoscope.engine.files import atomic_file, temporary_sibling
 from proteoscope.engine.formats.fastq import looks_like_phred_64
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.read_alignment.mate_names import template_names, trimmed
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, complemented_letters
 from proteoscope.engine.results.cigars import letters_of_cigars
 from proteoscope.engine.results.sam import (
@@ -92,10 +94,14 @@ def write_sam(
     header = sam_header(texts.strings(), aligned.text_lengths.tolist(), is_sorted=is_sorted)
     written = _SamLines(aligned, texts)
     parts = _pieces(_whole_patterns(tables))
-    if not is_sorted:
+    if is_sorted:
+        _write_sorted(out, header, parts, written.lines, progress, threads)
+    else:
         write_lines(out, header, parts, lambda piece: written.lines(piece)[0], progress, threads=threads)
-        return
-    _write_sorted(out, header, parts, written.lines, progress, threads)
+    if n := written.n_cut:
+        names = "1 read has a name" if n == 1 else f"{n:,} reads have names"
+        cut = f"SAM allows no more: {'it ends' if n == 1 else 'they end'} there with the number of the read in its file"
+        progress.message(f"{names} of more than {LONGEST_READ_NAME} characters. {cut}", "warning")
 
 
 def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, threads: int = 1) -> None:
@@ -166,21 +172,27 @@ _IN_READ_NAMES = np.arange(256, dtype=np.uint8)
 _IN_READ_NAMES[(ord("!") > _IN_READ_NAMES) | (ord("~") < _IN_READ_NAMES) | (ord("@") == _IN_READ_NAMES)] = ord("_")
 
 
-def _read_names(names: Texts, *, are_mates: bool) -> Texts:
-    """Names as SAM allows them; those of mates without /1 and /2."""
-    names = Texts(names.own, names.offsets - names.offsets[0])
+def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> tuple[Texts, NDArray[np.bool_]]:
+    """Return names as SAM allows them, and which were cut.
+
+    Mates have one name. Of a name that is too long the beginning is left, and the number of the read in its file, which nothing else has.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (n,)
+        Numbers of the patterns.
+    """
+    names = template_names(names) if are_mates else names
+    names = Texts(_IN_READ_NAMES[names.own], names.offsets - names.offsets[0])
     lengths = np.diff(names.offsets)
-    if are_mates:
-        ends = names.offsets[1:]
-        is_long = lengths > 2
-        last, before = (np.where(is_long, names.letters[np.maximum(0, ends - k)] if len(names.letters) else 0, 0) for k in (1, 2))
-        lengths = lengths - 2 * ((before == ord("/")) & ((last == ord("1")) | (last == ord("2"))))
-    lengths = np.minimum(lengths, LONGEST_READ_NAME)
-    if (lengths == np.diff(names.offsets)).all():
-        return Texts(_IN_READ_NAMES[names.letters], names.offsets)
-    bounds = np.stack([names.offsets[:-1], names.offsets[:-1] + lengths], axis=1).ravel()
-    letters, offsets = take_runs(_IN_READ_NAMES[names.letters], np.append(bounds, bounds[-1:]), 2 * np.arange(len(names)))
-    return Texts(letters, offsets)
+    is_cut = lengths > LONGEST_READ_NAME
+    if not is_cut.any():
+        return names, is_cut
+    numbers = pa.array(rows // (2 if are_mates else 1) + 1).cast(pa.string())
+    endings = Texts.of_arrow(pa.compute.if_else(pa.array(is_cut), pa.compute.binary_join_element_wise("_", numbers, ""), ""))
+    beginnings = trimmed(names, np.where(is_cut, LONGEST_READ_NAME - np.diff(endings.offsets), lengths))
+    joined = pa.compute.binary_join_element_wise(beginnings.arrow(), endings.arrow(), "")
+    return Texts.of_arrow(joined), is_cut
 
 
 class _SamLines:
@@ -189,6 +201,8 @@ class _SamLines:
     def __init__(self, aligned: Aligned, texts: Texts) -> None:
         self._texts, self._aligned = texts, aligned
         self._alphabet = np.where(aligned.alphabet == ord("*"), np.uint8(ord("X")), aligned.alphabet)
+        self.n_cut = 0
+        self._lock = threading.Lock()
         self._shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
 
     def _sequences(self, first: int, last: int) -> SamSequences:
@@ -221,7 +235,10 @@ class _SamLines:
         before = _numbers(piece, "pattern_start", 1) - 1
         behind = _numbers(piece, "pattern_length") - _numbers(piece, "pattern_end")
         clips = np.where(is_reverse[:, None], np.stack([behind, before], axis=1), np.stack([before, behind], axis=1))
-        names, cigars = _read_names(_texts(piece, "pattern"), are_mates=are_mates), _texts(piece, "cigar")
+        names, is_cut = _read_names(_texts(piece, "pattern"), patterns, are_mates=are_mates)
+        with self._lock:
+            self.n_cut += len(np.unique(patterns[is_cut]))
+        cigars = _texts(piece, "cigar")
         first, last = (int(patterns[0]), int(patterns[-1]) + 1) if n else (0, 0)
         records = SamRecords(names, flags, places, cigars, clips, _tags(piece, is_none), patterns - first)
         lines, ends = sam_lines(records, self._texts, self._sequences(first, last))

@@ -18,19 +18,26 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.read_alignment.compilation import READS
 from proteoscope.engine.read_alignment.exporting import check_format, write_as
-from proteoscope.engine.read_alignment.fitting import are_exchanged
+from proteoscope.engine.read_alignment.fitting import are_exchanged, are_far_longer
 from proteoscope.engine.read_alignment.pairing import EveryPair
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.placing import Placing, are_looked_for, index_texts
 from proteoscope.engine.read_alignment.records import Aligned
 from proteoscope.engine.read_alignment.results import AlignmentRows, alignment_rows, pattern_tables, text_table
-from proteoscope.engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_patterns, read_sequences
+from proteoscope.engine.read_alignment.sequences import (
+    NamedSequences,
+    check_sorts,
+    gap_rules,
+    read_patterns,
+    read_sequences,
+    with_interleaved_mates,
+)
 from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
 from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.sequences.matrices import matrix_names
-from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, score_bits
+from proteoscope.kernels.gapsmis_layouts import NO_ALIGNMENT, PREFIX, GapRules, score_bits
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.minimisers import MinimiserIndex
@@ -41,6 +48,9 @@ __all__ = ["CHANCE_IDENTITY", "align_reads"]
 CHANCE_IDENTITY = {True: 0.5, False: 0.15}
 """Identity that the best alignment of unrelated sequences stays below, of nucleotides or of proteins: a quarter or a seventeenth of their
 letters agree, gaps and the choice of a place find some more."""
+
+_TIMES_LONGER = 2
+"""A reference so much longer than the reads is not what they are aligned with from end to end."""
 
 
 class _Read(NamedTuple):
@@ -79,12 +89,14 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> _Read:
-        found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, progress, spec.spool)
+        found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, parameters, progress, spec.spool)
         check_sorts(*found)
         if not pairs:
             _check_roles(*found)
         rules = gap_rules(parameters, of_nucleotides=found[0].are_nucleotides or found[1].are_nucleotides)
         has_places = are_looked_for(*found, parameters, pairs=pairs)
+        can_be_mates = has_places and parameters.strands == "both"
+        found = found[0], with_interleaved_mates(found[1], parameters, progress, can_be_mates=can_be_mates)
         _check(*found, rules, parameters, pairs=pairs, has_places=has_places)
         return _Read(*found, rules, has_places)
 
@@ -99,21 +111,19 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
             aligning = _plan(sequences, parameters, resources, index, pairs=pairs)
         with ExitStack() as stack:
             stack.enter_context(aligning.opened())
-            rounds = _Rounds(run, sequences, aligning)
+            rounds = _Rounds(run, sequences, aligning, are_pairs=pairs)
             tables = rounds.score()
             if run.run is not None:
                 _keep_sequences(run.run, sequences)
                 tables = _kept(tables, stack.enter_context(run.run.table_writer("alignments", ALIGNMENTS.schema())).write)
             if request.out is not None:
-                # The rounds tell how far they are; the lines of one are written in a moment.
                 aligned = Aligned.of(sequences.texts, sequences.patterns)
-                write_as(Path(request.out), format, tables, aligned, Progress(), is_sorted=is_sorted, threads=run.threads)
+                write_as(Path(request.out), format, tables, aligned, _Messages(run.progress), is_sorted=is_sorted, threads=run.threads)
             else:
                 for _ in tables:
                     pass
             # The last look: when this block is left, what was written is kept.
             run.progress.stage("Writing")
-        rounds.tell_chance()
         run.device = "+".join(aligning.devices) or "cpu"  # which alone does what needs no layers
         n_texts, n_patterns = len(sequences.texts), len(sequences.patterns)
         counts = {"texts": n_texts, "patterns": n_patterns, "pairs": rounds.n_rows, "aligned": rounds.n_aligned}
@@ -162,7 +172,7 @@ def _check(
             "give as many references as reads"
         )
     if patterns.are_mates and (not has_places or parameters.strands != "both"):
-        raise ParameterError("--mates is for reads whose places are looked for: give --places seeds, --strands both and no --pairs")
+        raise ParameterError("mates are for reads whose places are looked for: give --places seeds, --strands both and no --pairs")
     if has_places and pairs:
         raise ParameterError("--pairs says with which reference each read is aligned; leave it out, or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
@@ -195,21 +205,43 @@ def _plan(
 class _Rounds:
     """The rounds of a run, aligned one after the other."""
 
-    def __init__(self, run: SearchRun[_Read], read: _Read, aligning: EveryPair | Placing) -> None:
-        self._run, self._read, self._aligning = run, read, aligning
+    def __init__(self, run: SearchRun[_Read], read: _Read, aligning: EveryPair | Placing, *, are_pairs: bool) -> None:
+        self._run, self._read, self._aligning, self._are_pairs = run, read, aligning, are_pairs
         self.n_rows = self.n_aligned = 0
         self._best_identity = np.full(len(read.patterns), -1.0, np.float32)
 
-    def tell_chance(self) -> None:
-        """Warn where half of the reads are no more alike to their best reference than sequences that have nothing to do with each other."""
+    def _check_chance(self) -> None:
+        """Warn if half of the reads resemble their best reference no more than unrelated sequences do.
+
+        Raises
+        ------
+        InputError
+            The reads are aligned with the beginning of a reference in which their places should be looked for.
+        """
         best = self._best_identity[self._best_identity >= 0]
-        chance = CHANCE_IDENTITY[self._read.texts.are_nucleotides]
-        if len(best) and (typical := float(np.median(best))) < chance:
-            self._run.progress.message(
-                f"Half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are: they do not belong"
-                " where they are aligned. To look for their places, choose the preset map-to-genome, or another reference",
-                "warning",
-            )
+        texts, patterns = self._read.texts, self._read.patterns
+        if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[texts.are_nucleotides]:
+            return
+        reason = f"half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are"
+        remedy = "choose the preset map-to-genome" if texts.are_nucleotides else "choose mode within"
+        if self._are_at_the_beginning:
+            reason = f"{reason}: mode prefix puts each at the beginning of a reference"
+            raise InputError(patterns.path, reason, remedy=f"To look for their places, {remedy}, or give another reference")
+        self._run.progress.message(
+            f"{reason.capitalize()}: they do not belong where they are aligned. To look for their places, {remedy}, or give another"
+            " reference",
+            "warning",
+        )
+
+    @property
+    def _are_at_the_beginning(self) -> bool:
+        """True if reads that look like those of a genome, or of one longer sequence, were aligned with its beginning."""
+        texts, patterns, rules, has_places = self._read
+        if has_places or self._are_pairs or rules.mode != PREFIX:
+            return False
+        n_letters, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
+        is_one = len(texts) == 1 and n_letters >= _TIMES_LONGER * mean
+        return patterns.qualities is not None or is_one or are_far_longer(n_letters, mean)
 
     def score(self) -> Iterator[pa.Table]:
         """Rows of each round, which are reported when it is scored."""
@@ -230,6 +262,20 @@ class _Rounds:
             yield table
             if has_places:
                 progress.advance(last - first)
+        # Before the output is complete: a result that is nonsense leaves no file.
+        self._check_chance()
+
+
+class _Messages(Progress):
+    """Passes messages on, and no stages: the rounds report how far they are, and the lines of one are written in a moment."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self._progress = progress
+
+    def message(self, text: str, level: str = "info") -> None:
+        """See `Progress.message`."""
+        self._progress.message(text, level)
 
 
 def _keep_sequences(run: Run, sequences: _Read) -> None:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, offsets_of, take_runs
-from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.formats.fastq import is_fastq, read_fastq
-from proteoscope.engine.formats.letters import letter_counts
+from proteoscope.engine.formats.letters import are_bases, letter_counts
 from proteoscope.engine.formats.protein_files import read_proteins
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.mate_names import find_mates, inspect_interleaving, other_names
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
 from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through, release_pages
@@ -24,7 +25,7 @@ from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules,
 
 __all__ = [
     "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "other_strand",
-    "read_patterns", "read_sequences", "with_other_strands",
+    "read_patterns", "read_sequences", "with_interleaved_mates", "with_other_strands",
 ]  # fmt: skip
 
 _BASES = {
@@ -35,7 +36,6 @@ _BASES = {
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
 ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
 """The letter of each code."""
-_CERTAIN, _NUCLEOTIDE_SHARE, _SHARE_BESIDE_IUPAC = "ACGTUN", 0.9, 0.75
 _MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
 _PAIRS_OF_PIECE = 1 << 16
 
@@ -83,8 +83,10 @@ class NamedSequences:
         return rows % 2 + 1
 
 
-def read_patterns(path: Path, mates: Path | None, progress: Progress, spool: Path | None = None) -> NamedSequences:
-    """Read patterns, and their mates from a second file, behind each its own; `spool` as in `read_sequences`.
+def read_patterns(
+    path: Path, mates: Path | None, parameters: ReadAlignmentParameters, progress: Progress, spool: Path | None = None
+) -> NamedSequences:
+    """Read patterns, and their mates from a second file, each after its own; `spool` as in `read_sequences`.
 
     Raises
     ------
@@ -94,17 +96,18 @@ def read_patterns(path: Path, mates: Path | None, progress: Progress, spool: Pat
     if mates is None:
         return ones
     others = read_sequences(mates, progress, spool)
+    if parameters.mate_pairing == "name":
+        others = _paired_by_name(ones, others, spool)
     if len(ones) != len(others):
         longer, shorter = (ones, others) if len(ones) > len(others) else (others, ones)
         n = len(shorter)
-        alone = shortened(longer.names[n : n + 1].strings()[0])
-        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {alone} (record {n + 1:,}) has no mate"
+        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {_name_of(longer, n)} (record {n + 1:,}) has no mate"
         raise InputError(longer.path, reason, remedy="Give both files of one run, with the reads in the same order")
     if (ones.qualities is None) != (others.qualities is None):
         plain, other = (ones, others) if ones.qualities is None else (others, ones)
         raise InputError(plain.path, f"has no qualities, and {other.path.name} has", remedy="Give two FASTQ files, or two of FASTA")
     check_sorts(ones, others)
-    _tell_other_names(ones, others, progress)
+    _warn_other_names(ones, others, progress)
     both = ones.sequences, others.sequences
     codes, offsets = _alternating((both[0].codes, both[1].codes), (both[0].offsets, both[1].offsets), spool)
     qualities = None
@@ -113,6 +116,101 @@ def read_patterns(path: Path, mates: Path | None, progress: Progress, spool: Pat
     names = Texts(*_alternating((ones.names.letters, others.names.letters), (ones.names.offsets, others.names.offsets), spool))
     are_nucleotides = ones.are_nucleotides or others.are_nucleotides
     return NamedSequences(path, names, Sequences(codes, offsets), are_nucleotides, qualities, are_mates=True)
+
+
+def with_interleaved_mates(
+    patterns: NamedSequences, parameters: ReadAlignmentParameters, progress: Progress, *, can_be_mates: bool
+) -> NamedSequences:
+    """Return reads of one FASTQ file as mates where they follow each other in pairs, and report it.
+
+    Parameters
+    ----------
+    can_be_mates : bool
+        True if places are looked for on both strands.
+
+    Raises
+    ------
+    ParameterError
+        Interleaved mates are given in addition to a file of mates.
+    InputError
+        Reads that are to be pairs are odd in number.
+    """
+    wanted = parameters.interleaved
+    if patterns.are_mates and wanted == "yes":
+        raise ParameterError("interleaved=yes is for one file that holds both mates; leave out --mates")
+    if patterns.are_mates or wanted == "no":
+        return patterns
+    if wanted == "yes":
+        if len(patterns) % 2:
+            reason = f"holds {len(patterns):,} reads, an odd number: {_name_of(patterns, len(patterns) - 1)}, the last, has no mate"
+            raise InputError(patterns.path, reason, remedy="Interleaved files hold both mates of each fragment; or give interleaved=no")
+        ones, others = (replace(patterns, names=patterns.names.take(np.arange(end, len(patterns), 2))) for end in (0, 1))
+        _warn_other_names(ones, others, progress)
+        return replace(patterns, are_mates=True)
+    if patterns.qualities is None or not can_be_mates:
+        return patterns
+    found = inspect_interleaving(patterns.names)
+    if found.are_pairs:
+        progress.message(
+            f"{patterns.path.name}: {len(patterns) // 2:,} pairs of mates follow each other (interleaved) and are aligned as pairs;"
+            " interleaved=no aligns each read on its own"
+        )
+    elif found.looks_so:
+        n, k = found.n_alone, found.first_alone
+        alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_name_of(patterns, k)}"
+        progress.message(
+            f"{patterns.path.name}: looks interleaved, but {alone}; all reads are aligned as single ones. Remove reads without a mate to"
+            " align pairs, or give interleaved=no",
+            "warning",
+        )
+    return replace(patterns, are_mates=found.are_pairs)
+
+
+def _name_of(reads: NamedSequences, row: int) -> str:
+    return shortened(reads.names[row : row + 1].strings()[0])
+
+
+def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | None) -> NamedSequences:
+    """Return mates in the order of their reads.
+
+    Raises
+    ------
+    InputError
+        Reads have no mate of their name, or several.
+    """
+    order, back = find_mates(ones.names, others.names), find_mates(others.names, ones.names)
+    for reads, mates, rows in ((ones, others, order), (others, ones, back)):
+        alone = np.flatnonzero(rows < 0)
+        if len(alone):
+            n, k = len(alone), int(alone[0])
+            reason = (
+                f"{n:,} {'read has' if n == 1 else 'reads have'} no mate of this name in {mates.path.name}, the first in record {k + 1:,}"
+            )
+            remedy = "Remove reads without a mate, or pair in the order of the files with mate_pairing=order"
+            raise InputError(reads.path, f"{reason}: {_name_of(reads, k)}", remedy=remedy)
+    for reads, rows, targets in ((ones, back, order), (others, order, back)):
+        # Of reads with one name the first is found, so that the others do not lead back to themselves.
+        repeated = np.flatnonzero(rows[targets] != np.arange(len(targets)))
+        if len(repeated):
+            n, k = len(repeated), int(repeated[0])
+            reason = f"{n:,} {'read has a name' if n == 1 else 'reads have names'} that another has, the first in record {k + 1:,}"
+            remedy = "Pair in the order of the files with mate_pairing=order, or give each read a name of its own"
+            raise InputError(reads.path, f"{reason}: {_name_of(reads, k)}", remedy=remedy)
+    codes, offsets = _reordered(others.sequences.codes, others.sequences.offsets, order, spool)
+    qualities = None if others.qualities is None else _reordered(others.qualities, others.sequences.offsets, order, spool)[0]
+    names = Texts(*_reordered(others.names.letters, others.names.offsets, order, spool))
+    return replace(others, names=names, sequences=Sequences(codes, offsets), qualities=qualities)
+
+
+def _reordered(
+    letters: NDArray[Any], offsets: NDArray[np.int64], order: NDArray[np.int64], spool: Path | None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return runs of an array in another order."""
+    taken = GrowingColumn(letters.dtype.type, spool)
+    for first in range(0, len(order), _PAIRS_OF_PIECE):
+        taken.append(take_runs(letters, offsets, order[first : first + _PAIRS_OF_PIECE])[0])
+        release_pages(letters)
+    return taken.finish(), offsets_of(np.diff(offsets)[order])
 
 
 def _alternating(
@@ -130,24 +228,15 @@ def _alternating(
     return taken.finish(), offsets_of(np.stack([np.diff(one) for one in offsets], axis=1).ravel())
 
 
-def _tell_other_names(ones: NamedSequences, others: NamedSequences, progress: Progress) -> None:
-    """Warn where mates have names that differ in more than the last letter, as /1 and /2 do."""
-    offsets = ones.names.offsets
-    differ = np.diff(offsets) != np.diff(others.names.offsets)
-    if not differ.any():
-        first = 0
-        for piece, of_mates in zip(passed_through(ones.names.letters), passed_through(others.names.letters), strict=True):
-            odd = first + np.flatnonzero(piece != of_mates)
-            row = np.searchsorted(offsets, odd, side="right") - 1
-            differ[row[odd != offsets[row + 1] - 1]] = True
-            first += len(piece)
-    if differ.any():
-        n = int(np.flatnonzero(differ)[0])
-        name, other = (shortened(one.names[n : n + 1].strings()[0]) for one in (ones, others))
-        count = int(differ.sum())
-        has = "mate has another name than its read" if count == 1 else "mates have other names than their reads"
-        message = f"{count:,} {has}, the first in record {n + 1:,}: {name} and {other}"
-        progress.message(f"{others.path.name}: {message}", "warning")
+def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Progress) -> None:
+    """Warn if mates have names of different fragments."""
+    rows = other_names(ones.names, others.names)
+    if len(rows):
+        n = int(rows[0])
+        has = "mate has another name than its read" if len(rows) == 1 else "mates have other names than their reads"
+        message = f"{len(rows):,} {has}, the first in record {n + 1:,}: {_name_of(ones, n)} and {_name_of(others, n)}"
+        paired = "SAM has the read's name for both. If the order differs, give --set mate_pairing=name"
+        progress.message(f"{others.path.name}: {message}. {paired}", "warning")
 
 
 def read_sequences(path: Path, progress: Progress, spool: Path | None = None) -> NamedSequences:
@@ -166,7 +255,8 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
         reads = read_fastq(path, progress=progress, spool=spool)
         if reads.is_phred_64:
             progress.message(
-                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them"
+                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them, and"
+                " SAM has them from 33 on"
             )
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
@@ -181,19 +271,16 @@ def named_sequences(
 ) -> NamedSequences:
     """Sequences by their ASCII capitals.
 
-    They are of nucleotides where nine of ten letters are A, C, G, T, U or N; then every letter must be IUPAC's of a nucleotide. Where every
-    letter is, three of four are enough.
+    They are of nucleotides where `are_bases` has it so; then every letter must be IUPAC's of a nucleotide.
 
     Raises
     ------
     InputError : nearly all letters are of nucleotides, and one is not.
     """
     counts = sum((letter_counts(piece) for piece in passed_through(letters)), np.zeros(256, np.int64))
-    total, certain = int(counts.sum()), int(counts[np.frombuffer(_CERTAIN.encode(), np.uint8)].sum())
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
-    needed = _NUCLEOTIDE_SHARE if counts[~is_allowed].any() else _SHARE_BESIDE_IUPAC
-    are_nucleotides = total > 0 and certain >= needed * total
+    are_nucleotides = are_bases(counts)
     if are_nucleotides and counts[~is_allowed].any():
         odd = _first_of(letters, ~is_allowed)
         name = names[(k := int(np.searchsorted(offsets, odd, side="right")) - 1) : k + 1].strings()[0]

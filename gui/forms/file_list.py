@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from proteoscope.engine.entry import FileSort, Input
-from proteoscope.engine.formats.letters import InputContent, SequenceCount, worth_a_warning
+from proteoscope.engine.formats.letters import InputContent, SequenceCount, kind_of_sequences, worth_a_warning
 from proteoscope.engine.formats.registry import library_suffixes
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.file_survey import SORTS, FileKind, FileSurvey, SortOfFiles, Survey
@@ -40,8 +40,6 @@ _MAXIMUM_ROWS = 7
 _MAXIMUM_NAMED = 3
 _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
-_MOSTLY = 0.9
-"""Share of the sequences that are of one kind where it is told; an empty one is of neither."""
 
 _UNKNOWN = FileKind(Path(), None)
 """A file that has not been looked at."""
@@ -444,10 +442,8 @@ def count_text(counts: Sequence[SequenceCount], asked: Input) -> str:
         f"{locale.toString(number)} {name}{'' if number == 1 else 's'}"
         for number, name in ((n_sequences, "sequence"), (n_residues, "letter" if asked.takes_nucleotides else "residue"))
     ]
-    n_nucleotides = sum(count.n_nucleotides for count in counts)
-    share = n_nucleotides / max(n_sequences, 1)
-    if asked.takes_nucleotides and n_sequences and not 1 - _MOSTLY < share < _MOSTLY:
-        parts.append("nucleotides" if share >= _MOSTLY else "proteins")
+    if asked.takes_nucleotides and (kind := kind_of_sequences(counts)):
+        parts.append(kind)
     return ("" if all(count.is_whole for count in counts) else "more than ") + ", ".join(parts)
 
 

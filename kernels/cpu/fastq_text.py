@@ -4,8 +4,10 @@
 
     @name and more      one line
     letters             one line or several, up to one that begins with +
-    +                   and nothing else, or the first line once more
+    +                   and nothing else, or the first line or the name once more
     qualities           as many as letters; in one line where the letters are in one
+
+Blanks and tabs at the end of a line do not belong to it.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
     position, line, n, written = np.int64(0), 0, 0, 0
     consumed, lines = 0, 0
     while True:
-        while position < size and (text[position] == _NEWLINE or text[position] == _RETURN):
+        while position < size and text[position] in (_NEWLINE, _RETURN, _BLANK, _TAB):
             line += text[position] == _NEWLINE
             position += 1
         if is_last or position < size:
@@ -89,7 +91,7 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
         if position < 0 and not (is_last and written == first):
             return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, 0
         if end > place:
-            is_other = end - place != stop - start
+            is_other = end - place != stop - start and end - place != name - start
             for k in range(min(end - place, stop - start)):
                 is_other = is_other or text[place + k] != text[start + k]
             if is_other:
@@ -113,7 +115,7 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
             if position == size and not is_last:
                 return n, consumed, lines, NONE, position, line, 0
             # The line of no qualities is blank, or is not there.
-            if position < size and text[position] != _AT and text[position] != _NEWLINE and text[position] != _RETURN:
+            if position < size and text[position] != _AT and _line(text, position, True)[1] > position:
                 return n, consumed, lines, OTHER_LENGTH, position, line + 1, _line(text, position, True)[1] - position
         n += 1
         offsets[n] = written
@@ -122,14 +124,18 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _line(text, position, is_last):
-    """Where the line from `position` on begins and ends, and the next one begins; -1 where that is not known yet, or no line is left."""
+    """Where the line from `position` on begins and ends, without blanks at its end, and the next one begins; -1 where that is not known
+    yet, or no line is left."""
     start, size = position, len(text)
     while position < size and text[position] != _NEWLINE and text[position] != _RETURN:
         position += 1
+    end = position
+    while end > start and (text[end - 1] == _BLANK or text[end - 1] == _TAB):
+        end -= 1
     if position == size:
-        return start, position, position if is_last and position > start else -1
+        return start, end, position if is_last and position > start else -1
     if text[position] == _RETURN:
         if position + 1 == size:
-            return start, position, size if is_last else -1
-        return start, position, position + (2 if text[position + 1] == _NEWLINE else 1)
-    return start, position, position + 1
+            return start, end, size if is_last else -1
+        return start, end, position + (2 if text[position + 1] == _NEWLINE else 1)
+    return start, end, position + 1

@@ -58,8 +58,14 @@ def test_reads_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.
     assert found.n_nucleotides == 60 - lengths.count(0)
 
 
-@pytest.mark.parametrize("text", ["@a\nACGT\nACGT\n+\nIIII\nIIII\n", "@a\nACGT\n", "@a\nACGT\n+\nIIII\nACGT\n+\nIIII\n"])
-def test_reads_in_more_lines_than_four_or_cut_off_are_not_counted(tmp_path: Path, text: str) -> None:
+def test_reads_in_more_lines_than_four_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "odd.fastq"
+    path.write_text("@a\nACGT\nACGT\n+\nIIII\nIIII\n\n@b\nRA\n+\nII\n", encoding="utf-8")
+    assert count_sequences(path) == SequenceCount(2, 10, 0, letters=((65, 3), (67, 2), (71, 2), (82, 1), (84, 2)))
+
+
+@pytest.mark.parametrize("text", ["@a\nACGT\n", "@a\nACGT\n+\nIIII\nACGT\n+\nIIII\n"])
+def test_damaged_reads_are_not_counted(tmp_path: Path, text: str) -> None:
     path = tmp_path / "odd.fastq"
     path.write_text(text, encoding="utf-8")
     assert count_sequences(path) is None
@@ -70,7 +76,8 @@ def test_a_large_file_of_reads_is_counted_in_part(tmp_path: Path) -> None:
     path.write_text("@r\nACGTACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII\n" * 60_000, encoding="utf-8")
     found = count_sequences(path, maximum_bytes=1 << 20)
     assert found is not None and not found.is_whole and 0 < found.n_sequences < 60_000
-    assert found == SequenceCount(found.n_sequences, 32 * found.n_sequences, found.n_sequences, False)
+    n = found.n_sequences
+    assert found == SequenceCount(n, 32 * n, n, False, tuple((ord(letter), 8 * n) for letter in "ACGT"))
 
 
 @pytest.fixture

@@ -63,7 +63,24 @@ def test_letters_and_qualities_may_go_over_lines_and_small_letters_and_points_ar
     assert records_of(found) == [("a", "ACGTN", "@@+II"), ("b", "AC", "@+")]
 
 
-@pytest.mark.parametrize("content", ["@a\n\n+\n\n@b\nA\n+\nI\n", "@a\n\n+\n@b\nA\n+\nI\n", "@a\n+\n\n@b\nA\n+\nI"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_blanks_at_the_end_of_lines_are_ignored(tmp_path, newline):
+    text = newline.join(["@a more \t", "ACG ", "T\t", "+\t ", "II  ", "II", "@b ", "AC  ", "+b ", "@+ "])
+    assert records_of(read(tmp_path, text)) == records_of(read(tmp_path, text + newline)) == [("a", "ACGT", "IIII"), ("b", "AC", "@+")]
+
+
+def test_the_line_with_plus_may_repeat_only_the_name(tmp_path):
+    expected = [("a/1", "AC", "II"), ("b", "A", "I")]
+    for again in ("", "a/1", "a/1 x y"):
+        assert records_of(read(tmp_path, f"@a/1 x y\nAC\n+{again}\nII\n@b\nA\n+\nI\n")) == expected
+    for other in ("a", "a/2", "a/1 x", "a/1x", "a/1 x z"):
+        with pytest.raises(InputError, match=r"line 3: the line with . repeats another name than a/1"):
+            read(tmp_path, f"@a/1 x y\nAC\n+{other}\nII\n")
+
+
+@pytest.mark.parametrize(
+    "content", ["@a\n\n+\n\n@b\nA\n+\nI\n", "@a\n\n+\n@b\nA\n+\nI\n", "@a\n+\n\n@b\nA\n+\nI", "@a\n \n+\n \n \t\n@b\nA\n+\nI"]
+)
 def test_an_empty_read_is_kept(tmp_path, content):
     assert records_of(read(tmp_path, content)) == [("a", "", ""), ("b", "A", "I")]
     assert records_of(read(tmp_path, "@a\n\n+\n")) == [("a", "", "")]
@@ -85,6 +102,8 @@ def test_an_empty_read_is_kept(tmp_path, content):
         ("@a\nAC\n+\nII\n@b\nACG\n", "cut off within b"),
         ("@a\nAC\n+\nII\n@b", "cut off within b"),
         (">a\nAC\n", "line 1: is no FASTQ file"),
+        ("@HD\tVN:1.6\n@SQ\tSN:a\tLN:5\n", "line 1: is SAM, not FASTQ.*samtools fastq"),
+        ("@a\nT0123\n+\nIIIII\n", "line 2: '0' in a is no letter.*Colours of SOLiD"),
     ],
 )
 def test_what_is_wrong_is_told_by_record_and_line(tmp_path, content, told):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
-from proteoscope.engine.formats.letters import InputContent, SequenceCount
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.letters import InputContent, SequenceCount, content_of
 from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
@@ -52,7 +54,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def content(n: int, n_letters: int, *, are_nucleotides: bool = True, has_qualities: bool = False) -> InputContent:
-    return InputContent(SequenceCount(n, n_letters, n if are_nucleotides else 0), has_qualities)
+    return InputContent(SequenceCount(n, n_letters, 0, letters=((ord("A" if are_nucleotides else "L"), n_letters),)), has_qualities)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +82,64 @@ def test_the_command_line_maps_reads_and_says_so(files: tuple[Path, Path], tmp_p
     assert len(identities) == 40 and min(identities) > 0.8
 
 
-def test_identities_of_chance_are_told_and_those_of_reads_are_not(files: tuple[Path, Path]) -> None:
-    told = " ".join(align_reads(*files, None, ReadAlignmentParameters(), device="cpu").messages)
-    assert "as unrelated sequences are" in told
-    told = " ".join(align_reads(*files, None, ReadAlignmentParameters(mode="within", strands="both"), device="cpu").messages)
-    assert "unrelated" not in told
+def test_prefix_of_a_genome_is_refused_for_reads_from_anywhere(files: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "found.sam"
+    plain = tmp_path / "plain.fasta"
+    plain.write_text("".join(f">r{k}\n{read}\n" for k, read in enumerate(files[1].read_text().split("\n")[1::4])), encoding="utf-8")
+    for reads in (files[1], plain):
+        with pytest.raises(InputError, match=r"puts each at the beginning of a reference.*map-to-genome"):
+            align_reads(files[0], reads, out, ReadAlignmentParameters(), format="sam", device="cpu")
+        assert not out.exists()
+    messages = align_reads(*files, None, ReadAlignmentParameters(mode="within", strands="both"), device="cpu").messages
+    assert "unrelated" not in " ".join(messages)
+
+
+def test_identity_of_chance_is_a_warning_for_short_references(tmp_path: Path) -> None:
+    texts, patterns = tmp_path / "texts.fasta", tmp_path / "reads.fasta"
+    for path, seed in ((texts, 1), (patterns, 100)):
+        path.write_text("".join(f">s{k}\n{letters(120, seed + k)}\n" for k in range(4)), encoding="utf-8")
+    assert "as unrelated sequences are" in " ".join(align_reads(texts, patterns, None, ReadAlignmentParameters(), device="cpu").messages)
+
+
+ODD_READS = {
+    "a blank line": lambda text: text.replace("@r7\n", "\n@r7\n"),
+    "a record of several lines": lambda text: re.sub(r"(@r7\n\w{50})(\w{50}\n\+\nI{50})", r"\1\n\2\n", text),
+    "many empty reads": lambda text: text + "".join(f"@empty{k}\n\n+\n\n" for k in range(60)),
+    "short reads": lambda text: "".join(f"@r{k}\n{read[:25]}\n+\n{'I' * 25}\n" for k, read in enumerate(text.split("\n")[1::4])),
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "small letters": lambda text: re.sub(r"(?m)^[ACGT]+$", lambda found: found[0].lower(), text),
+}
+ODD_REFERENCES = {
+    "an empty one": ">empty\n",
+    "a short one": ">short\nACGT\n",
+    "one of IUPAC symbols": f">odd\n{'RYSWKM' * 20}\n",
+    "many short ones": "".join(f">s{k}\nGATTACA\n" for k in range(50)),
+}
+
+
+@pytest.mark.parametrize("change", ODD_READS)
+def test_the_preset_does_not_depend_on_odd_reads(files: tuple[Path, Path], change: str) -> None:
+    text = files[1].read_text()
+    files[1].write_bytes(ODD_READS[change](text).encode())
+    assert files[1].read_text() != text or change == "CRLF"
+    assert suited(files) == "map-to-genome"
+
+
+@pytest.mark.parametrize("change", ODD_REFERENCES)
+def test_the_preset_does_not_depend_on_odd_references(files: tuple[Path, Path], change: str) -> None:
+    files[0].write_text(files[0].read_text() + ODD_REFERENCES[change], encoding="utf-8")
+    assert suited(files) == "map-to-genome"
+
+
+def test_mates_in_fasta_are_mapped(tmp_path: Path) -> None:
+    for name in ("texts", "reads"):
+        (tmp_path / name).write_text(f">s\n{letters(300, 1)}\n", encoding="utf-8")
+    files = tmp_path / "texts", tmp_path / "reads"
+    assert suited(files) == "standard"
+    assert suited(files, mates=files[1]) == "map-to-genome"
+
+
+def suited(files: tuple[Path, Path], **options: object) -> str:
+    contents = {name: found for name, path in zip(("texts", "patterns"), files, strict=True) if (found := content_of([path]))}
+    assert len(contents) == 2
+    return READ_ALIGNMENT.suited_preset(contents, options)

@@ -88,9 +88,12 @@ def test_memory_hardly_grows_with_reads(genome, tmp_path):
 
 
 @pytest.mark.usefixtures("small")
-def test_columns_of_reads_are_mapped_where_there_is_a_folder(genome, tmp_path):
+@pytest.mark.parametrize("pairing", ["order", "name"])
+def test_columns_of_reads_are_mapped_where_there_is_a_folder(genome, tmp_path, pairing):
     path = reads_of(genome, tmp_path / "reads.fq", 200)
-    mapped, held = (read_patterns(path, path, Progress(), spool) for spool in (tmp_path, None))
+    mapped, held = (
+        read_patterns(path, path, ReadAlignmentParameters(mate_pairing=pairing), Progress(), spool) for spool in (tmp_path, None)
+    )
     for one, other in (
         (mapped.sequences.codes, held.sequences.codes), (mapped.qualities, held.qualities), (mapped.names.letters, held.names.letters)
     ):  # fmt: skip

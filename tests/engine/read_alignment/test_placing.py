@@ -165,7 +165,7 @@ def test_threads_and_the_size_of_rounds_change_nothing(genome, tmp_path, monkeyp
 def test_places_are_looked_for_in_texts_far_longer_than_reads(tmp_path, length, read, mode, places, has_places):
     text = letters(np.random.default_rng(SEED), length)
     asked = ReadAlignmentParameters().changed(mode=mode, places=places)
-    files = fasta(tmp_path / "t.fa", [text[:300], text[300:]], "t"), fasta(tmp_path / "p.fa", [text[400 : 400 + read]])
+    files = fasta(tmp_path / "t.fa", [text[:300], text[300:]], "t"), fasta(tmp_path / "p.fa", [text[300 : 300 + read]])
     summary = align_reads(*files, tmp_path / "o.tsv", asked, device="cpu")
     assert summary.has_places == has_places
     assert len(rows_of(tmp_path / "o.tsv")) == (1 if has_places else 2)
@@ -271,7 +271,7 @@ def test_mates_that_do_not_go_together_are_told_by_record(genome, tmp_path):
     named = fastq(tmp_path / "5.fq", [genome[:100]] * 3, ["a/2", "z/2", "c/2"])
     summary = align_reads(texts, one, None, WITHIN, mates=named, device="cpu")
     assert any("1 mate has another name than its read, the first in record 2: b/1 and z/2" in message for message in summary.messages)
-    with pytest.raises(ParameterError, match="--mates is for reads whose places are looked for"):
+    with pytest.raises(ParameterError, match="mates are for reads whose places are looked for"):
         align_reads(texts, one, None, ReadAlignmentParameters(), mates=named, device="cpu")
 
 

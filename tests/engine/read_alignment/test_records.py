@@ -16,13 +16,13 @@ from tests.searching import align_reads
 OTHER = str.maketrans("ACGT", "TGCA")
 
 
-def simulated(tmp_path, *, n=60):
+def simulated(tmp_path, *, n=60, last_start=600):
     """Two texts, and reads of both strands with errors, gaps, qualities and odd names."""
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, length)].tobytes().decode() for length in (700, 900)]
     records = []
     for k in range(n):
-        start = random.integers(0, 600)
+        start = random.integers(0, last_start)
         read = damaged(texts[k % 2][start : start + 90], random)
         read = read.translate(OTHER)[::-1] if k % 3 == 0 else read
         qualities = bytes(random.integers(33, 74, len(read)).astype(np.uint8)).decode()
@@ -36,7 +36,7 @@ def simulated(tmp_path, *, n=60):
 @pytest.mark.parametrize("mode", ["within", "local", "prefix"])
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_sam_is_as_the_specification_has_it(tmp_path, mode, is_sorted):
-    texts, reads, letters, records = simulated(tmp_path)
+    texts, reads, letters, records = simulated(tmp_path, last_start=1 if mode == "prefix" else 600)
     out, asked = tmp_path / "found.sam", ReadAlignmentParameters().changed(mode=mode)
     align_reads(texts, reads, out, asked, format="sam", is_sorted=is_sorted, device="cpu")
     header, found = sam_check.read(out)
@@ -210,7 +210,29 @@ def test_names_that_sam_does_not_allow_or_that_are_given_twice_are_changed(tmp_p
     header, records = sam_check.read(tmp_path / "o.sam")
     names = [line.split("\t")[1][3:] for line in header if line.startswith("@SQ")]
     sam_check.check(header, records, dict(zip(names, (text, text[::-1], text), strict=True)))
-    assert {record.name for record in records} == {"n" * 254}
+    assert {record.name for record in records} == {"n" * 252 + "_1"}
+
+
+@pytest.mark.parametrize("format", ["sam", "bam"])
+def test_long_names_stay_distinct_and_are_reported(tmp_path, format):
+    if format == "bam":
+        pytest.importorskip("pysam")
+    text = BASES[np.random.default_rng(SEED).integers(0, 4, 500)].tobytes().decode()
+    names = [*("n" * 254 + ending for ending in ("", "a", "b")), "n" * 300, "short"]
+    texts, reads, out = fasta(tmp_path / "t.fa", [text]), tmp_path / "r.fa", tmp_path / f"o.{format}"
+    reads.write_text("".join(f">{name}\n{text[:60]}\n" for name in names), encoding="utf-8")
+    summary = align_reads(texts, reads, out, ReadAlignmentParameters(), format=format, device="cpu")
+    assert [message for message in summary.messages if "254" in message] == [
+        "3 reads have names of more than 254 characters. SAM allows no more: they end there with the number of the read in its file"
+    ]
+    if format == "sam":
+        found = [record.name for record in sam_check.read(out)[1]]
+        assert found == [names[0], *(f"{'n' * 252}_{k}" for k in (2, 3, 4)), "short"]
+    else:
+        import pysam
+
+        with pysam.AlignmentFile(str(out)) as file:
+            assert len({record.query_name for record in file}) == len(names)
 
 
 def test_proteins_become_sam_too(tmp_path):

@@ -1,0 +1,220 @@
+"""Names of mates: tags of the two ends of a fragment, and pairs that are found by name.
+
+Both mates have one name in SAM (specification, section 1.4: records with one QNAME come from one template). Files name them alike, or with
+a tag at the end: X/1 and X/2, X.1 and X.2 (SRA with --readids), X_1 and X_2, X/R1 and X/R2, X/f and X/r. What follows the first blank, as
+``1:N:0`` of Casava 1.8, is not a part of a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import Texts, take_runs
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.spectra.spooling import release_pages
+
+__all__ = ["Interleaving", "find_mates", "inspect_interleaving", "other_names", "template_names", "trimmed"]
+
+_SEPARATORS = "/._-"
+_PAIRS = (("1", "2"), ("R1", "R2"), ("r1", "r2"), ("f", "r"), ("F", "R"), ("fwd", "rev"), ("forward", "reverse"))
+_TAGS = [
+    (tag.encode(), 2 * kind + end)
+    for kind, pair in enumerate((f"{mark}{one}", f"{mark}{other}") for mark in _SEPARATORS for one, other in _PAIRS)
+    for end, tag in enumerate(pair)
+]
+"""Each tag and its number: those of the two mates differ in the last bit."""
+_NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
+"""Number of a name without a tag; numbers below the second are of tags with a slash, which numbered reads do not have at their end."""
+_LONGEST_TAG = 8
+_NAMES_OF_PIECE = 1 << 16
+_NAMES_INSPECTED = 1 << 16
+"""Names at the beginning of a file that decide which tags interleaved mates have."""
+_MINIMUM_INTERLEAVED = 0.9
+"""Share of reads next to a mate in a file that looks interleaved."""
+
+
+class _Tagged(NamedTuple):
+    """Lengths of the tags of names, and their numbers, each (n,)."""
+
+    length: NDArray[np.int64]
+    number: NDArray[np.int64]
+
+
+def _tagged(names: Texts) -> _Tagged:
+    """Return the tags of names by their last eight characters."""
+    start, end = names.offsets[:-1], names.offsets[1:]
+    length, number = np.zeros(len(names), np.int64), np.full(len(names), _NO_TAG, np.int64)
+    if not len(names.letters):
+        return _Tagged(length, number)
+    at = end[:, None] - np.arange(_LONGEST_TAG, 0, -1)
+    last = np.where(at >= start[:, None], names.letters[np.maximum(at, 0)], np.uint8(0)).view(">u8").ravel()
+    for tag, own in _TAGS:
+        mask = np.uint64((1 << 8 * len(tag)) - 1)
+        has_it = (last & mask == np.uint64(int.from_bytes(tag))) & (end - start > len(tag))
+        length[has_it], number[has_it] = len(tag), own
+    return _Tagged(length, number)
+
+
+def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
+    """Return the first characters of each name.
+
+    Parameters
+    ----------
+    lengths : ndarray of int64, shape (n,)
+        Number of characters, at most those of the name.
+
+    >>> trimmed(Texts.of(["abc", "de"]), np.array([1, 2])).strings()
+    ['a', 'de']
+    """
+    if np.array_equal(lengths, np.diff(names.offsets)):
+        return names
+    bounds = np.stack([names.offsets[:-1], names.offsets[:-1] + lengths], axis=1).ravel()
+    return Texts(*take_runs(names.letters, np.append(bounds, names.offsets[-1:]), 2 * np.arange(len(names))))
+
+
+def _are_same(ones: Texts, others: Texts) -> NDArray[np.bool_]:
+    """Return which of two lists of texts are the same, one by one."""
+    same = np.diff(ones.offsets) == np.diff(others.offsets)
+    rows = np.flatnonzero(same)
+    some, rest = (ones, others) if len(rows) == len(ones) else (ones.take(rows), others.take(rows))
+    some = Texts(some.own, some.offsets - some.offsets[0])
+    odd = np.flatnonzero(some.letters != rest.own)
+    same[rows[np.searchsorted(some.offsets, odd, side="right") - 1]] = False
+    return same
+
+
+def _are_tags(numbers: NDArray[np.int64], kind: int) -> NDArray[np.bool_]:
+    """Return which numbers are of tags with a slash, or of the kind."""
+    return (numbers >= 0) & ((numbers < _WITH_SLASH) | (numbers >> 1 == kind))
+
+
+def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[np.bool_]:
+    """Return which names are those of mates: the same, or the same but for their tags, of any kind or as `_are_tags` has it."""
+    tags, of_others = _tagged(ones), _tagged(others)
+    is_pair = (tags.number >= 0) & (tags.number ^ 1 == of_others.number)
+    if kind is not None:
+        is_pair &= _are_tags(tags.number, kind)
+    cut = [np.diff(names.offsets) - np.where(is_pair, one.length, 0) for names, one in ((ones, tags), (others, of_others))]
+    return _are_same(trimmed(ones, cut[0]), trimmed(others, cut[1]))
+
+
+def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
+    """Return the number of the tag that more than half of the names have, of every `step`-th one from `first` on; -1 without any."""
+    counts = np.zeros(len(_TAGS) + 1, np.int64)
+    for k, piece in enumerate(_pieces(names)):
+        numbers = _tagged(piece).number[(first - k * _NAMES_OF_PIECE) % step :: step]
+        counts += np.bincount(numbers + 1, minlength=len(counts))
+    most = int(counts.argmax())
+    return most - 1 if 2 * counts[most] > counts.sum() else _NO_TAG
+
+
+def _kind_of_tags(one: int, other: int) -> int:
+    """Return the kind of the common tags of both mates; -1 if they do not belong together.
+
+    X_1 in a file without a common tag may as well be the first of numbered reads.
+    """
+    return one >> 1 if one >= 0 and one ^ 1 == other else _NO_TAG
+
+
+def _pieces(names: Texts) -> Iterator[Texts]:
+    """Yield names in pieces, and return their pages."""
+    for first in range(0, len(names), _NAMES_OF_PIECE):
+        yield names[first : first + _NAMES_OF_PIECE]
+        release_pages(names.letters)
+
+
+def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
+    """Return the rows in which two files of mates have names of different fragments.
+
+    >>> other_names(Texts.of(["a/1", "b/1"]), Texts.of(["a/2", "c/2"])).tolist()
+    [1]
+    >>> other_names(Texts.of(["r_1", "r_2", "r_3"]), Texts.of(["r_2", "r_3", "r_1"])).tolist()  # numbered reads
+    [0, 1, 2]
+    """
+    kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
+    found = [np.empty(0, np.int64)]
+    for k, pair in enumerate(zip(_pieces(ones), _pieces(others), strict=True)):
+        found.append(k * _NAMES_OF_PIECE + np.flatnonzero(~_are_mates(*pair, kind)))
+    return np.concatenate(found)
+
+
+def template_names(names: Texts) -> Texts:
+    """Return one name for both mates of each pair: theirs without the tags, or that of the first where they have different ones.
+
+    Parameters
+    ----------
+    names : Texts
+        Names of mates, each followed by the other's.
+
+    >>> template_names(Texts.of(["a.1", "a.2", "b", "c"])).strings()
+    ['a', 'a', 'b', 'b']
+    """
+    first = np.arange(0, len(names), 2)
+    ones, others = names.take(first), names.take(first + 1)
+    tags = _tagged(ones)
+    has_tag = _are_mates(ones, others) & ~_are_same(ones, others)
+    has_tag |= _are_tags(tags.number, -1)
+    return trimmed(ones, np.diff(ones.offsets) - np.where(has_tag, tags.length, 0)).take(np.repeat(np.arange(len(first)), 2))
+
+
+def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
+    """Return names without tags."""
+    chunks = []
+    for piece in _pieces(names):
+        tags = _tagged(piece)
+        chunks.append(trimmed(piece, np.diff(piece.offsets) - np.where(_are_tags(tags.number, kind), tags.length, 0)).arrow())
+    return pa.chunked_array(chunks, pa.string())
+
+
+def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
+    """Return the row of the mate of each read by its name, -1 without one.
+
+    >>> find_mates(Texts.of(["a/1", "b/1", "c/1"]), Texts.of(["b/2", "a/2"])).tolist()
+    [1, 0, -1]
+    """
+    kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
+    keys, values = _keys(ones, kind), _keys(others, kind)
+    found = pa.compute.index_in(keys, value_set=values.combine_chunks())
+    return np.asarray(pa.compute.fill_null(found, -1).to_numpy(), np.int64)
+
+
+class Interleaving(NamedTuple):
+    """Reads next to a mate of their name, and whether all are pairs; otherwise the row of the first read without a mate.
+
+    `looks_so` is true if nearly all reads are next to a mate.
+    """
+
+    are_pairs: bool
+    looks_so: bool
+    n_alone: int
+    first_alone: int
+
+
+def inspect_interleaving(names: Texts) -> Interleaving:
+    """Inspect whether reads of one file are mates that follow each other.
+
+    >>> inspect_interleaving(Texts.of(["a", "a", "b", "b"])).are_pairs
+    True
+    >>> inspect_interleaving(Texts.of(["a", "a", "a", "a"])).are_pairs
+    False
+    """
+    n = len(names)
+    kind = _kind_of_tags(*(_common_tag(names[:_NAMES_INSPECTED], end, 2) for end in (0, 1)))
+    is_next = np.zeros(max(n, 1), np.bool_)  # whether the read that follows is the mate
+    for first in range(0, n - 1, _NAMES_OF_PIECE):
+        last = min(n - 1, first + _NAMES_OF_PIECE)
+        is_next[first:last] = _are_mates(names[first:last], names[first + 1 : last + 1], kind)
+        release_pages(names.letters)
+        if first == 0 and last > 2 and 4 * int(is_next[:last].sum()) < last:
+            break  # of other reads the beginning is enough
+    are_pairs = n >= 4 and n % 2 == 0 and bool(is_next[::2].all() and not is_next[1::2].any())
+    has_mate = is_next[:n].copy()
+    has_mate[1:] |= is_next[: n - 1]
+    has_repeats = bool((is_next[1:] & is_next[:-1]).any())
+    alone = np.flatnonzero(~has_mate)
+    looks_so = are_pairs or (n >= 4 and not has_repeats and int(has_mate.sum()) >= _MINIMUM_INTERLEAVED * n)
+    return Interleaving(are_pairs, looks_so, len(alone), int(alone[0]) if len(alone) else -1)
