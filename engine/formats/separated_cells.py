@@ -120,22 +120,20 @@ class Cells:
 
     def peptides(
         self, parse: Callable[[str], NotedPeptide], texts: pa.StringArray
-    ) -> tuple[NDArray[np.int64], tuple[NotedPeptide, ...], dict[str, int]]:
-        """Peptides from texts, each form read once: numbers of the rows, -1 where a text is none; the peptides; and how many are none, by
-        the reason."""
+    ) -> tuple[NDArray[np.int64], tuple[NotedPeptide, ...], pa.StringArray]:
+        """Peptides from texts, each form read once: numbers of the rows, -1 where a text is none; the peptides; and why a row has none,
+        empty where it has one."""
         coded = texts.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         found: dict[NotedPeptide, int] = {}
         number = np.full(len(coded.dictionary) + 1, -1, np.int64)
-        unread: dict[str, int] = {}
-        counts = np.bincount(codes, minlength=len(coded.dictionary))
+        reasons = [""] * (len(coded.dictionary) + 1)
         for code, text in enumerate(coded.dictionary.to_pylist()):
             try:
                 number[code] = found.setdefault(parse(text), len(found))
             except ValueError as error:
-                reason = f"no peptide can be read from its text: {error}"
-                unread[reason] = unread.get(reason, 0) + int(counts[code])
-        return number[codes], tuple(found), unread
+                reasons[code] = f"no peptide can be read from its text: {error}"
+        return number[codes], tuple(found), pa.array(reasons, pa.string()).take(pa.array(codes))
 
 
 def _bounded(numbers: pa.Array) -> NDArray[np.float64]:

@@ -69,7 +69,7 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
         for domain in protein.iter("{*}domain"):
             sequence = domain.get("seq", "")
             if not (sequence.isascii() and sequence.isalpha() and sequence.isupper()):
-                found.leave("its peptide is no sequence of residues")
+                found.leave("its peptide is not a sequence of residues", place=found.next_place, peptide=sequence, **told)
                 continue
             peptide = NotedPeptide(sequence, _modifications(source, domain, len(sequence), place))
             if peptide not in matches:
@@ -92,7 +92,7 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
                 matches[peptide][1].append(found.accession(accession))
     for peptide, (scores, proteins, mass) in matches.items():
         found.add(
-            found.peptide(peptide), list(dict.fromkeys(proteins)), scores, place=found.n + 1, rank=1, calculated_mass=mass, **told
+            found.peptide(peptide), list(dict.fromkeys(proteins)), scores, place=found.next_place, rank=1, calculated_mass=mass, **told
         )  # fmt: skip
 
 
