@@ -2,7 +2,7 @@
 
 Read are modifications in square brackets or parentheses behind their residues, by name (``M[Oxidation]``, ``M(Oxidation (M))``,
 ``M[UNIMOD:35]``), by what they add (``M[+15.9949]``) or by the mass of the residue with them (``M[147]``), signed masses without brackets
-(``M+15.995``), termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``, ``PEPTIDEc[17]``), and the
+(``M+15.995``), MaxQuant's ``pS``, termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``, ``PEPTIDEc[17]``), and the
 residues beside the peptide (``K.PEPTIDE.R``).
 """
 
@@ -15,6 +15,8 @@ __all__ = ["NotedModification", "NotedPeptide", "noted_modification", "parse_pep
 
 _MAXIMUM_LETTERS = 5000
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
+_PREFIXES = {"p": "Phospho"}
+"""What a lower-case character before a residue notes, as in MaxQuant's ``pS``."""
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _BARE = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)")
 
@@ -90,6 +92,8 @@ def parse_peptide(text: str) -> NotedPeptide:
             continue
         if "A" <= letter <= "Z" and not is_end:
             residues.append(letter)
+        elif letter in _PREFIXES and not is_end and text[at + 1 : at + 2].isalpha() and text[at + 1].isupper():
+            found.append(NotedModification(len(residues) + 1, _PREFIXES[letter]))
         elif letter == "n" and not residues:
             pass
         elif letter in "-.c" and residues:

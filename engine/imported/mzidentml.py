@@ -23,7 +23,15 @@ _TITLE, _SCANS = "MS:1000796", {"MS:1003057", "MS:1001115"}
 _MAXIMUM_DIGITS = 15
 _TIMES = {"MS:1000016", "MS:1000894", "MS:1001114"}
 _MINUTES = {"UO:0000031", "MS:1000038"}
-_MAIN = ("DBSequence", "Peptide", "PeptideEvidence", "SpectraData", "SpectrumIdentificationResult", "AnalysisSoftware", "SearchModification")
+_MAIN = (
+    "DBSequence",
+    "Peptide",
+    "PeptideEvidence",
+    "SpectraData",
+    "SpectrumIdentificationResult",
+    "AnalysisSoftware",
+    "SearchModification",
+)
 _FRONT_RULES, _BACK_RULES = {"MS:1001189", "MS:1002057"}, {"MS:1001190", "MS:1002058"}
 _WHOLE = ("Peptide", "SpectraData", "SpectrumIdentificationResult", "DBSequence", "SearchModification")
 

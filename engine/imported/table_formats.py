@@ -489,7 +489,7 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
     """The charge where a table has a column for each (``Charge2``), or one for all; 0 where it says none."""
     charge = cells.whole("charge", missing=0)
     for name in cells.names:
-        if (found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name)) or (found := re.fullmatch(r"(?i)feature_charge_(\d)", name)):
+        if found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
             charge = np.where(cells.numbers(name) == 1, int(found[1]), charge)
     return charge
 

@@ -37,7 +37,7 @@ class MspWriter:
                     number_texts(mz * entries.charge, _MASS_DECIMALS),
                 ),
                 # Readers that do not parse NIST's comment find the precursor in lines of its own, as MoNA has them.
-                *("\nPrecursorMZ: ", number_texts(mz, _MASS_DECIMALS), "\nCharge: ", number_texts(entries.charge), "+"),
+                *("\nPrecursorMZ: ", number_texts(mz, _MASS_DECIMALS), "\nCharge: ", number_texts(entries.charge)),
                 *(f"\nComment: Spec={_ORIGINS[entries.origin]} Mods=", _quoted(modifications)),
                 *(" Parent=", number_texts(mz, _MASS_DECIMALS)),
                 present(' Protein="', pa.compute.binary_join_element_wise(held, proteins, "/"), '"'),

@@ -84,7 +84,8 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
 
 def _with_sets(own: list[Attribute], sets: dict[str, list[Attribute]]) -> list[Attribute]:
     """Attributes, those of the sets that they name, and those of all: what stands first counts."""
-    named = [one for name in own if name.term == _SET_NAME for one in sets.get(name.value, ())]
+    names = dict.fromkeys(one.value for one in own if one.term == _SET_NAME)
+    named = [one for name in names for one in sets.get(name, ())]
     return [*own, *named, *sets.get("all", ())]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.errors import InputError
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import PeptideRow
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["Identifications", "MatchCollector", "joined", "spectrum_names", "unread_matches"]
+
+_MAXIMUM_SCORES = 500
+_MODIFICATION = 20  # characters of a modification in a peptide
+_FREE_CHARACTERS, _CHARACTERS_PER_MATCH = 50_000_000, 5_000
+"""What the matches of a file may refer to together."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -123,6 +129,9 @@ class MatchCollector:
         self._scores: dict[str, list[tuple[int, Any]]] = {}
         self._peptides: dict[NotedPeptide, PeptideRow] = {}
         self._accessions: dict[str, int] = {}
+        self._protein_sizes: list[int] = []
+        self._peptide_sizes: list[int] = []
+        self._referred = 0
         self._peptide: list[Any] = []
         self._counts: list[Any] = []
         self._protein: list[Any] = []
@@ -137,11 +146,15 @@ class MatchCollector:
         number = self._peptides.get(noted)
         if number is None:
             number = self._peptides[noted] = PeptideRow(len(self._peptides))
+            self._peptide_sizes.append(len(noted.sequence) + _MODIFICATION * len(noted.modifications))
         return number
 
     def accession(self, accession: str) -> int:
         """The number of a protein."""
-        return self._accessions.setdefault(accession, len(self._accessions))
+        number = self._accessions.setdefault(accession, len(self._accessions))
+        if number == len(self._protein_sizes):
+            self._protein_sizes.append(len(accession) + 1)
+        return number
 
     def leave(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, **spectrum: Any) -> None:
         """List a match that is not taken: its number in the file, its peptide as the file writes it, and what names its spectrum."""
@@ -151,7 +164,12 @@ class MatchCollector:
 
     def add(self, peptide: PeptideRow, proteins: Sequence[int], scores: Mapping[str, float], **values: Any) -> None:
         """Add a match: numbers of its peptide and proteins, scores by their columns, and what else is known of it by the names of
-        `Identifications`."""
+        `Identifications`.
+
+        Raises
+        ------
+        InputError : the matches refer to more, or have more kinds of scores, than those of a search.
+        """
         for name, column in self._numbers.items():
             column.append(values.get(name, self._NUMBERS[name][1]))
         for name, texts in self._texts.items():
@@ -162,6 +180,20 @@ class MatchCollector:
         self._counts.append(len(proteins))
         self._protein.extend(proteins)
         self.n += 1
+        self._check_proportions(self._peptide_sizes[peptide] + sum(map(self._protein_sizes.__getitem__, proteins)))
+
+    def _check_proportions(self, size: int) -> None:
+        """Refuse a short file whose matches all refer to the same long lists."""
+        self._referred += size
+        if len(self._scores) > _MAXIMUM_SCORES:
+            found = f"has more than {_MAXIMUM_SCORES} kinds of scores"
+        elif self._referred > _FREE_CHARACTERS + _CHARACTERS_PER_MATCH * self.n:
+            found = f"has matches with {self._referred:,} characters of peptides, modifications and proteins"
+        else:
+            return
+        raise InputError(
+            self.path, f"{found}, as no search engine writes", place=f"match {self.next_place - 1}", remedy="Write the results again"
+        )
 
     def finish(self) -> Identifications:
         """The table."""

@@ -6,10 +6,9 @@ those who number the spectra of a file that has none), and last by retention tim
 
 from __future__ import annotations
 
-import os
 import re
 from itertools import takewhile
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -102,7 +101,7 @@ def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bo
     coded = run.dictionary_encode()
     stems: dict[str, list[tuple[int, list[str]]]] = {}
     for number, path in enumerate(spectra.files):
-        stems.setdefault(_stem(path), []).append((number, _folders(os.path.abspath(path))))
+        stems.setdefault(_stem(path), []).append((number, _folders(str(Path(path).absolute()))))
     distinct = coded.dictionary.to_pylist()
     number_of = np.array([-1 if not name.strip() else _nearest(name, stems.get(_stem(name), [])) for name in distinct] or [-1], np.int64)
     ignores = len(spectra.files) == 1 and bool(len(distinct)) and not (number_of[: len(distinct)] >= 0).any()

@@ -395,7 +395,9 @@ class _Psm(NamedTuple):
     total_ions: int
 
 
-def _spectra(connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]) -> Iterator[tuple[list[str], int]]:
+def _spectra(
+    connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]
+) -> Iterator[tuple[list[str], int]]:
     """The identified spectra with their PSMs, in pieces with the number of PSMs in each."""
     present = columns(connection, "psms")
     # The beginning of each score's line, up to its value.

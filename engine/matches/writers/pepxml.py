@@ -39,9 +39,11 @@ _UNKNOWN = "?"
 """Stands for the residue beside a peptide whose place in its protein is not known."""
 
 _SCORES = (
-    *("hyperscore", "score", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
+    *("score", "hyperscore", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
     *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error", "mass_shift", "shift_position", "site_probability"),
 )
+_NAMES = {"xcorr": "cross_correlation"}
+"""Other names of scores: readers take ``xcorr`` for what decides, as in Comet's files; here it is one of several scores."""
 
 
 def write_pepxml(connection: duckdb.DuckDBPyConnection, out: Path, search: SearchDescription, progress: Progress | None = None) -> None:
@@ -215,7 +217,7 @@ def _queries(
         for psm, values in hits:
             lines += _hit(psm, search.enzyme)
             lines += [
-                f'<search_score name="{name}" value="{number(value)}"/>\n'
+                f'<search_score name="{_NAMES.get(name, name)}" value="{number(value)}"/>\n'
                 for name, value in zip(scores, values, strict=True)
                 if value is not None
             ]

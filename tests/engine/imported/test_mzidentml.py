@@ -32,10 +32,12 @@ AT_C_TERMINUS = (
 
 def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str = "") -> Path:
     """An mzIdentML file with a match of each peptide, which is a sequence and its modifications."""
-    written = "".join(f'<Peptide id="p{i}"><PeptideSequence>{one}</PeptideSequence>{two}</Peptide>' for i, (one, two) in enumerate(peptides))
+    written = "".join(
+        f'<Peptide id="p{i}"><PeptideSequence>{one}</PeptideSequence>{two}</Peptide>' for i, (one, two) in enumerate(peptides)
+    )
     results = "".join(
-        f'<SpectrumIdentificationResult id="r{i}" spectrumID="index={i}" spectraData_ref="sd"><SpectrumIdentificationItem id="i{i}" rank="1" '
-        f'chargeState="2" peptide_ref="p{i}" experimentalMassToCharge="500" passThreshold="true"/>'
+        f'<SpectrumIdentificationResult id="r{i}" spectrumID="index={i}" spectraData_ref="sd"><SpectrumIdentificationItem id="i{i}" '
+        f'rank="1" chargeState="2" peptide_ref="p{i}" experimentalMassToCharge="500" passThreshold="true"/>'
         f'<cvParam accession="MS:1003057" name="scan number" value="{scan}"/></SpectrumIdentificationResult>'
         for i in range(len(peptides))
     )
