@@ -2,8 +2,8 @@
 
 Read are modifications in square brackets or parentheses behind their residues, by name (``M[Oxidation]``, ``M(Oxidation (M))``,
 ``M[UNIMOD:35]``), by what they add (``M[+15.9949]``) or by the mass of the residue with them (``M[147]``), signed masses without brackets
-(``M+15.995``), MaxQuant's ``pS``, termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``, ``PEPTIDEc[17]``), and the
-residues beside the peptide (``K.PEPTIDE.R``).
+(``M+15.995``), MaxQuant's ``pS``, termini (``n[42.01]PEPTIDE``, ``[Acetyl]-PEPTIDE``, ``.(Acetyl)PEPTIDE``, ``_(ac)PEPTIDE_``,
+``PEPTIDEc[17]``), and the residues beside the peptide (``K.PEPTIDE.R``).
 """
 
 from __future__ import annotations
