@@ -425,8 +425,8 @@ def _identifications(
         **{name: np.full(n, np.nan) for name in ("retention_time", "precursor_mz", "calculated_mass", "q_value", "posterior_error")},
         **{name: cells.text("") for name in ("run", "native_id", "title")}, **values,
     }  # fmt: skip
-    names = [columns[name].take(unread) for name in ("run", "native_id", "title")]
-    called = spectrum_names(*names, pa.array(columns["scan"], pa.int64()).take(unread))
+    run, native_id, title = (columns[name].take(unread) for name in ("run", "native_id", "title"))
+    called = spectrum_names(run, native_id, title, pa.array(columns["scan"], pa.int64()).take(unread))
     lines, charges = cells.line[unread], np.asarray(columns["charge"])[unread]
     left = unread_matches(lines, reason.take(unread), called, texts.take(unread), charges)
     taken: Values = {

@@ -85,7 +85,8 @@ def _insert(connection: sqlite3.Connection, pieces: Iterable[LibraryEntries], pr
     )
     connection.executemany("INSERT INTO ScoreTypes VALUES (?, ?, ?)", scores)
     connection.execute("INSERT INTO IonMobilityTypes VALUES (0, 'none')")
-    n, proteins, files = 0, dict[str, int](), (_PREDICTED,)
+    n, proteins = 0, dict[str, int]()
+    files: tuple[str, ...] = (_PREDICTED,)
     for entries in pieces:
         progress.check()
         files = entries.files or files

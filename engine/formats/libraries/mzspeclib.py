@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from itertools import chain
 from dataclasses import dataclass, field
+from itertools import chain
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse

@@ -214,9 +214,9 @@ class MatchCollector:
 
     def _unread_table(self) -> pa.Table:
         line, reason, peptide, charge = zip(*self._unread, strict=True) if self._unread else ((), (), (), ())
-        scan = pa.array(self._unread_spectra["scan"], pa.int64())
-        texts = [pa.array(self._unread_spectra[name], pa.string()) for name in self._TEXTS]
-        return unread_matches(line, reason, spectrum_names(*texts, scan), peptide, charge)
+        run, native_id, title = (pa.array(self._unread_spectra[name], pa.string()) for name in self._TEXTS)
+        spectrum = spectrum_names(run, native_id, title, pa.array(self._unread_spectra["scan"], pa.int64()))
+        return unread_matches(line, reason, spectrum, peptide, charge)
 
 
 def joined(parts: Sequence[Identifications]) -> Identifications:

@@ -6,6 +6,7 @@ those who number the spectra of a file that has none), and last by retention tim
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
@@ -101,7 +102,7 @@ def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bo
     coded = run.dictionary_encode()
     stems: dict[str, list[tuple[int, list[str]]]] = {}
     for number, path in enumerate(spectra.files):
-        stems.setdefault(_stem(path), []).append((number, _folders(str(Path(path).absolute()))))
+        stems.setdefault(_stem(path), []).append((number, _folders(os.path.normpath(Path(path).absolute()))))
     distinct = coded.dictionary.to_pylist()
     number_of = np.array([-1 if not name.strip() else _nearest(name, stems.get(_stem(name), [])) for name in distinct] or [-1], np.int64)
     ignores = len(spectra.files) == 1 and bool(len(distinct)) and not (number_of[: len(distinct)] >= 0).any()

@@ -165,8 +165,8 @@ class SearchDescription:
             return [(name, texts[0])]
         return [(f"{name} ({one.name} pass)", text) for one, text in zip(self.done, texts, strict=True)]
 
-    def addresses(self, files: Sequence[str]) -> dict[str, str]:
-        """Return the address of each spectrum file as the tables name it; a relative path is looked up among the spectrum files.
+    def paths(self, files: Sequence[str]) -> dict[str, str]:
+        """Return the path of each spectrum file as the tables name it; a relative path is looked up among the spectrum files.
 
         Several of them may end in such a path: the longest paths are looked up first, and each file is found once.
         """
@@ -175,10 +175,10 @@ class SearchDescription:
         for file in sorted(files, key=lambda name: (name not in free, -len(_inner_parts(name)), name)):
             parts = _inner_parts(file)
             ends = [file] if file in free else [path for path, own in free.items() if own[-len(parts) :] == parts]
-            found[file] = file_address(ends[0] if len(ends) == 1 else file)
+            found[file] = ends[0] if len(ends) == 1 else file
             if len(ends) == 1:
                 del free[ends[0]]
-        return found
+        return {file: found[file] for file in files}
 
 
 def file_address(path: str) -> str:

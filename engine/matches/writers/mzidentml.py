@@ -224,7 +224,7 @@ class _SpectrumFile(NamedTuple):
 def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription) -> dict[str, _SpectrumFile]:
     """The spectrum files, those without a PSM too, by what the tables call them."""
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
-    addresses = search.addresses(named)
+    addresses = {file: file_address(path) for file, path in search.paths(named).items()}
     every = addresses | {path: file_address(path) for path in search.spectrum_files if file_address(path) not in addresses.values()}
     # The schema wants at least one.
     return {file: _SpectrumFile(number, every.get(file, file)) for number, file in enumerate([*every] or ["unknown"], start=1)}
@@ -326,10 +326,10 @@ def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, fi
         if has_decoys:
             yield from _decoys(search)
         yield "</SearchDatabase>\n"
-    for file, described in files.items():
+    for file, spectra in files.items():
         identifier = scalar(connection, f"SELECT any_value(spectrum_id) FROM psms WHERE spectrum_file = {text_literal(file)}")
         named_by = _identifier_format(file, identifier or "")
-        yield f'<SpectraData id="SD_{described.number}"{attributes(location=described.address, name=Path(file).name)}>\n'
+        yield f'<SpectraData id="SD_{spectra.number}"{attributes(location=spectra.address, name=Path(file).name)}>\n'
         yield _file_format(format_of_name(file))
         yield f"<SpectrumIDFormat>\n{_term(*named_by)}</SpectrumIDFormat>\n</SpectraData>\n"
     yield "</Inputs>\n"

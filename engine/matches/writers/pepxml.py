@@ -58,12 +58,12 @@ def write_pepxml(connection: duckdb.DuckDBPyConnection, out: Path, search: Searc
     if progress is not None:
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
-    files = named or list(search.spectrum_files) or ["unknown"]
+    files = search.paths(named or list(search.spectrum_files) or ["unknown"])
     indexes = count(1)
     with atomic_file(out) as file:
         file.write(_head(out).encode())
-        for number_of_file, spectrum_file in enumerate(files, start=1):
-            file.write("".join(_run_summary(spectrum_file, number_of_file, search)).encode())
+        for number_of_file, (spectrum_file, path) in enumerate(files.items(), start=1):
+            file.write("".join(_run_summary(path, number_of_file, search)).encode())
             for lines, n_psms in _queries(connection, spectrum_file, search, indexes):
                 file.write("".join(lines).encode())
                 if progress is not None:

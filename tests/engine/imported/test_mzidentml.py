@@ -128,7 +128,7 @@ def test_files_of_one_name_are_found_by_their_folders(tmp_path):
 
     zeros = np.zeros(2)
     spectra = Spectra(
-        (str(tmp_path / "A" / "run.mzML"), str(tmp_path / "B" / "run.mzML")), np.array([0, 1], np.int32), ["scan=1", "scan=1"],
+        (str(tmp_path / "B" / ".." / "A" / "run.mzML"), str(tmp_path / "B" / "run.mzML")), np.array([0, 1], np.int32), ["scan=1", "scan=1"],
         np.ones(2, np.int64), np.zeros(2, np.int64), zeros, zeros + 500, zeros.astype(np.float32), np.zeros(2, np.uint32),
         np.zeros(3, np.int64), np.zeros(0), np.zeros(0, np.float32),
     )  # fmt: skip
@@ -146,3 +146,16 @@ def test_files_of_one_name_are_found_by_their_folders(tmp_path):
 def test_files_without_a_match_report_the_reason(tmp_path):
     with pytest.raises(InputError, match="no location"):
         read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", PHOSPHO.format(" ")))])
+
+
+@pytest.mark.parametrize("name", ["comet", "percolator", "mokapot", "sage", "msfragger", "dia-nn", "mztab", "pepxml", "xtandem", "idxml"])
+def test_unreadable_peptides_are_listed_in_every_format(tmp_path, name):
+    from tests.engine.imported.small_results import write_results
+
+    path = write_results(name, tmp_path)
+    text = path.read_text()
+    n = len(read_identifications([path]))
+    path.write_text(text.replace("GGSWAVLR", "GGSW1VLR").replace("ACDMKGK", "ACDM1GK"))
+    found = read_identifications([path])
+    assert len(found) + len(found.unread) == n
+    assert len(found.unread) and all(row["reason"] and row["spectrum"] and "1" in row["peptide"] for row in found.unread.to_pylist())
