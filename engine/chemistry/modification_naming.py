@@ -13,7 +13,7 @@ from proteoscope.engine.chemistry.modifications import Modification, SearchModif
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from proteoscope.engine.errors import ParameterError
 
-__all__ = ["NamedModification", "Namer"]
+__all__ = ["NamedModification", "Namer", "unimod_entry"]
 
 _WITHIN = 0.01  # dalton: files write masses with two decimals and more
 _WITHIN_TENTHS = 0.05  # dalton: of masses that are rounded to a tenth, as BiblioSpec's are
@@ -101,7 +101,7 @@ class Namer:
         return self._numbers[named]
 
     def _named(self, noted: NotedModification, residue: str, *, is_first: bool, is_last: bool) -> NamedModification | None:
-        known = _of_unimod(noted.name) if noted.name else None
+        known = unimod_entry(noted.name) if noted.name else None
         if noted.mass is None:
             return _as_named(known) if known is not None else None
         if not abs(noted.mass) < _MAXIMUM_MASS:
@@ -170,7 +170,7 @@ def _usual(mass: float, sites: Sequence[str], within: float) -> Modification | N
     return None
 
 
-def _of_unimod(name: str) -> Modification | None:
+def unimod_entry(name: str) -> Modification | None:
     """The entry that a name of a file means, with or without its site behind; None where there is none."""
     record = _RECORD.fullmatch(name.strip())
     try:

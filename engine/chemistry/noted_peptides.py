@@ -15,6 +15,8 @@ __all__ = ["NotedModification", "NotedPeptide", "noted_modification", "parse_pep
 
 _MAXIMUM_LETTERS = 5000
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
+_PREFIXES = {"p": "Phospho"}
+"""What a lower-case character before a residue notes, as in MaxQuant's ``pS``."""
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _BARE = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)")
 
@@ -90,10 +92,10 @@ def parse_peptide(text: str) -> NotedPeptide:
             continue
         if "A" <= letter <= "Z" and not is_end:
             residues.append(letter)
+        elif letter in _PREFIXES and not is_end and text[at + 1 : at + 2] in ("S", "T", "Y"):
+            found.append(NotedModification(len(residues) + 1, _PREFIXES[letter]))
         elif letter == "n" and not residues:
             pass
-        elif letter == "p" and text[at + 1 : at + 2] in ("S", "T", "Y") and not is_end:
-            found.append(NotedModification(len(residues) + 1, "Phospho"))
         elif letter in "-.c" and residues:
             is_end = True
         elif letter not in "-.":

@@ -31,6 +31,11 @@ _NATIVE = re.compile(r"[^\s=]+=\S+(?: [^\s=]+=\S+)*")
 _CHARGE, _POSSIBLE_CHARGE = ("MS:1000041", "charge state"), ("MS:1000633", "possible charge state")
 
 
+def _sha1() -> hashlib._Hash:
+    """The digest that the standard requires, against damage."""
+    return hashlib.sha1(usedforsecurity=False)
+
+
 class MzmlWriter:
     """Writer of mzML.
 
@@ -43,7 +48,7 @@ class MzmlWriter:
         self._names: list[str] = []
         self._place = np.empty(0, np.int64)
         self._has_titles = False
-        self._digest = hashlib.sha1(usedforsecurity=False)  # the standard wants this one, against damage
+        self._digest = _sha1()
         self._n_bytes = 0
         self._offsets: list[int] = []
 
@@ -137,6 +142,9 @@ def _head(files: tuple[str, ...], written_as: tuple[str, str], n_spectra: int) -
         known = format_of_name(path.name)
         if known is not None and known.term is not None:
             yield _term(*known.term)
+        if path.is_file():
+            with path.open("rb") as source:
+                yield _term("MS:1000569", "SHA-1", hashlib.file_digest(source, _sha1).hexdigest())
         yield "</sourceFile>\n"
     yield "</sourceFileList>\n</fileDescription>\n"
     tool = _term("MS:1000799", "custom unreleased software tool", "Proteoscope")

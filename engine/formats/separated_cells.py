@@ -38,7 +38,7 @@ class Cells:
     ----------
     path : of the file. line : (n,) int64, the line of each row, from 1. names : of the columns, in their order. is_ended : whether the last
         line has an end, without which the file may be cut off in it.
-    is_broken : (n,) bool, rows in which a number that was wanted cannot be read; unread : how many, by the reason.
+    broken_reason : (n,) object, why a number of the row cannot be read, empty where all can.
     """
 
     def __init__(
@@ -46,14 +46,18 @@ class Cells:
         progress: Progress | None = None,
     ) -> None:  # fmt: skip
         self.path, self.line, self.names, self.is_ended = path, line, list(names), is_ended
-        self.is_broken = np.zeros(len(line), np.bool_)
-        self.unread: dict[str, int] = {}
+        self.broken_reason = np.full(len(line), "", np.object_)
         self._progress, self._has_decimal_commas = progress or Progress(), False
         # A column without a name, as the numbers of rows that pandas writes, is nobody's.
         self._columns = {name.strip().lower(): column for name, column in zip(names, columns, strict=True) if name.strip()}
 
     def __len__(self) -> int:
         return len(self.line)
+
+    @property
+    def is_broken(self) -> NDArray[np.bool_]:
+        """Rows in which a number that was wanted cannot be read, (n,)."""
+        return np.asarray(self.broken_reason != "", np.bool_)
 
     def has(self, name: str) -> bool:
         """Whether there is a column of the name, whatever its case."""
@@ -108,10 +112,7 @@ class Cells:
                     self.path, f"{shown} in column {name} is no number", place=f"line {line}",
                     remedy="Give the table as its program wrote it",
                 )  # fmt: skip
-            is_new = wrong[~self.is_broken[wrong]]
-            if len(is_new):
-                self.unread[f"column {name} is no number, the first {shown} in line {line}"] = len(is_new)
-            self.is_broken[wrong] = True
+            self.broken_reason[wrong[~self.is_broken[wrong]]] = f"column {name} is not a number"
             is_wrong = np.zeros(len(texts), np.bool_)
             is_wrong[wrong] = True
             texts = pa.compute.if_else(pa.array(is_wrong), pa.scalar(None, pa.string()), texts)
@@ -153,22 +154,20 @@ class Cells:
 
     def peptides(
         self, parse: Callable[[str], NotedPeptide], texts: pa.StringArray
-    ) -> tuple[NDArray[np.int64], tuple[NotedPeptide, ...], dict[str, int]]:
-        """Peptides from texts, each form read once: numbers of the rows, -1 where a text is none; the peptides; and how many are none, by
-        the reason."""
+    ) -> tuple[NDArray[np.int64], tuple[NotedPeptide, ...], pa.StringArray]:
+        """Peptides from texts, each form read once: numbers of the rows, -1 where a text is none; the peptides; and why a row has none,
+        empty where it has one."""
         coded = texts.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         found: dict[NotedPeptide, int] = {}
         number = np.full(len(coded.dictionary) + 1, -1, np.int64)
-        unread: dict[str, int] = {}
-        counts = np.bincount(codes, minlength=len(coded.dictionary))
+        reasons = [""] * (len(coded.dictionary) + 1)
         for code, text in enumerate(coded.dictionary.to_pylist()):
             try:
                 number[code] = found.setdefault(parse(text), len(found))
             except ValueError as error:
-                reason = f"no peptide can be read from its text: {error}"
-                unread[reason] = unread.get(reason, 0) + int(counts[code])
-        return number[codes], tuple(found), unread
+                reasons[code] = f"no peptide can be read from its text: {error}"
+        return number[codes], tuple(found), pa.array(reasons, pa.string()).take(pa.array(codes))
 
 
 def _wrong_numbers(texts: pa.StringArray) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ __all__ = ["read_idxml"]
 _Q_VALUES = {"q-value", "qvalue", "psm-level q-value", "ms:1002354", "percolator:q value", "ms-gf:qvalue", "fdr", "q-value_score"}
 _ERRORS = {"posterior error probability", "posterior error probability_score", "pep", "ms:1001493", "ms:1002192"}
 _DECOYS = {"target": 0, "decoy": 1, "target+decoy": 0}
+_MAXIMUM_DIGITS = 16
 _NO_SCORES = {"target_decoy", "protein_references", "spectrum_reference", "map_index", "rank", "isotope_error"}
 
 
@@ -47,7 +48,8 @@ def _add_identification(
     place = f"spectrum {shortened(reference, 60)}" if reference else f"after match {found.n}"
     own = _params(identification)
     index = own.get("id_merge_index", "0")
-    run = runs[int(index)] if index.isdecimal() and int(index) < len(runs) else runs[0] if len(runs) == 1 else ""
+    is_index = index.isdecimal() and len(index) < _MAXIMUM_DIGITS and int(index) < len(runs)
+    run = runs[int(index)] if is_index else runs[0] if len(runs) == 1 else ""
     called = identification.get("score_type", "")
     sense = 1 if identification.get("higher_score_better", "true").lower() == "true" else -1
     told: dict[str, Any] = {
@@ -57,11 +59,14 @@ def _add_identification(
     }  # fmt: skip
     hits = identification.findall("{*}PeptideHit")
     for number, hit in enumerate(hits, 1):
-        params = _params(hit)
+        params, charge = _params(hit), whole_number_of(source, hit, "charge", place, 0)
         try:
             peptide = parse_peptide(hit.get("sequence", ""))
         except ValueError as error:
-            found.leave(f"no peptide can be read from its text: {error}")
+            found.leave(
+                f"no peptide can be read from its text: {error}", place=found.next_place, peptide=hit.get("sequence", ""), charge=charge,
+                **told,
+            )  # fmt: skip
             continue
         scores: dict[str, float] = {}
         rates: dict[str, float] = {}
@@ -71,7 +76,7 @@ def _add_identification(
         proteins = list(dict.fromkeys(accessions[one] for one in references if one in accessions))
         rank = params.get("rank", "")
         found.add(
-            found.peptide(peptide), proteins, scores, place=found.n + 1, charge=whole_number_of(source, hit, "charge", place, 0),
+            found.peptide(peptide), proteins, scores, place=found.next_place, charge=charge,
             rank=int(rank) + 1 if rank.isdecimal() and rank == str(number - 1) else number,
             is_decoy=_DECOYS.get(params.get("target_decoy", ""), -1), **told, **rates,
         )  # fmt: skip

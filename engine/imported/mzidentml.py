@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from proteoscope.engine.chemistry.modification_places import SearchedModification, locate_modification, on_terminal_residues
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.sources import ByteSource
@@ -18,18 +19,39 @@ __all__ = ["read_mzidentml"]
 
 _Q_VALUES = {"MS:1002354", "MS:1002054", "MS:1001491", "MS:1002315"}
 _ERRORS = {"MS:1001493", "MS:1002192"}
-_TITLE, _SCANS = "MS:1000796", "MS:1001115"
+_TITLE, _SCANS = "MS:1000796", {"MS:1003057", "MS:1001115"}
+_MAXIMUM_DIGITS = 15
 _TIMES = {"MS:1000016", "MS:1000894", "MS:1001114"}
 _MINUTES = {"UO:0000031", "MS:1000038"}
-_MAIN = ("DBSequence", "Peptide", "PeptideEvidence", "SpectraData", "SpectrumIdentificationResult", "AnalysisSoftware")
+_MAIN = (
+    "DBSequence",
+    "Peptide",
+    "PeptideEvidence",
+    "SpectraData",
+    "SpectrumIdentificationResult",
+    "AnalysisSoftware",
+    "SearchModification",
+)
+_FRONT_RULES, _BACK_RULES = {"MS:1001189", "MS:1002057"}, {"MS:1001190", "MS:1002058"}
+_WHOLE = ("Peptide", "SpectraData", "SpectrumIdentificationResult", "DBSequence", "SearchModification")
 
 
 def read_mzidentml(source: ByteSource, progress: Progress) -> Identifications:
     """The matches of an mzIdentML file."""
     reader = _Reader(source)
-    for name, element in elements(source, progress, _MAIN, kept=("Peptide", "SpectraData", "SpectrumIdentificationResult", "DBSequence")):
+    for name, element in elements(source, progress, _MAIN, kept=_WHOLE):
         reader.take(name, element)
+    reader.warn(progress)
     return reader.found.finish()
+
+
+class _WrittenPeptide(NamedTuple):
+    """A peptide of the file: located modifications, those without a location with the residues named, and why it cannot be read, or ''."""
+
+    sequence: str
+    placed: list[NotedModification]
+    unplaced: list[tuple[NotedModification, str]]
+    reason: str
 
 
 class _Reader:
@@ -38,7 +60,10 @@ class _Reader:
     def __init__(self, source: ByteSource) -> None:
         self.source, self.found = source, MatchCollector("mzIdentML", source.path)
         self.accessions: dict[str, int] = {}
-        self.peptides: dict[str, PeptideRow | None] = {}
+        self.peptides: dict[str, _WrittenPeptide] = {}
+        self.rows: dict[str, PeptideRow | str] = {}
+        self.searched: list[SearchedModification] = []
+        self.n_placed = 0
         self.evidence: dict[str, tuple[str, bool | None]] = {}
         self.evidence_of: dict[str, list[str]] = {}
         self.peptide_of_evidence: dict[str, str] = {}
@@ -51,6 +76,8 @@ class _Reader:
             self.accessions[element.get("id", "")] = self.found.accession(element.get("accession", ""))
         elif name == "Peptide":
             self.peptides[element.get("id", "")] = self._peptide(element)
+        elif name == "SearchModification":
+            self.searched.append(_searched_modification(self.source, element))
         elif name == "PeptideEvidence":
             self._take_evidence(element)
         elif name == "SpectraData":
@@ -68,26 +95,52 @@ class _Reader:
         self.peptide_of_evidence[identifier] = peptide
         self.evidence_of.setdefault(peptide, []).append(identifier)
 
-    def _peptide(self, element: Any) -> PeptideRow | None:
+    def _peptide(self, element: Any) -> _WrittenPeptide:
         sequence = "".join(part.text or "" for part in element if part.tag.endswith("equence")).strip().upper()
-        modifications = []
         place = f"peptide {shortened(element.get('id', ''), 80)}"
+        written = _WrittenPeptide(sequence, [], [], "")
+        if not (sequence.isascii() and sequence.isalpha()):
+            return written._replace(reason="its peptide is not a sequence of residues")
         for part in element.iter("{*}Modification"):
             position = whole_number_of(self.source, part, "location", place, -1)
-            if not 0 <= position <= len(sequence) + 1:
-                return None
             mass = number_of(self.source, part, "monoisotopicMassDelta", place)
             terms = [(term.get("accession", ""), term.get("name", "")) for term in part.iter("{*}cvParam")]
-            modifications.append(NotedModification(position, _modification_name(terms), None if mass != mass else mass))
+            noted = NotedModification(position, _modification_name(terms), None if mass != mass else mass)
+            if not (part.get("location") or "").strip():
+                written.unplaced.append((noted, "".join((part.get("residues") or "").split())))
+            elif 0 <= position <= len(sequence) + 1:
+                written.placed.append(noted)
+            else:
+                written = written._replace(reason="a modification of it is located outside its sequence")
         for part in element.iter("{*}SubstitutionModification"):
-            position = whole_number_of(self.source, part, "location", place, -1)
-            mass = number_of(self.source, part, "monoisotopicMassDelta", place)
-            # The sequence is the one that was measured already where the replaced residue does not stand in it.
-            if 1 <= position <= len(sequence) and sequence[position - 1] == part.get("originalResidue") and mass == mass:
-                modifications.append(NotedModification(position, "", mass))
-        if not (sequence.isascii() and sequence.isalpha()):
-            return None
-        return self.found.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda one: one.position))))
+            written = _substituted(written, part, whole_number_of(self.source, part, "location", place, -1))
+        return written
+
+    def _row(self, peptide_id: str) -> PeptideRow | str:
+        """Row of a peptide, or why it has none. The modifications searched for, which locate others, follow the peptides in a file."""
+        if peptide_id not in self.rows:
+            written = self.peptides[peptide_id]
+            reason, placed = written.reason, list(written.placed)
+            occupied = {one.position for one in placed}
+            for noted, residues in written.unplaced:
+                position = locate_modification(noted, residues, written.sequence, occupied, self.searched)
+                if position is None:
+                    reason = reason or "a modification of it has no location, and several places or none can carry it"
+                    continue
+                occupied.add(position)
+                placed.append(noted._replace(position=position))
+            self.n_placed += bool(written.unplaced) and not reason
+            peptide = NotedPeptide(written.sequence, tuple(sorted(placed, key=lambda one: one.position)))
+            self.rows[peptide_id] = reason or self.found.peptide(on_terminal_residues(peptide))
+        return self.rows[peptide_id]
+
+    def warn(self, progress: Progress) -> None:
+        """Warn of modifications that the file does not locate."""
+        if self.n_placed:
+            progress.message(
+                f"{self.source.path.name}: {self.n_placed:,} peptides have a modification without a location; it is placed at the terminus"
+                " that the search or Unimod names for it, or at the only residue that can carry it", "warning",
+            )  # fmt: skip
 
     def _take_result(self, result: Any) -> None:
         identifier = result.get("spectrumID", "")
@@ -101,8 +154,8 @@ class _Reader:
             accession, value = part.get("accession", ""), part.get("value", "")
             if accession == _TITLE:
                 told["title"] = value
-            elif accession == _SCANS and value.strip().isdecimal():
-                told["scan"] = int(value[:15])
+            elif accession in _SCANS and value.strip().isdecimal() and len(value) <= _MAXIMUM_DIGITS:
+                told["scan"] = int(value)
             elif accession in _TIMES:
                 time = number_of(self.source, part, "value", place)
                 told["retention_time"] = time * 60.0 if part.get("unitAccession") in _MINUTES else time
@@ -118,14 +171,14 @@ class _Reader:
                 self.source.path, f"refers to a peptide {shortened(repr(peptide_id), 60)} that the file does not describe", place=place,
                 remedy="Is the file cut? Write it again",
             )  # fmt: skip
-        peptide = self.peptides[peptide_id]
-        if peptide is None:
-            self.found.leave("its peptide is no sequence of residues")
+        peptide = self._row(peptide_id)
+        charge = whole_number_of(self.source, item, "chargeState", place, 0)
+        if isinstance(peptide, str):
+            self.found.leave(peptide, place=self.n, peptide=self.peptides[peptide_id].sequence, charge=charge, **told)
             return
         known = [self.evidence[one] for one in references or self.evidence_of.get(peptide_id, []) if one in self.evidence]
         proteins = list(dict.fromkeys(self.accessions[protein] for protein, _ in known if protein in self.accessions))
         told_decoys = [decoy for _, decoy in known if decoy is not None]
-        charge = whole_number_of(self.source, item, "chargeState", place, 0)
         calculated = number_of(self.source, item, "calculatedMassToCharge", place)
         scores, rates = self._scores(item, place)
         self.found.add(
@@ -163,3 +216,24 @@ def _modification_name(terms: list[tuple[str, str]]) -> str:
         if accession.upper().startswith("UNIMOD:"):
             return accession
     return next((name for accession, name in terms if accession != "MS:1001460" and not accession.startswith("MS:")), "")
+
+
+def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _WrittenPeptide:
+    """The peptide with one residue replaced: the file writes the original sequence, and the spectrum is of the other."""
+    original, replacement = (part.get(name, "").strip().upper() for name in ("originalResidue", "replacementResidue"))
+    sequence = written.sequence
+    residue = sequence[position - 1] if 1 <= position <= len(sequence) else ""
+    is_residue = len(replacement) == 1 and replacement.isascii() and replacement.isalpha()
+    if is_residue and residue and residue in (original, replacement):
+        return written._replace(sequence=f"{sequence[: position - 1]}{replacement}{sequence[position:]}")
+    return written._replace(reason=written.reason or "a residue that a substitution replaces is not at that place of its sequence")
+
+
+def _searched_modification(source: ByteSource, element: Any) -> SearchedModification:
+    """What a search looked for: name, mass, residues (empty where any) and termini."""
+    terms = [(term.get("accession", ""), term.get("name", "")) for term in element.iterchildren("{*}cvParam")]
+    rules = {term.get("accession", "") for rule in element.iter("{*}SpecificityRules") for term in rule.iter("{*}cvParam")}
+    return SearchedModification(
+        _modification_name(terms), number_of(source, element, "massDelta", "search modification"),
+        "".join(one for one in element.get("residues", "") if one.isalpha()), bool(rules & _FRONT_RULES), bool(rules & _BACK_RULES),
+    )  # fmt: skip

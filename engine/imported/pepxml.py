@@ -129,7 +129,7 @@ def _add_query(source: ByteSource, query: Mapping[str, Any], found: MatchCollect
 def _add_hit(source: ByteSource, hit: Mapping[str, Any], found: MatchCollector, place: str, told: dict[str, Any]) -> None:
     sequence = hit.get("peptide", "")
     if not (sequence.isascii() and sequence.isalpha() and sequence.isupper()):
-        found.leave("its peptide is no sequence of residues")
+        found.leave("its peptide is not a sequence of residues", peptide=sequence, **told)
         return
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}

@@ -62,7 +62,7 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
             progress.stage(f"Reading {Path(path).name}", source.size)
             found = READERS[written_as.name]()(source, progress)
         if not len(found):
-            reason = next(iter(found.unread), "")
+            reason = found.unread["reason"][0].as_py() if len(found.unread) else ""
             raise InputError(
                 path, f"holds no match of a spectrum and a peptide{f': {reason}' if reason else ''}", remedy="Give other results"
             )

@@ -10,7 +10,7 @@ from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.tables import LEFT_OUT
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.matches.listed.judging import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
 from proteoscope.engine.matches.listed.matches import ListedMatches
 from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions
@@ -40,19 +40,12 @@ def judge(
 
 
 def left_out_table(found: Identifications, matches: ListedMatches) -> pa.Table:
-    """The matches that stand in no other table, with the reason."""
+    """The matches that stand in no other table, with the reason: those that were not read, then those that were, in their order."""
     rows = matches.left_out
     at = pa.array(rows)
-    number = pa.compute.if_else(pa.array(found.scan[rows] >= 0), pa.array(found.scan[rows]).cast(pa.string()), "")
-    names = [found.native_id.take(at), found.title.take(at), number]
-    called = names[0]
-    for other in names[1:]:
-        called = pa.compute.if_else(pa.compute.equal(called, ""), other, called)
-    run = found.run.take(at)
-    called = pa.compute.if_else(pa.compute.equal(run, ""), called, pa.compute.binary_join_element_wise(run, called, " "))
-    sequences = pa.array([peptide.sequence for peptide in found.peptides], pa.string())
-    return LEFT_OUT.arrow({
-        "file": pa.array([Path(path).name for path in found.files], pa.string()).take(pa.array(found.file[rows])),
-        "line": found.place[rows], "reason": pa.array(matches.reason, pa.string()), "spectrum": called,
-        "peptide": sequences.take(pa.array(found.peptide[rows])), "charge": found.charge[rows],
-    })  # fmt: skip
+    called = spectrum_names(found.run.take(at), found.native_id.take(at), found.title.take(at), pa.array(found.scan[rows]))
+    sequences = pa.array([peptide.sequence for peptide in found.peptides], pa.string()).take(pa.array(found.peptide[rows]))
+    taken = unread_matches(found.place[rows], matches.reason, called, sequences, found.charge[rows])
+    every = pa.concat_tables([found.unread, taken.set_column(0, "file", pa.array(found.file[rows], pa.int64()))]).combine_chunks()
+    names = pa.array([Path(path).name for path in found.files], pa.string())
+    return LEFT_OUT.arrow({name: names.take(every[name]) if name == "file" else every[name] for name in every.column_names})

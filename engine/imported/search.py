@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -108,10 +109,8 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
             write_separated(owner.folder / EXPORTS / _LEFT_OUT_FILE, left_out, LEFT_OUT.saved_columns, run.progress, ROUNDED)
             spectra_written()
             run.progress.check()
-        reasons: dict[str, int] = dict(found.unread)
-        for reason in matches.reason:
-            reasons[reason] = reasons.get(reason, 0) + 1
-        n_matches = len(found) + sum(found.unread.values())
+        reasons = dict(Counter([*found.unread["reason"].to_pylist(), *matches.reason]))
+        n_matches = len(found) + len(found.unread)
         counts = {"spectra": len(spectra), "matches": n_matches, "imported": len(matches), **written.counts}
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         summary = ImportSummary(

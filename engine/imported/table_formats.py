@@ -29,7 +29,7 @@ from proteoscope.engine.imported.parquet import read_parquet
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
-from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.results.columns import Column, Table
 
 if TYPE_CHECKING:
@@ -412,11 +412,11 @@ def _identifications(
 ) -> Identifications:  # fmt: skip
     """Columns of a table as identifications; rows without a peptide, and those that are not to be kept, are left out."""
     n = len(cells)
-    peptide, peptides, unread = cells.peptides(parse, texts)
-    if kept is not None:
-        unread = {} if (peptide[kept] >= 0).all() else unread
-    unread |= cells.unread
-    rows = np.flatnonzero((peptide >= 0) & ~cells.is_broken & (kept if kept is not None else np.ones(n, np.bool_)))
+    peptide, peptides, reason = cells.peptides(parse, texts)
+    is_kept = kept if kept is not None else np.ones(n, np.bool_)
+    is_read = (peptide >= 0) & ~cells.is_broken
+    rows, unread = np.flatnonzero(is_read & is_kept), pa.array(np.flatnonzero(~is_read & is_kept))
+    reason = pa.compute.if_else(pa.array(cells.is_broken & (peptide >= 0)), pa.array(cells.broken_reason, pa.string()), reason)
     offsets, protein, accessions = values.pop("proteins")
     chosen_proteins, chosen_offsets = take_runs(protein, offsets, rows)
     scores: Mapping[str, NDArray[np.float64]] = values.pop("scores", {})
@@ -427,6 +427,10 @@ def _identifications(
         **{name: np.full(n, np.nan) for name in ("retention_time", "precursor_mz", "calculated_mass", "q_value", "posterior_error")},
         **{name: cells.text("") for name in ("run", "native_id", "title")}, **values,
     }  # fmt: skip
+    run, native_id, title = (columns[name].take(unread) for name in ("run", "native_id", "title"))
+    called = spectrum_names(run, native_id, title, pa.array(columns["scan"], pa.int64()).take(unread))
+    lines, charges = cells.line[unread], np.asarray(columns["charge"])[unread]
+    left = unread_matches(lines, reason.take(unread), called, texts.take(unread), charges)
     taken: Values = {
         name: column.take(pa.array(rows)) if isinstance(column, pa.Array | pa.ChunkedArray) else np.asarray(column)[rows]
         for name, column in columns.items()
@@ -434,7 +438,7 @@ def _identifications(
     return Identifications(
         format=format, files=(cells.path,), file=np.zeros(len(rows), np.int64), place=cells.line[rows], peptide=peptide[rows],
         peptides=peptides, protein_offsets=chosen_offsets, protein=chosen_proteins, accessions=accessions, program=program,
-        scores={name: column[rows] for name, column in scores.items()}, senses=senses, unread=unread, **taken,
+        scores={name: column[rows] for name, column in scores.items()}, senses=senses, unread=left, **taken,
     )  # fmt: skip
 
 
@@ -487,7 +491,7 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
     """The charge where a table has a column for each (``Charge2``), or one for all; 0 where it says none."""
     charge = cells.whole("charge", missing=0)
     for name in cells.names:
-        if (found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name)) or (found := re.fullmatch(r"(?i)feature_charge_(\d)", name)):
+        if found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
             charge = np.where(cells.numbers(name) == 1, int(found[1]), charge)
     return charge
 

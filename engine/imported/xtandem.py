@@ -59,6 +59,7 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
     elif identifier.isdecimal() and len(identifier) < 16:
         told["scan"] = int(identifier)
     matches: dict[NotedPeptide, tuple[dict[str, float], list[int], float]] = {}
+    unread = set[str]()
     for protein in group.iter("{*}protein"):
         label = next((note.text or "" for note in protein.iter("{*}note") if note.get("label") == "description"), "") or protein.get(
             "label", ""
@@ -69,7 +70,7 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
         for domain in protein.iter("{*}domain"):
             sequence = domain.get("seq", "")
             if not (sequence.isascii() and sequence.isalpha() and sequence.isupper()):
-                found.leave("its peptide is no sequence of residues")
+                unread.add(sequence)
                 continue
             peptide = NotedPeptide(sequence, _modifications(source, domain, len(sequence), place))
             if peptide not in matches:
@@ -90,9 +91,11 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
                 matches[peptide] = (scores, [], number_of(source, domain, "mh", place) - _PROTON)
             if accession:
                 matches[peptide][1].append(found.accession(accession))
+    for sequence in sorted(unread):
+        found.leave("its peptide is not a sequence of residues", place=found.next_place, peptide=sequence, **told)
     for peptide, (scores, proteins, mass) in matches.items():
         found.add(
-            found.peptide(peptide), list(dict.fromkeys(proteins)), scores, place=found.n + 1, rank=1, calculated_mass=mass, **told
+            found.peptide(peptide), list(dict.fromkeys(proteins)), scores, place=found.next_place, rank=1, calculated_mass=mass, **told
         )  # fmt: skip
 
 

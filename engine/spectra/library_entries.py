@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -71,6 +71,7 @@ class LibraryEntries:
     charge : (n,) int64. mass : (n,) float64, neutral, of the peptidoform, dalton. retention_time : (n,) float64, seconds, NaN unknown.
     q_value : (n,) float64, NaN unknown. n_members : (n,) int64, spectra that the entry was made of.
     offsets, mz, intensity : the peaks, CSR, ascending in m/z, as of `SpectralLibrary`. ions : what they are. origin : where they come from.
+    files, file : spectrum files, and (n,) int64 into them, the file of the best spectrum of an entry; empty where there is none.
     """
 
     sequence: pa.StringArray
@@ -86,6 +87,8 @@ class LibraryEntries:
     intensity: NDArray[np.float32]
     ions: PeakIons
     origin: Origin
+    files: tuple[str, ...] = ()
+    file: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.charge)

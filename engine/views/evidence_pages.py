@@ -23,7 +23,7 @@ from proteoscope.engine.views.drawings import Drawing, svg
 from proteoscope.engine.views.evidence import ProteinEvidence, fold_of, of_protein, protein_evidence
 from proteoscope.engine.views.evidence_drawings import draw_fold, draw_protein
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
-from proteoscope.engine.views.html_pages import html_page, result_rows, section, shown
+from proteoscope.engine.views.html_pages import html_page, result_rows, scrolled_table, section, shown
 from proteoscope.engine.views.pdf_pages import PdfPages
 from proteoscope.engine.views.run_account import run_account
 from proteoscope.engine.views.tables import TableSource
@@ -102,7 +102,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
             for name, one in names
         ]
         head = "<tr><th>Protein</th><th></th><th>Coverage</th><th>Modified residues</th><th>Nearest chain</th><th>Description</th></tr>"
-        parts = [f"<h1>{shown(account.title)}</h1><p>{told}</p>", f"<table>{head}{''.join(rows)}</table>", _methods(account.methods)]
+        parts = [f"<h1>{shown(account.title)}</h1><p>{told}</p>", scrolled_table(head + "".join(rows)), _methods(account.methods)]
         written.append(_write(folder / _INDEX, html_page(account.title, parts).encode(errors="replace")))
     return written
 

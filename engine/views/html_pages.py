@@ -9,7 +9,19 @@ from typing import Any
 
 from proteoscope.engine.results.columns import Column
 
-__all__ = ["MAXIMUM_LETTERS", "cell_text", "html_page", "listed", "printable", "result_rows", "rows_table", "rows_told", "section", "shown"]
+__all__ = [
+    "MAXIMUM_LETTERS",
+    "cell_text",
+    "html_page",
+    "listed",
+    "printable",
+    "result_rows",
+    "rows_table",
+    "rows_told",
+    "scrolled_table",
+    "section",
+    "shown",
+]
 
 MAXIMUM_LETTERS = 200
 """Of a text, where nothing else is said."""
@@ -17,7 +29,7 @@ _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid #ccc}
 table{border-collapse:collapse;font-size:.85rem;margin:.5rem 0}td,th{border:1px solid #d5d5d5;padding:.15rem .45rem;text-align:left;
-vertical-align:top;overflow-wrap:anywhere}th{background:#f2f2f2}td.n{text-align:right;font-variant-numeric:tabular-nums}
+vertical-align:top;max-width:24rem;overflow-wrap:break-word}th{background:#f2f2f2}td.n{text-align:right;font-variant-numeric:tabular-nums}
 tr.changed td{background:#fff3d6;font-weight:600}.counts td:first-child{font-size:1.3rem;font-weight:700;text-align:right}
 .warning{color:#8a4b00}.error{color:#a1130a}figure{display:inline-block;margin:.5rem}figure svg{max-width:100%;height:auto}
 .wide{overflow-x:auto}pre{white-space:pre-wrap;overflow-wrap:anywhere}.note{white-space:pre-wrap;background:#f6f6f6;padding:.5rem}
@@ -61,14 +73,20 @@ def listed(texts: Sequence[str]) -> str:
 def rows_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table of texts; `head` may be empty texts."""
     header = f"<tr>{''.join(f'<th>{shown(one)}</th>' for one in head)}</tr>" if any(head) else ""
-    return f"<table>{header}{''.join('<tr>' + ''.join(f'<td>{shown(cell)}</td>' for cell in row) + '</tr>' for row in rows)}</table>"
+    body = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return scrolled_table(header + body)
+
+
+def scrolled_table(rows: str) -> str:
+    """A table of rows in HTML, which scrolls where the page is narrower than its words."""
+    return f'<div class="wide"><table>{rows}</table></div>'
 
 
 def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> str:
     """The first rows of a table of results, by name of column, under their headers; `n_rows`: how many there are in all."""
     head = "".join(f'<th title="{shown(one.meaning)}">{shown(one.header)}</th>' for one in columns)
     body = "".join(f"<tr>{''.join(_cell(row[one.name], one) for one in columns)}</tr>" for row in values)
-    return f'<p>{rows_told(len(values), n_rows)}</p><div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+    return f"<p>{rows_told(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"
 
 
 def rows_told(n_shown: int, n_rows: int) -> str:

@@ -19,7 +19,7 @@ from proteoscope.engine.views.drawings import svg
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
 from proteoscope.engine.views.histogram_drawings import draw_histogram
 from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
-from proteoscope.engine.views.html_pages import html_page, listed, result_rows, rows_table, section, shown
+from proteoscope.engine.views.html_pages import html_page, listed, result_rows, rows_table, scrolled_table, section, shown
 from proteoscope.engine.views.identification import mass_error_histogram, score_histogram
 from proteoscope.engine.views.run_account import RunAccount, run_account
 from proteoscope.engine.views.tables import TableSource
@@ -151,7 +151,7 @@ def _parameters(account: RunAccount) -> str:
         for one in account.parameters
     ]
     head = f"<tr><th>Group</th><th>Parameter</th><th>Value</th><th>In {shown(account.preset.name or 'the defaults')}</th></tr>"
-    return f"<p>{shown(account.preset.text)}</p><table>{head}{''.join(rows)}</table>"
+    return f"<p>{shown(account.preset.text)}</p>{scrolled_table(head + ''.join(rows))}"
 
 
 def _steps(account: RunAccount) -> str:

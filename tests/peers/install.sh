@@ -4,7 +4,7 @@
 #     bash tests/peers/install.sh [FOLDER]        (default: $PROTEOSCOPE_PEERS, else ~/.cache/proteoscope-peers)
 #
 # X!Tandem, Comet, DSSP and TM-align come from the packages of Debian or Ubuntu (unpacked, not installed), Sage's core as the Python package sagepy,
-# minimap2 as mappy (which a C compiler builds), Pyteomics to convert spectra for them, matchms and mzspeclib to read libraries, in a virtual
+# minimap2 as mappy (which a C compiler builds), Pyteomics to convert spectra for them, matchms, mzspeclib and psm_utils to read exports, in a virtual
 # environment; mokapot, which needs older versions of what it stands on, in one of its own.
 # To compare with another Comet, name its binary in PROTEOSCOPE_COMET when the benchmark runs.
 set -euo pipefail
@@ -49,10 +49,10 @@ any_python() {
     return 1
 }
 
-if ! "$folder/python/bin/python" -c 'import mappy, matchms, mzspeclib, psims, pyopenms, pyteomics, sagepy' 2>/dev/null; then
+if ! "$folder/python/bin/python" -c 'import mappy, matchms, mzspeclib, psims, psm_utils, pyopenms, pyteomics, sagepy' 2>/dev/null; then
     python=$(any_python)
     "$python" -m venv --clear "$folder/python"
-    "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check sagepy pyteomics psims lxml mappy pyopenms matchms mzspeclib
+    "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check sagepy pyteomics psims lxml mappy pyopenms matchms mzspeclib psm_utils
 fi
 
 if ! "$folder/mokapot/bin/python" -c 'import mokapot' 2>/dev/null; then

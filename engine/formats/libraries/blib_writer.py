@@ -23,6 +23,8 @@ __all__ = ["write_blib"]
 _VERSION = (1, 10)
 _Q_VALUE, _NOT_KNOWN = 19, 0
 """Kinds of scores by their numbers: GENERIC Q-VALUE, UNKNOWN."""
+_PREDICTED = "predicted by Proteoscope"
+"""Source file of entries that are of no spectrum."""
 _SCHEMA = """
 CREATE TABLE LibInfo(libLSID TEXT, createTime TEXT, numSpecs INTEGER, majorVersion INTEGER, minorVersion INTEGER);
 CREATE TABLE RefSpectra (id INTEGER primary key autoincrement not null, peptideSeq VARCHAR(150), precursorMZ REAL, precursorCharge INTEGER,
@@ -47,11 +49,11 @@ CREATE INDEX idxRefIdPeaks ON RefSpectraPeaks (RefSpectraID);
 _SPECTRUM = (
     "INSERT INTO RefSpectra (id, peptideSeq, precursorMZ, precursorCharge, peptideModSeq, prevAA, nextAA, copies, numPeaks,"
     " ionMobilityType, retentionTime, totalIonCurrent, fileID, SpecIDinFile, score, scoreType)"
-    " VALUES (?, ?, ?, ?, ?, '-', '-', ?, ?, 0, ?, ?, 1, ?, ?, ?)"
+    " VALUES (?, ?, ?, ?, ?, '-', '-', ?, ?, 0, ?, ?, ?, ?, ?, ?)"
 )
 
 
-def write_blib(out: Path, pieces: Iterable[LibraryEntries], name: str, progress: Progress, threads: int) -> None:
+def write_blib(out: Path, pieces: Iterable[LibraryEntries], progress: Progress) -> None:
     """Write a library to the file `out`, which appears whole or not at all.
 
     Raises
@@ -65,7 +67,7 @@ def write_blib(out: Path, pieces: Iterable[LibraryEntries], name: str, progress:
                 connection.execute("PRAGMA journal_mode = OFF")
                 connection.execute("PRAGMA synchronous = OFF")
                 connection.executescript(_SCHEMA)
-                n = _insert(connection, pieces, name, progress)
+                n = _insert(connection, pieces, progress)
                 connection.executescript(_INDEXES)
                 made = time.strftime("%a %b %d %H:%M:%S %Y")
                 identifier = f"urn:lsid:proteoscope:spectral_library:bibliospec:nr:{uuid.uuid4().hex}"
@@ -75,9 +77,8 @@ def write_blib(out: Path, pieces: Iterable[LibraryEntries], name: str, progress:
             raise OSError(str(error)) from error
 
 
-def _insert(connection: sqlite3.Connection, pieces: Iterable[LibraryEntries], name: str, progress: Progress) -> int:
+def _insert(connection: sqlite3.Connection, pieces: Iterable[LibraryEntries], progress: Progress) -> int:
     """Insert all entries; how many there are."""
-    connection.execute("INSERT INTO SpectrumSourceFiles VALUES (1, ?, '', NULL, 0)", (name,))
     scores = (
         (_NOT_KNOWN, "UNKNOWN", "NOT_A_PROBABILITY_VALUE"),
         (_Q_VALUE, "GENERIC Q-VALUE", "PROBABILITY_THAT_IDENTIFICATION_IS_INCORRECT"),
@@ -85,8 +86,10 @@ def _insert(connection: sqlite3.Connection, pieces: Iterable[LibraryEntries], na
     connection.executemany("INSERT INTO ScoreTypes VALUES (?, ?, ?)", scores)
     connection.execute("INSERT INTO IonMobilityTypes VALUES (0, 'none')")
     n, proteins = 0, dict[str, int]()
+    files: tuple[str, ...] = (_PREDICTED,)
     for entries in pieces:
         progress.check()
+        files = entries.files or files
         rows = list(_rows(entries, n))
         connection.executemany(_SPECTRUM, [row[0] for row in rows])
         connection.executemany("INSERT INTO RefSpectraPeaks VALUES (?, ?, ?)", [row[1] for row in rows])
@@ -101,6 +104,8 @@ def _insert(connection: sqlite3.Connection, pieces: Iterable[LibraryEntries], na
         connection.executemany("INSERT INTO RefSpectraProteins VALUES (?, ?)", links)
         n += len(entries)
         progress.advance(len(entries))
+    source_files = [(number, file) for number, file in enumerate(files, 1)]
+    connection.executemany("INSERT INTO SpectrumSourceFiles VALUES (?, ?, '', NULL, 0)", source_files)
     connection.executemany("INSERT INTO Proteins VALUES (?, ?)", [(number, one) for one, number in proteins.items()])
     return n
 
@@ -109,6 +114,7 @@ def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...
     """Of each entry its rows of spectra, peaks and modifications."""
     of, precursor_mz, score = entries.modifications, entries.precursor_mz.tolist(), entries.q_value
     minutes = np.where(np.isnan(entries.retention_time), 0.0, entries.retention_time / 60.0).tolist()
+    file = (entries.file + 1).tolist() if len(entries.file) else [1] * len(entries)
     mz, intensity = entries.mz.astype("<f8"), entries.intensity.astype("<f4")
     for i, sequence in enumerate(entries.sequence.to_pylist()):
         number, placed = before + i + 1, slice(of.offsets[i], of.offsets[i + 1])
@@ -119,7 +125,7 @@ def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...
         is_known = not np.isnan(score[i])
         spectrum = (
             number, sequence, precursor_mz[i], int(entries.charge[i]), _modified(sequence, noted), int(entries.n_members[i]),
-            int(own.stop - own.start), minutes[i], float(intensity[own].sum()), str(number), float(score[i]) if is_known else 0.0,
+            int(own.stop - own.start), minutes[i], float(intensity[own].sum()), file[i], str(number), float(score[i]) if is_known else 0.0,
             _Q_VALUE if is_known else _NOT_KNOWN,
         )  # fmt: skip
         yield spectrum, (number, _packed(mz[own].tobytes()), _packed(intensity[own].tobytes())), noted

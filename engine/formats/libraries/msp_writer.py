@@ -26,8 +26,6 @@ class MspWriter:
         modifications = msp_modifications(entries.sequence, entries.modifications)
         mz = entries.precursor_mz
         # NIST's MW is that of the ion.
-        mz = entries.precursor_mz
-        # NIST's MW is that of the ion.
         proteins = pa.compute.replace_substring(pa.compute.replace_substring(entries.proteins, '"', "'"), ";", ",")
         held = pa.compute.cast(pa.compute.add(pa.compute.count_substring(proteins, ","), 1), "string")
         return joined(
@@ -38,6 +36,8 @@ class MspWriter:
                     "\nMW: ",
                     number_texts(mz * entries.charge, _MASS_DECIMALS),
                 ),
+                # Readers that do not parse NIST's comment find the precursor in lines of its own, as MoNA has them.
+                *("\nPrecursorMZ: ", number_texts(mz, _MASS_DECIMALS), "\nCharge: ", number_texts(entries.charge)),
                 *(f"\nComment: Spec={_ORIGINS[entries.origin]} Mods=", _quoted(modifications)),
                 *(" Parent=", number_texts(mz, _MASS_DECIMALS)),
                 present(' Protein="', pa.compute.binary_join_element_wise(held, proteins, "/"), '"'),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import chain
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
@@ -28,6 +29,8 @@ _KEPT = frozenset(
         _INCHIKEY, _ADDUCT, _N_PEAKS, _N_REPLICATES, _POLARITY, _ORIGIN,
     }
 )  # fmt: skip
+_MAXIMUM_OF_SETS = 1_000
+"""Attributes that an entry may take from sets; each entry that names them takes the time of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,13 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     if len(analytes) > 1:
         entry.fault = "it is of several analytes together"
         return entry
-    attributes = _with_sets(spectrum, sets.spectrum) + _with_sets(analytes[0] if analytes else [], sets.analyte)
+    attributes: list[Attribute] = []
+    for own, named in ((spectrum, sets.spectrum), (analytes[0] if analytes else [], sets.analyte)):
+        used = _used_sets(own, named)
+        if sum(map(len, used)) > _MAXIMUM_OF_SETS:
+            entry.fault = f"its attribute sets hold more than {_MAXIMUM_OF_SETS:,} attributes"
+            return entry
+        attributes += [*own, *chain.from_iterable(used)]
     by_term: dict[str, Attribute] = {}
     for one in attributes:
         by_term.setdefault(one.term, one)
@@ -84,10 +93,10 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     return entry
 
 
-def _with_sets(own: list[Attribute], sets: dict[str, list[Attribute]]) -> list[Attribute]:
-    """Attributes, those of the sets that they name, and those of all: what stands first counts."""
-    named = [one for name in own if name.term == _SET_NAME for one in sets.get(name.value, ())]
-    return [*own, *named, *sets.get("all", ())]
+def _used_sets(own: list[Attribute], sets: dict[str, list[Attribute]]) -> list[list[Attribute]]:
+    """The sets that attributes name, each once, and that of all: the first attribute of a term counts."""
+    names = dict.fromkeys([*(one.value for one in own if one.term == _SET_NAME), "all"])
+    return [sets[name] for name in names if name in sets]
 
 
 def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:

@@ -15,7 +15,6 @@ __all__ = ["MzSpecLibText", "read_mzspeclib_text"]
 _ATTRIBUTE = re.compile(r"(?:\[([^\]]{1,20})\])?([A-Za-z]{1,10}:\d{1,10})\|[^=]{0,400}=(.*)", re.DOTALL)
 _TERM = re.compile(r"([A-Za-z]{1,10}:\d{1,10})\|")
 _SET = re.compile(r"<AttributeSet (\w{1,40})=([^>]{0,1000})>")
-_MAXIMUM_IN_SETS = 10_000
 
 
 def read_mzspeclib_text(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
@@ -41,15 +40,13 @@ class MzSpecLibText(TextLibrary):
     def header(self, lines: list[Line]) -> None:
         """Take the sets of attributes."""
         chosen: list[Attribute] | None = None
-        n = 0
         for _, text in lines:
             if text.startswith("<"):
                 found = _SET.match(text)
                 sets = {"Spectrum": self._sets.spectrum, "Analyte": self._sets.analyte}.get(found[1]) if found else None
                 chosen = sets.setdefault(found[2], []) if found and sets is not None else None
-            elif chosen is not None and n < _MAXIMUM_IN_SETS and (attribute := _attribute(text)) is not None:
+            elif chosen is not None and (attribute := _attribute(text)) is not None:
                 chosen.append(attribute)
-                n += 1
 
     def entry(self, lines: list[Line]) -> Entry:
         """An entry from its lines."""

@@ -31,8 +31,8 @@ class MzSpecLibWriter:
         """The header, with the name of the library."""
         lines = (
             "<mzSpecLib>", "MS:1003186|library format version=1.0", f"MS:1003188|library name={' '.join(name.split())}",
-            "[1]MS:1003207|library creation software=MS:1000799|custom unreleased software tool",
-            f"[1]MS:1003200|software version=Proteoscope {VERSION}", "<AttributeSet Spectrum=all>", "<AttributeSet Analyte=all>",
+            # The software is a term of the vocabulary, which has none for this program.
+            f"MS:1003189|library description=Made by Proteoscope {VERSION}", "<AttributeSet Spectrum=all>", "<AttributeSet Analyte=all>",
             "<AttributeSet Interpretation=all>", "",
         )  # fmt: skip
         return "\n".join(lines).encode()
@@ -52,6 +52,7 @@ class MzSpecLibWriter:
             *("MS:1003070|number of replicate spectra used=", number_texts(entries.n_members), "\n"),
             *("MS:1003059|number of peaks=", number_texts(np.diff(entries.offsets)), "\n<Analyte=1>\n"),
             *("MS:1003270|proforma peptidoform ion notation=", peptide, "\nMS:1000888|stripped peptide sequence=", entries.sequence),
+            *("\nMS:1001117|theoretical neutral mass=", number_texts(entries.mass, _MASS_DECIMALS)),
             *("\nMS:1000041|charge state=", number_texts(entries.charge), "\nMS:1003053|theoretical monoisotopic m/z=", mz, "\n"),
             _proteins(entries.proteins),
             *("<Interpretation=1>\n", present("MS:1002354|PSM-level q-value=", number_texts(entries.q_value, 8), "\n"), "<Peaks>\n"),

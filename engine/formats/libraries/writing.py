@@ -80,7 +80,7 @@ def write_library(
     assert chosen.writer is not None
     made = chosen.writer()
     if format == "blib":  # which is a database
-        made(out, pieces, out.name, progress, threads)
+        made(out, pieces, progress)
         return
     writer = made()
     write_lines(

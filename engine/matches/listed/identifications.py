@@ -14,13 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
+from proteoscope.engine.errors import InputError
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import PeptideRow
 
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Identifications", "MatchCollector", "joined"]
+__all__ = ["Identifications", "MatchCollector", "joined", "spectrum_names", "unread_matches"]
+
+_MAXIMUM_SCORES = 500
+_MODIFICATION = 20  # characters of a modification in a peptide
+_FREE_CHARACTERS, _CHARACTERS_PER_MATCH = 50_000_000, 5_000
+"""What the matches of a file may refer to together."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,7 +53,8 @@ class Identifications:
     q_value, posterior_error : (n,) float64, NaN where not given.
     scores : float64 (n,) by the names of columns (`proteoscope.engine.matches.engine_scores`), NaN where not given.
     senses : of scores whose sense the file says: 1 where the higher is the better, -1 where the lower is.
-    unread : matches that the file has and that stand not here, by the reason.
+    unread : matches that the files have and that are not among the n: ``file``, ``line`` (as `place`), ``reason``, ``spectrum``,
+        ``peptide`` (its text in the file) and ``charge``.
     unended : numbers of matches with whose last protein a file ends, without an end of the line: it may be cut off there.
     """
 
@@ -77,11 +84,27 @@ class Identifications:
     scores: Mapping[str, Floats]
     senses: Mapping[str, int] = field(default_factory=dict)
     program: str = ""
-    unread: Mapping[str, int] = field(default_factory=dict)
+    unread: pa.Table = field(default_factory=lambda: unread_matches([], [], [], [], []))
     unended: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.peptide)
+
+
+def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: Any) -> pa.Table:
+    """Table of m matches of one file that are not read; see `Identifications.unread`."""
+    texts = {name: pa.array(values, pa.string()) for name, values in (("reason", reason), ("spectrum", spectrum), ("peptide", peptide))}
+    numbers = {"line": pa.array(line, pa.int64()), "charge": pa.array(charge, pa.int64())}
+    return pa.table({"file": pa.array(np.zeros(len(texts["reason"]), np.int64)), **numbers, **texts})
+
+
+def spectrum_names(run: Any, native_id: Any, title: Any, scan: Any) -> Any:
+    """What files call n spectra: native identifier, else title, else scan number (-1 where not given), after the file of the spectrum."""
+    number = pa.compute.if_else(pa.compute.greater_equal(scan, 0), pa.compute.cast(scan, pa.string()), "")
+    names = native_id
+    for other in (title, number):
+        names = pa.compute.if_else(pa.compute.equal(names, ""), other, names)
+    return pa.compute.if_else(pa.compute.equal(run, ""), names, pa.compute.binary_join_element_wise(run, names, " "))
 
 
 class MatchCollector:
@@ -99,35 +122,54 @@ class MatchCollector:
         self.format, self.path, self.program = format, path, ""
         self.n = 0
         self.senses: dict[str, int] = {}
-        self.unread: dict[str, int] = {}
+        self._unread: list[tuple[int, str, str, int]] = []
+        self._unread_spectra: dict[str, list[Any]] = {name: [] for name in (*self._TEXTS, "scan")}
         self._numbers: dict[str, list[Any]] = {name: [] for name in self._NUMBERS}
         self._texts: dict[str, list[Any]] = {name: [] for name in self._TEXTS}
         self._scores: dict[str, list[tuple[int, Any]]] = {}
         self._peptides: dict[NotedPeptide, PeptideRow] = {}
         self._accessions: dict[str, int] = {}
+        self._protein_sizes: list[int] = []
+        self._peptide_sizes: list[int] = []
+        self._referred = 0
         self._peptide: list[Any] = []
         self._counts: list[Any] = []
         self._protein: list[Any] = []
+
+    @property
+    def next_place(self) -> int:
+        """Number of the next match of the file, from 1, those that are not taken counted too."""
+        return self.n + len(self._unread) + 1
 
     def peptide(self, noted: NotedPeptide) -> PeptideRow:
         """The number of a peptide."""
         number = self._peptides.get(noted)
         if number is None:
             number = self._peptides[noted] = PeptideRow(len(self._peptides))
+            self._peptide_sizes.append(len(noted.sequence) + _MODIFICATION * len(noted.modifications))
         return number
 
     def accession(self, accession: str) -> int:
         """The number of a protein."""
-        return self._accessions.setdefault(accession, len(self._accessions))
+        number = self._accessions.setdefault(accession, len(self._accessions))
+        if number == len(self._protein_sizes):
+            self._protein_sizes.append(len(accession) + 1)
+        return number
 
-    def leave(self, reason: str, n: int = 1) -> None:
-        """Count matches that are not taken."""
-        if n:
-            self.unread[reason] = self.unread.get(reason, 0) + n
+    def leave(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, **spectrum: Any) -> None:
+        """List a match that is not taken: its number in the file, its peptide as the file writes it, and what names its spectrum."""
+        self._unread.append((place, reason, peptide, charge))
+        for name, column in self._unread_spectra.items():
+            column.append(spectrum.get(name, -1 if name == "scan" else ""))
 
     def add(self, peptide: PeptideRow, proteins: Sequence[int], scores: Mapping[str, float], **values: Any) -> None:
         """Add a match: numbers of its peptide and proteins, scores by their columns, and what else is known of it by the names of
-        `Identifications`."""
+        `Identifications`.
+
+        Raises
+        ------
+        InputError : the matches refer to more, or have more kinds of scores, than those of a search.
+        """
         for name, column in self._numbers.items():
             column.append(values.get(name, self._NUMBERS[name][1]))
         for name, texts in self._texts.items():
@@ -138,6 +180,20 @@ class MatchCollector:
         self._counts.append(len(proteins))
         self._protein.extend(proteins)
         self.n += 1
+        self._check_proportions(self._peptide_sizes[peptide] + sum(map(self._protein_sizes.__getitem__, proteins)))
+
+    def _check_proportions(self, size: int) -> None:
+        """Refuse a short file whose matches all refer to the same long lists."""
+        self._referred += size
+        if len(self._scores) > _MAXIMUM_SCORES:
+            found = f"has more than {_MAXIMUM_SCORES} kinds of scores"
+        elif self._referred > _FREE_CHARACTERS + _CHARACTERS_PER_MATCH * self.n:
+            found = f"has matches with {self._referred:,} characters of peptides, modifications and proteins"
+        else:
+            return
+        raise InputError(
+            self.path, f"{found}, as no search engine writes", place=f"match {self.next_place - 1}", remedy="Write the results again"
+        )
 
     def finish(self) -> Identifications:
         """The table."""
@@ -153,8 +209,14 @@ class MatchCollector:
             peptide=np.array(self._peptide, np.int64), peptides=tuple(self._peptides),
             protein_offsets=np.concatenate(([0], np.cumsum(np.array(self._counts, np.int64)))).astype(np.int64),
             protein=np.array(self._protein, np.int64), accessions=tuple(self._accessions), scores=scores, senses=self.senses,
-            program=self.program, unread=self.unread,
+            program=self.program, unread=self._unread_table(),
         )  # fmt: skip
+
+    def _unread_table(self) -> pa.Table:
+        line, reason, peptide, charge = zip(*self._unread, strict=True) if self._unread else ((), (), (), ())
+        run, native_id, title = (pa.array(self._unread_spectra[name], pa.string()) for name in self._TEXTS)
+        spectrum = spectrum_names(run, native_id, title, pa.array(self._unread_spectra["scan"], pa.int64()))
+        return unread_matches(line, reason, spectrum, peptide, charge)
 
 
 def joined(parts: Sequence[Identifications]) -> Identifications:
@@ -167,11 +229,7 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
     of_protein = [np.array([accessions.setdefault(one, len(accessions)) for one in part.accessions], np.int64) for part in parts]
     counts = np.concatenate([np.diff(part.protein_offsets) for part in parts])
     names = dict.fromkeys(name for part in parts for name in part.scores)
-    unread: dict[str, int] = {}
-    for part in parts:
-        for reason, n in part.unread.items():
-            unread[reason] = unread.get(reason, 0) + n
-
+    unread = [part.unread.set_column(0, "file", pa.array(np.full(len(part.unread), i, np.int64))) for i, part in enumerate(parts)]
     begins = np.cumsum([0, *map(len, parts)]).tolist()
 
     def together(name: str) -> Any:
@@ -188,6 +246,6 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         protein=np.concatenate([of[part.protein] for of, part in zip(of_protein, parts, strict=True)]), accessions=tuple(accessions),
         scores={name: np.concatenate([part.scores.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},
         senses={name: sense for part in parts for name, sense in part.senses.items()},
-        program=next((part.program for part in parts if part.program), ""), unread=unread,
+        program=next((part.program for part in parts if part.program), ""), unread=pa.concat_tables(unread),
         unended=tuple(begin + row for begin, part in zip(begins, parts, strict=False) for row in part.unended),
     )  # fmt: skip

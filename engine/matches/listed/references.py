@@ -6,8 +6,10 @@ those who number the spectra of a file that has none), and last by retention tim
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import PurePosixPath
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -98,17 +100,33 @@ def _stem(name: str) -> str:
 def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bool]:
     """Number of the spectrum file of each match, -1 where results do not say, and -2 where they name another; whether that was waived."""
     coded = run.dictionary_encode()
-    stems: dict[str, int] = {}
+    stems: dict[str, list[tuple[int, list[str]]]] = {}
     for number, path in enumerate(spectra.files):
-        stems[_stem(path)] = number if _stem(path) not in stems else -1
+        stems.setdefault(_stem(path), []).append((number, _folders(os.path.normpath(Path(path).absolute()))))
     distinct = coded.dictionary.to_pylist()
-    number_of = np.array([-1 if not name.strip() else stems.get(_stem(name), -2) for name in distinct] or [-1], np.int64)
+    number_of = np.array([-1 if not name.strip() else _nearest(name, stems.get(_stem(name), [])) for name in distinct] or [-1], np.int64)
     ignores = len(spectra.files) == 1 and bool(len(distinct)) and not (number_of[: len(distinct)] >= 0).any()
     ignores = ignores and len({_stem(name) for name in distinct if name.strip()}) == 1
     if ignores:
         number_of[:] = 0
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return number_of[codes] if len(codes) else codes, ignores
+
+
+def _folders(path: str) -> list[str]:
+    """Folders of a path or a file URI, the innermost first."""
+    return [part for part in path.replace("\\", "/").removeprefix("file:").split("/")[:-1] if part not in ("", ".", "..")][::-1]
+
+
+def _nearest(name: str, files: list[tuple[int, list[str]]]) -> int:
+    """Number of the one of several files of the same name that shares the most folders with `name`, from the innermost; -1 where several
+    share as many, -2 where there is no file."""
+    if len(files) < 2:
+        return files[0][0] if files else -2
+    folders = _folders(name)
+    shared = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(folders, own, strict=False))) for _, own in files]
+    most = max(shared)
+    return files[shared.index(most)][0] if shared.count(most) == 1 else -1
 
 
 def _first_text(first: pa.StringArray, second: pa.StringArray) -> pa.StringArray:

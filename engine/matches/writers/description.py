@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -164,17 +165,30 @@ class SearchDescription:
             return [(name, texts[0])]
         return [(f"{name} ({one.name} pass)", text) for one, text in zip(self.done, texts, strict=True)]
 
-    def address_of(self, file: str) -> str:
-        """Address of a spectrum file as the tables name it; a bare name is looked up among the spectrum files."""
-        for path in self.spectrum_files:
-            if str(path) == file or Path(path).name == file:
-                return file_address(str(path))
-        return file_address(file)
+    def paths(self, files: Sequence[str]) -> dict[str, str]:
+        """Return the path of each spectrum file as the tables name it; a relative path is looked up among the spectrum files.
+
+        Several of them may end in such a path: the longest paths are looked up first, and each file is found once.
+        """
+        found: dict[str, str] = {}
+        free = {str(path): _inner_parts(path) for path in dict.fromkeys(self.spectrum_files)}
+        for file in sorted(files, key=lambda name: (name not in free, -len(_inner_parts(name)), name)):
+            parts = _inner_parts(file)
+            ends = [file] if file in free else [path for path, own in free.items() if own[-len(parts) :] == parts]
+            found[file] = ends[0] if len(ends) == 1 else file
+            if len(ends) == 1:
+                del free[ends[0]]
+        return {file: found[file] for file in files}
 
 
 def file_address(path: str) -> str:
     """A path as a URI; one that is not absolute stays relative, since nobody knows to what."""
     return Path(path).as_uri() if Path(path).is_absolute() else quote(Path(path).as_posix())
+
+
+def _inner_parts(path: str) -> tuple[str, ...]:
+    """Parts of a path without the steps that lead out of the working folder."""
+    return tuple(part for part in Path(os.path.normpath(path)).parts if part != "..")
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from proteoscope.engine.chemistry.masses import mz
+from proteoscope.engine.chemistry.modification_places import terminal_position
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FORMAT, native_format
 from proteoscope.engine.formats.registry import FileFormat, bare_name, format_of_name, formats_of
@@ -136,6 +137,10 @@ def _term(accession: str, name: str, value: object = None) -> str:
     return f"<cvParam{attributes(cvRef=vocabulary, accession=accession, name=name, value=value)}/>\n"
 
 
+_UNKNOWN_MODIFICATION = _term("MS:1001460", "unknown modification")
+"""The schema allows no other text, and the term no value: what is unknown is described by its mass."""
+
+
 def _user(name: str, value: object) -> str:
     return f"<userParam{attributes(name=name, value=value)}/>\n"
 
@@ -204,18 +209,25 @@ def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription)
 
 def _modification(residues: str, position: int, name: str, mass: float, unimod: int | None) -> str:
     residue = residues[position - 1] if 1 <= position <= len(residues) else None
-    term = _term("MS:1001460", "unknown modification", name) if unimod is None else _term(f"UNIMOD:{unimod}", name)
-    placed = attributes(location=position, residues=residue, monoisotopicMassDelta=f"{mass:.6f}")
+    term = _UNKNOWN_MODIFICATION if unimod is None else _term(f"UNIMOD:{unimod}", name)
+    placed = attributes(location=terminal_position(position, residues, unimod), residues=residue, monoisotopicMassDelta=f"{mass:.6f}")
     return f"<Modification{placed}>\n{term}</Modification>\n"
 
 
-def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription) -> dict[str, int]:
-    """The spectrum files, those without a PSM too, each with its number, from 1."""
+class _SpectrumFile(NamedTuple):
+    """A file of spectra: its number, from 1, and its address."""
+
+    number: int
+    address: str
+
+
+def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription) -> dict[str, _SpectrumFile]:
+    """The spectrum files, those without a PSM too, by what the tables call them."""
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
-    addresses = {search.address_of(file) for file in named}
-    silent = [path for path in search.spectrum_files if file_address(path) not in addresses]
+    addresses = {file: file_address(path) for file, path in search.paths(named).items()}
+    every = addresses | {path: file_address(path) for path in search.spectrum_files if file_address(path) not in addresses.values()}
     # The schema wants at least one.
-    return {file: number for number, file in enumerate([*named, *silent] or ["unknown"], start=1)}
+    return {file: _SpectrumFile(number, every.get(file, file)) for number, file in enumerate([*every] or ["unknown"], start=1)}
 
 
 def _databases(search: SearchDescription) -> list[str]:
@@ -223,13 +235,13 @@ def _databases(search: SearchDescription) -> list[str]:
     return list(search.database_files) or ["unknown"]
 
 
-def _analysis(files: dict[str, int], n_databases: int, has_proteins: bool) -> Iterator[str]:
+def _analysis(files: dict[str, _SpectrumFile], n_databases: int, has_proteins: bool) -> Iterator[str]:
     yield (
         '<AnalysisCollection>\n<SpectrumIdentification id="SI" spectrumIdentificationProtocol_ref="SIP" '
         'spectrumIdentificationList_ref="SIL">\n'
     )
-    for file_number in files.values():
-        yield f'<InputSpectra spectraData_ref="SD_{file_number}"/>\n'
+    for file in files.values():
+        yield f'<InputSpectra spectraData_ref="SD_{file.number}"/>\n'
     for database_number in range(1, n_databases + 1):
         yield f'<SearchDatabaseRef searchDatabase_ref="SDB_{database_number}"/>\n'
     yield "</SpectrumIdentification>\n"
@@ -258,7 +270,7 @@ def _protocols(search: SearchDescription, has_proteins: bool) -> Iterator[str]:
             if one.position in _SPECIFICITY_RULES:
                 yield f"<SpecificityRules>\n{_term(*_SPECIFICITY_RULES[one.position])}</SpecificityRules>\n"
             if one.unimod_id is None:
-                yield _term("MS:1001460", "unknown modification", one.name)
+                yield _UNKNOWN_MODIFICATION
             else:
                 yield _term(f"UNIMOD:{one.unimod_id}", one.name)
             yield "</SearchModification>\n"
@@ -303,7 +315,7 @@ def _tolerance(element: str, lower_and_upper: tuple[Tolerance, Tolerance] | None
     yield f"</{element}>\n"
 
 
-def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, int]) -> Iterator[str]:
+def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]) -> Iterator[str]:
     yield "<DataCollection>\n<Inputs>\n"
     has_decoys = scalar(connection, "SELECT count(*) FROM forms WHERE is_decoy") > 0 or search.parameters.get("decoys", "none") != "none"
     for database_number, database in enumerate(_databases(search), start=1):
@@ -314,10 +326,10 @@ def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, fi
         if has_decoys:
             yield from _decoys(search)
         yield "</SearchDatabase>\n"
-    for file, file_number in files.items():
+    for file, spectra in files.items():
         identifier = scalar(connection, f"SELECT any_value(spectrum_id) FROM psms WHERE spectrum_file = {text_literal(file)}")
         named_by = _identifier_format(file, identifier or "")
-        yield f'<SpectraData id="SD_{file_number}"{attributes(location=search.address_of(file), name=Path(file).name)}>\n'
+        yield f'<SpectraData id="SD_{spectra.number}"{attributes(location=spectra.address, name=Path(file).name)}>\n'
         yield _file_format(format_of_name(file))
         yield f"<SpectrumIDFormat>\n{_term(*named_by)}</SpectrumIDFormat>\n</SpectraData>\n"
     yield "</Inputs>\n"
@@ -383,7 +395,9 @@ class _Psm(NamedTuple):
     total_ions: int
 
 
-def _spectra(connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, int]) -> Iterator[tuple[list[str], int]]:
+def _spectra(
+    connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]
+) -> Iterator[tuple[list[str], int]]:
     """The identified spectra with their PSMs, in pieces with the number of PSMs in each."""
     present = columns(connection, "psms")
     # The beginning of each score's line, up to its value.
@@ -404,7 +418,7 @@ def _spectra(connection: duckdb.DuckDBPyConnection, search: SearchDescription, f
     for _, group in groupby(rows(connection, query), key=itemgetter(0, 1)):
         items = [(_Psm._make(row[:n_columns]), row[n_columns:]) for row in group]
         spectrum = items[0][0]
-        reference = attributes(spectrumID=_identifier(spectrum), spectraData_ref=f"SD_{files[spectrum.file]}")
+        reference = attributes(spectrumID=_identifier(spectrum), spectraData_ref=f"SD_{files[spectrum.file].number}")
         lines.append(f'<SpectrumIdentificationResult id="SIR_{spectrum.spectrum}"{reference}>\n')
         for psm, values in items:
             lines += _item(psm)
@@ -434,7 +448,7 @@ def _item(psm: _Psm) -> Iterator[str]:
 
 def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:
     if spectrum.scan is not None:
-        yield _term("MS:1001115", "scan number(s)", spectrum.scan)
+        yield _term("MS:1003057", "scan number", spectrum.scan)
     written_as = format_of_name(spectrum.file)
     if written_as is not None and written_as.has_titles:
         yield _term("MS:1000796", "spectrum title", spectrum.identifier)

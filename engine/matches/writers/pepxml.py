@@ -39,9 +39,11 @@ _UNKNOWN = "?"
 """Stands for the residue beside a peptide whose place in its protein is not known."""
 
 _SCORES = (
-    *("hyperscore", "score", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
+    *("score", "hyperscore", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
     *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error", "mass_shift", "shift_position", "site_probability"),
 )
+_NAMES = {"xcorr": "cross_correlation"}
+"""Other names of scores: readers take ``xcorr`` for what decides, as in Comet's files; here it is one of several scores."""
 
 
 def write_pepxml(connection: duckdb.DuckDBPyConnection, out: Path, search: SearchDescription, progress: Progress | None = None) -> None:
@@ -56,12 +58,12 @@ def write_pepxml(connection: duckdb.DuckDBPyConnection, out: Path, search: Searc
     if progress is not None:
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
-    files = named or list(search.spectrum_files) or ["unknown"]
+    files = search.paths(named or list(search.spectrum_files) or ["unknown"])
     indexes = count(1)
     with atomic_file(out) as file:
         file.write(_head(out).encode())
-        for number_of_file, spectrum_file in enumerate(files, start=1):
-            file.write("".join(_run_summary(spectrum_file, number_of_file, search)).encode())
+        for number_of_file, (spectrum_file, path) in enumerate(files.items(), start=1):
+            file.write("".join(_run_summary(path, number_of_file, search)).encode())
             for lines, n_psms in _queries(connection, spectrum_file, search, indexes):
                 file.write("".join(lines).encode())
                 if progress is not None:
@@ -215,7 +217,7 @@ def _queries(
         for psm, values in hits:
             lines += _hit(psm, search.enzyme)
             lines += [
-                f'<search_score name="{name}" value="{number(value)}"/>\n'
+                f'<search_score name="{_NAMES.get(name, name)}" value="{number(value)}"/>\n'
                 for name, value in zip(scores, values, strict=True)
                 if value is not None
             ]

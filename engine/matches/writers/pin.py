@@ -36,6 +36,7 @@ _PLAIN_FEATURES = {
 """Features where the table holds none. Score, q-value and error probability are not among them: they may have learnt from the labels."""
 _OWN_SCORES = ("spectral_dot_product", "hyperscore", "delta_score")
 """Plain features that matches of other engines have not: their engine's scores stand for these."""
+_CHARGE = "feature_charge_"
 _LEARNT = re.compile("score_(?:percolator|mokapot|peptideprophet|iprophet|sage_discriminant|peptideshaker.*|dia_nn_pep|.*q_value)")
 """Scores of other engines that may have learnt from the labels."""
 
@@ -43,10 +44,9 @@ _LEARNT = re.compile("score_(?:percolator|mokapot|peptideprophet|iprophet|sage_d
 def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progress | None = None) -> None:
     """Write the PSMs of a `tables.database` connection to `out`.
 
-    Features are the columns ``feature_*`` of the table, or some plain ones where it has none, and scores of other engines; a missing value
-    is 0. ``ScanNr`` is the scan
-    number where all PSMs have one and come from one file; else the row of the spectrum among all searched, counted from 1: Percolator tells
-    spectra apart by that number.
+    Features are the columns ``feature_*`` of the table, the charges as ``charge2``, or some plain ones where it has none, and scores of
+    other engines; a missing value is 0. ``ScanNr`` is the scan number where all PSMs have one and come from one file; else the row of the
+    spectrum among all searched, counted from 1: Percolator distinguishes spectra by that number.
 
     Raises
     ------
@@ -57,6 +57,7 @@ def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progre
     scores = {name: identifier(name) for name in present if name.startswith("score_") and not _LEARNT.fullmatch(name)}
     if scores:
         features = {name: value for name, value in features.items() if name not in _OWN_SCORES} | scores
+    features = _with_charges(features, connection)
     if progress is not None:
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
     has_scans = scalar(connection, "SELECT count(DISTINCT spectrum_file) <= 1 AND count(scan) = count(*) FROM psms")
@@ -73,6 +74,20 @@ def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progre
     with atomic_file(out) as file:
         file.write(("\t".join(["SpecId", "Label", "ScanNr", "ExpMass", "CalcMass", *features, "Peptide", "Proteins"]) + "\n").encode())
         write_lines(connection, f"SELECT concat_ws(chr(9), {', '.join(cells)}) || chr(10) FROM psms", file, progress)
+
+
+def _with_charges(features: dict[str, str], connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Replace flags of some charges by one for each charge, ``charge2``, from which readers of such files take the charge."""
+    charges = [row[0] for row in connection.execute("SELECT DISTINCT charge FROM psms ORDER BY 1").fetchall()]
+    flags = {f"charge{charge}": f"charge = {charge}" for charge in charges}
+    first = next((name for name in features if name.startswith(_CHARGE)), None)
+    replaced: dict[str, str] = {}
+    for name, value in features.items():
+        if name == first:
+            replaced |= flags
+        elif not name.startswith(_CHARGE):
+            replaced[name] = value
+    return replaced
 
 
 def _feature(value: str) -> str:

@@ -134,6 +134,17 @@ def test_openms_and_pymzml_read_the_same_one_after_the_other_and_by_the_index(sp
     assert digest == hashlib.sha256(spectra.mz.astype("<f8").tobytes() + spectra.intensity.astype("<f4").tobytes()).hexdigest()
 
 
+def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
+    (tmp_path / "a b.mgf").write_text("BEGIN IONS\nTITLE=x\nPEPMASS=500\nCHARGE=2+\n100 1\nEND IONS\n")
+    write_spectrum_file(tmp_path / "out.mzML", read_spectra([tmp_path / "a b.mgf"]))
+    (source,) = etree.parse(tmp_path / "out.mzML").iterfind(".//{*}sourceFile")
+    terms = {one.get("accession"): one.get("value") for one in source}
+    # The vocabulary's identifiers of spectra, format of the file and checksum, of which the standard demands one each.
+    assert terms == {
+        "MS:1000774": "", "MS:1001062": "", "MS:1000569": hashlib.sha1((tmp_path / "a b.mgf").read_bytes()).hexdigest(),
+    }  # fmt: skip
+
+
 def test_pyteomics_reads_the_same_from_mgf_and_ms2(spectra: Spectra, tmp_path: Path) -> None:
     usual = np.array([row for row in range(len(spectra)) if row not in (3, 5)])  # it knows no negative charge of MS2
     write_spectrum_file(tmp_path / "out.mgf", spectra, rows=usual)

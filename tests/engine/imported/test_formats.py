@@ -274,7 +274,7 @@ def test_row_with_unreadable_number_is_left_out_and_counted(tmp_path):
     path.write_text(path.read_text().replace("\t0.002\t", "\tmany\t", 1))
     found = read_identifications([path])
     assert found.place.tolist() == [line for line in whole.place.tolist() if line != 3]
-    assert found.unread == {"column spectrum_q is no number, the first 'many' in line 3": 1}
+    assert found.unread.select(["line", "reason"]).to_pylist() == [{"line": 3, "reason": "column spectrum_q is not a number"}]
 
 
 def test_column_without_numbers_is_rejected(tmp_path):

@@ -141,6 +141,7 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
         ("_AApSPpTK_", [(3, "Phospho"), (5, "Phospho")]), ("_(ac)pYM(ox)K_", [(0, "Acetyl"), (1, "Phospho"), (2, "Oxidation")]),
         ("M+15.995PEPK", [(1, "Oxidation")]), ("[UNIMOD:1]-PEPK", [(0, "Acetyl")]),
         (".(Acetyl)PEPK.(Amidated)", [(0, "Acetyl"), (5, "Amidated")]),
+        ("_AApSM(Oxidation (M))pYK_", [(3, "Phospho"), (4, "Oxidation"), (5, "Phospho")]), ("_pTEK_", [(1, "Phospho")]),
         ("Q[-17.0265]EPK", [(1, "Gln->pyro-Glu")]), ("PS[79.966]K", [(2, "Phospho")]), ("PEG[+12.3456]K", [(3, "+12.3456")]),
     ],
 )  # fmt: skip

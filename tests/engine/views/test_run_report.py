@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -99,3 +100,11 @@ def test_the_command_writes_the_report_of_the_last_run_or_of_a_named_one(tmp_pat
     assert "no finished run identify-0099" in capsys.readouterr().err
     # What the project owns is not written over.
     assert main(["report", str(tmp_path / "p"), "--out", str(tmp_path / "p" / "results")]) == 2
+
+
+def test_tables_scroll_before_they_break_words(tmp_path: Path) -> None:
+    """Columns are as wide as their longest word (up to a limit): ``anywhere`` would let them shrink to a character."""
+    text, page = _page(project_with_results(tmp_path / "p")[0], tmp_path / "out")
+    (cells,) = re.findall(r"td,th\{([^}]*)\}", text)
+    assert "overflow-wrap:break-word" in cells and "anywhere" not in cells
+    assert all(table.getparent().get("class") == "wide" for table in page.iter("table") if table.get("class") != "counts")

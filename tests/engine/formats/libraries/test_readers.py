@@ -306,3 +306,21 @@ def test_the_files_of_other_programs_are_read(shared_data: Path) -> None:
         assert library.sequence[row].as_py() == re.sub(r"\(.*?\)", "", name.partition("/")[0])
         assert _peaks(library, row) == peaks and len(peaks) == int(announced)
         assert library.peptidoform[row].as_py().count("[") == int(modified)
+
+
+@pytest.mark.parametrize(("n_attributes", "n_named", "is_read"), [(3, 8000, True), (1000, 1, True), (1001, 1, False)])
+def test_attribute_sets_count_once(tmp_path: Path, n_attributes: int, n_named: int, is_read: bool) -> None:
+    proteins = "".join(f"MS:1000885|protein accession=P{i}\n" for i in range(n_attributes))
+    named = "MS:1003212|library attribute set name=many\n" * n_named
+    path = tmp_path / "x.mzlib.txt"
+    path.write_text(
+        f"<mzSpecLib>\nMS:1003186|library format version=1.0\n<AttributeSet Spectrum=many>\n{proteins}<Spectrum=1>\n{named}"
+        "MS:1000744|selected ion m/z=500.1\n<Analyte=1>\nMS:1003270|proforma peptidoform ion notation=PEPTIDEK/2\n<Peaks>\n"
+        "100.1\t5\n200.1\t6\n300.1\t7\n\n"
+    )
+    if is_read:
+        (found,) = read_libraries([path]).proteins.to_pylist()
+        assert found == ";".join(f"P{i}" for i in range(n_attributes))
+        return
+    with pytest.raises(InputError, match=r"line 1005: .*its attribute sets hold more than 1,000"):
+        read_libraries([path])

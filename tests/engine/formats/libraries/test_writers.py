@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from pyteomics import mass
 
 from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.formats.libraries.reading import read_libraries
@@ -63,6 +65,36 @@ def test_msp_names_its_ions_and_tells_the_q_value(tmp_path):
             told = (ord(name[1]), int(name[2]), int(name[3] or 1))
             assert told == (part.ions.series[k], part.ions.number[k], part.ions.charge[k])
             assert float(name[4]) == pytest.approx(part.ions.error[k], abs=5.1e-5)
+
+
+def test_msp_has_precursor_and_charge_in_lines(tmp_path):
+    part = entries(30, 5)
+    write_library(tmp_path / "library.msp", pieces(part), "msp", Progress())
+    text = (tmp_path / "library.msp").read_text()
+    found = re.findall(r"^PrecursorMZ: (\S+)\nCharge: (\d+)$", text, re.MULTILINE)
+    assert [float(mz) for mz, _ in found] == pytest.approx(part.precursor_mz.tolist(), abs=6e-6)
+    assert [int(charge) for _, charge in found] == part.charge.tolist()
+
+
+def test_mzspeclib_has_the_mass_of_the_analyte(tmp_path):
+    part = entries(30, 5)
+    write_library(tmp_path / "library.mzlib.txt", pieces(part), "mzspeclib", Progress())
+    text = (tmp_path / "library.mzlib.txt").read_text()
+    found = [float(one) for one in re.findall(r"^MS:1001117\|theoretical neutral mass=(\S+)$", text, re.MULTILINE)]
+    expected = [
+        mass.fast_mass(sequence) + carried
+        for sequence, carried in zip(part.sequence.to_pylist(), part.modifications.mass().tolist(), strict=True)
+    ]
+    assert found == pytest.approx(expected, abs=2e-5)
+    assert "MS:1003207" not in text  # whose value is a term that this program has not
+
+
+def test_blib_names_the_files_of_its_spectra(tmp_path):
+    part = replace(entries(30, 6, origin="best"), files=("a/one.mzML", "b/two.mgf"), file=np.arange(30) % 2)
+    write_library(tmp_path / "library.blib", pieces(part), "blib", Progress())
+    query = "SELECT fileName FROM RefSpectra JOIN SpectrumSourceFiles ON fileID = SpectrumSourceFiles.id ORDER BY RefSpectra.id"
+    with closing(sqlite3.connect(tmp_path / "library.blib")) as connection:
+        assert [name for (name,) in connection.execute(query)] == ["a/one.mzML", "b/two.mgf"] * 15
 
 
 def test_blib_is_as_skyline_reads_it(tmp_path):

@@ -8,6 +8,7 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from lxml import etree
 from pyteomics import mzid
@@ -118,7 +119,7 @@ def _check_result(by_reference: dict, rows: list[dict]) -> None:
     result = by_reference[name, f"index={first['spectrum_index']}" if in_mgf else first["spectrum_id"]]
     assert result.get("spectrum title") == (first["spectrum_id"] if in_mgf else None)
     assert result.get("retention time") == first["retention_time"]
-    assert result.get("scan number(s)") == first["scan"]
+    assert result.get("scan number") == first["scan"]
     items = result["SpectrumIdentificationItem"]
     assert [item["rank"] for item in items] == [row["rank"] for row in rows]
     for item, row in zip(items, rows, strict=True):
@@ -176,8 +177,9 @@ def test_modifications_have_their_unimod_terms(small, root):
             told.add((one.get("name"), int(one.get("accession").removeprefix("UNIMOD:"))))
         else:
             assert (one.get("accession"), one.get("name")) == ("MS:1001460", "unknown modification")
-            told.add((one.get("value"), None))
-    assert told == expected
+            assert one.get("value") is None  # the term has none
+            told.add((None, None))
+    assert told == {(name if number else None, number) for name, number in expected}
     searched = {
         (one.find("m:cvParam", NAMESPACE).get("name"), one.get("fixedMod"), one.get("residues"))
         for one in root.iterfind(".//m:SearchModification", NAMESPACE)
@@ -191,6 +193,36 @@ def test_modifications_have_their_unimod_terms(small, root):
         ("unknown modification", "false", "K"),
     }
     assert [one.get("accession") for one in root.iterfind(".//m:SpecificityRules/m:cvParam", NAMESPACE)] == ["MS:1002057", "MS:1001190"]
+
+
+def test_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path):
+    rows = small.psms.to_pylist()
+    rows[0] |= {
+        "sequence": "QSAMPLEK", "peptide": "Q[Gln->pyro-Glu]SAMPLEK", "modification_positions": [1], "modification_masses": [-17.026549],
+        "modification_names": ["Gln->pyro-Glu"], "modification_unimod": [28],
+    }  # fmt: skip
+    changed = Identification(**{**small.__dict__, "psms": pa.Table.from_pylist(rows, small.psms.schema)})
+    root = etree.parse(write(changed, tmp_path)).getroot()
+    (term,) = root.iterfind(".//m:Modification/m:cvParam[@accession='UNIMOD:28']", NAMESPACE)
+    assert (term.getparent().get("location"), term.getparent().get("residues")) == ("0", "Q")
+
+
+def test_relative_paths_are_one_file_with_its_address(small, tmp_path):
+    rows = small.psms.to_pylist()
+    names = {one: f"{folder}/run.mzML" for one, folder in zip(small.spectra, ("A", "../B/A"), strict=True)}
+    for row in rows:
+        row["spectrum_file"] = names[row["spectrum_file"]]
+    psms = pa.Table.from_pylist(rows, small.psms.schema)
+    paths = ["/d/A/run.mzML", "/d/B/A/run.mzML", "/d/silent.mgf"]
+    root = etree.parse(write(Identification(**{**small.__dict__, "psms": psms, "spectra": paths}), tmp_path)).getroot()
+    found = {one.get("id"): one.get("location") for one in root.iterfind(".//m:SpectraData", NAMESPACE)}
+    assert sorted(found.values()) == sorted(Path(one).as_uri() for one in paths)
+    assert len(root.findall(".//m:InputSpectra", NAMESPACE)) == 3
+    by_spectrum = {
+        (found[one.get("spectraData_ref")], one.get("spectrumID")) for one in root.iterfind(".//m:SpectrumIdentificationResult", NAMESPACE)
+    }
+    address = {"A/run.mzML": "file:///d/A/run.mzML", "../B/A/run.mzML": "file:///d/B/A/run.mzML"}
+    assert by_spectrum == {(address[row["spectrum_file"]], row["spectrum_id"]) for row in rows}
 
 
 def test_every_reference_leads_somewhere(root):

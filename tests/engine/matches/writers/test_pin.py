@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from proteoscope.engine.matches.exporting import export
@@ -60,6 +62,18 @@ def test_without_features_plain_ones_are_made_and_none_knows_the_labels(small, t
     assert "hyperscore" in features
     assert not {"score", "q_value", "posterior_error_probability", "is_decoy", "rank"} & set(features)
     assert all(float(value) == float(value) for line in lines for value in line[5 : 5 + len(features)])
+
+
+def test_charges_are_flags_that_readers_know(small, tmp_path):
+    psms = small.psms
+    for name in ("charge_2", "charge_3", "charge_4_or_more"):
+        psms = psms.append_column(f"feature_{name}", pa.array(np.zeros(len(psms))))
+    header, *lines = lines_of(of(small, psms=psms), tmp_path / "x.pin")
+    charges = sorted(set(psms["charge"].to_pylist()))
+    names = [f"charge{charge}" for charge in charges]
+    assert [name for name in header if "charge" in name] == names
+    for line, charge in zip(lines, psms["charge"].to_pylist(), strict=True):
+        assert [name for name in names if float(line[header.index(name)]) == 1.0] == [f"charge{charge}"]
 
 
 def test_no_psm_gives_a_header(tmp_path):

@@ -1,0 +1,111 @@
+"""Places of modifications that files leave open, or that formats count otherwise than the program: termini and their residues.
+
+The program puts a modification of a residue that must be at a terminus (``Gln->pyro-Glu`` of an N-terminal Q) on that residue; mzIdentML
+puts it on the terminus, 0 or the length plus 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from proteoscope.engine.chemistry.modification_naming import unimod_entry
+from proteoscope.engine.chemistry.modifications import Modification, unimod
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+
+__all__ = ["SearchedModification", "locate_modification", "on_terminal_residues", "terminal_position"]
+
+_WITHIN = 0.01  # dalton, as files write masses
+
+
+class SearchedModification(NamedTuple):
+    """A modification that a search looked for: name, mass in dalton (NaN if not given), residues (empty for any), and its termini."""
+
+    name: str
+    mass: float
+    residues: str
+    at_front: bool
+    at_back: bool
+
+
+def locate_modification(
+    noted: NotedModification, residues: str, sequence: str, occupied: Collection[int], searched: Sequence[SearchedModification]
+) -> int | None:
+    """Return the only place of a modification that a file does not locate, or None if several places or none can carry it.
+
+    Parameters
+    ----------
+    noted : NotedModification
+        The modification; its position is not used.
+    residues : str
+        Residues that the file names for it; empty where it names none.
+    sequence : str
+        Residues of the peptide.
+    occupied : collection of int
+        Positions of its other modifications.
+    searched : sequence of SearchedModification
+        Modifications that the search looked for. Unimod's sites decide where none of them is this one.
+    """
+    alike = [one for one in searched if _is_same(one, noted)]
+    letters = "".join(one for one in residues if one.isalpha())
+    if not letters and alike:
+        termini = {0 if one.at_front else len(sequence) + 1 for one in alike if one.at_front != one.at_back}
+        letters = "".join(one.residues for one in alike if not (one.at_front or one.at_back))
+    elif not letters:
+        termini = _unimod_termini(noted, len(sequence))
+    else:
+        termini = set()
+    free = [place for place in sorted(termini) if place not in occupied]
+    free = free or [place for place, residue in enumerate(sequence, 1) if residue in letters and place not in occupied]
+    return free[0] if len(free) == 1 else None
+
+
+def on_terminal_residues(peptide: NotedPeptide) -> NotedPeptide:
+    """Return the peptide with modifications of terminal residues that are at a terminus moved onto these residues."""
+    length = len(peptide.sequence)
+
+    def moved(noted: NotedModification) -> NotedModification:
+        if noted.position not in (0, length + 1):
+            return noted
+        position = 1 if noted.position == 0 else length
+        entry = unimod_entry(noted.name) if noted.name else None
+        is_bound = entry is not None and _is_bound(entry, peptide.sequence[position - 1], is_front=noted.position == 0)
+        return noted._replace(position=position) if is_bound else noted
+
+    return NotedPeptide(peptide.sequence, tuple(sorted(map(moved, peptide.modifications), key=lambda one: one.position)))
+
+
+def terminal_position(position: int, sequence: str, unimod_id: int | None) -> int:
+    """Return the position of a modification with those of terminal residues at the terminus; inverse of `on_terminal_residues`.
+
+    >>> terminal_position(1, "QAK", 28), terminal_position(1, "MAK", 35)
+    (0, 1)
+    """
+    if unimod_id is None or position not in (1, len(sequence)):
+        return position
+    entry, residue = unimod().by_id(unimod_id), sequence[position - 1]
+    if position == 1 and _is_bound(entry, residue, is_front=True):
+        return 0
+    return len(sequence) + 1 if position == len(sequence) and _is_bound(entry, residue, is_front=False) else position
+
+
+def _is_bound(entry: Modification, residue: str, *, is_front: bool) -> bool:
+    """True if the modification is on this residue only at this terminus, and not on the terminus of any residue."""
+    end = "N-term" if is_front else "C-term"
+    at_residue = [site.position for site in entry.sites if site.residue == residue]
+    is_on_any = any(not site.residue and site.position.endswith(end) for site in entry.sites)
+    return bool(at_residue) and all(position.endswith(end) for position in at_residue) and not is_on_any
+
+
+def _is_same(one: SearchedModification, noted: NotedModification) -> bool:
+    masses = (one.mass, noted.mass)
+    if None not in masses and abs(one.mass - (noted.mass or 0.0)) <= _WITHIN:
+        return True
+    return bool(one.name) and one.name == noted.name
+
+
+def _unimod_termini(noted: NotedModification, length: int) -> set[int]:
+    """Positions of the termini at which Unimod lists a modification, for any residue or for one of them."""
+    entry = unimod_entry(noted.name) if noted.name else None
+    sites: Iterable[str] = [] if entry is None else [site.position for site in entry.sites]
+    return {0 if site.endswith("N-term") else length + 1 for site in sites if site != "anywhere"}

@@ -1,0 +1,40 @@
+"""Short files whose matches all refer to the same long lists are refused in a sentence; what a search writes is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.matches.listed.identifications import MatchCollector
+
+
+def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[str, float]) -> MatchCollector:
+    """Matches of one peptide with the same proteins and scores."""
+    found = MatchCollector("mzIdentML", Path("x.mzid"))
+    proteins = [found.accession(one) for one in accessions]
+    for _ in range(n):
+        found.add(found.peptide(peptide), proteins, scores)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("peptide", "accessions", "scores"),
+    [
+        (NotedPeptide("PEPTIDEK"), ["P" * 300_000], {}),
+        (NotedPeptide("PEPTIDEK"), [f"P{i}" for i in range(5000)], {}),
+        (NotedPeptide("PEPTIDEK", tuple(NotedModification(i % 8, "Acetyl") for i in range(5000))), ["P1"], {}),
+        (NotedPeptide("PEPTIDEK"), ["P1"], {f"score_{i}": 1.0 for i in range(501)}),
+    ],
+)
+def test_matches_that_refer_to_long_lists_are_refused(peptide, accessions, scores):
+    with pytest.raises(InputError, match=r"x\.mzid.*as no search engine writes"):
+        collect(5000, peptide, accessions, scores)
+
+
+def test_matches_of_a_search_are_taken():
+    peptide = NotedPeptide("A" * 50, tuple(NotedModification(i, "Acetyl") for i in range(50)))
+    found = collect(20_000, peptide, [f"sp|P{i:05}|NAME_HUMAN" for i in range(100)], {f"score_{i}": 1.0 for i in range(20)})
+    assert len(found.finish()) == 20_000
