@@ -298,7 +298,8 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
     proteins = Proteins(**columns, features=None)
     stops = open_column(folder / "protein_stops.npy", np.int64)
-    is_sound = len(stops) == 0 or (stops[0] >= 0 and stops[-1] < len(proteins.residues) and (np.diff(stops) > 0).all())
+    # Compared and not subtracted, which could overflow.
+    is_sound = len(stops) == 0 or (stops[0] >= 0 and stops[-1] < len(proteins.residues) and (stops[1:] > stops[:-1]).all())
     require(bool(is_sound), f"{folder}: a stop lies outside of the proteins")
     n = len(proteins.offsets) - 1
     lengths = {len(proteins.offsets), len(proteins.accession_offsets), len(proteins.description_offsets)}

@@ -9,7 +9,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 HARMLESS = {
     # Other numbers within the bounds of all columns: they change what is found, and lead nowhere outside.
     "peptide_flags", "peptide_letters", "peptide_position", "peptide_length", "peptide_occurrence", "protein_residues",
-    "protein_accession_bytes", "protein_description_bytes", "residues", "file_index", "accessions",
+    "protein_accession_bytes", "protein_description_bytes", "protein_stops", "residues", "file_index", "accessions",
     "accession_lengths", "descriptions", "description_lengths",
     "proteins.n_targets", "proteins.n_contaminants", "proteins.decoy_prefix", "proteins.decoy_suffix", "proteins.n_left_out",
     "database.n_repeated_names", "database.n_nucleotides",
