@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from PySide6.QtCore import QLocale, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QPalette
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
@@ -335,3 +337,24 @@ class TestWorker:
         assert not worker.is_busy
         qtbot.wait(30)
         assert seen == []
+
+
+def test_announced_row_is_selected_after_random_clicks_and_keys(view: TableView, qtbot: QtBot) -> None:
+    announced: list[tuple[int, list[int]]] = []
+    view.rowChosen.connect(lambda row, _: announced.append((row, view.selected)))
+    generator = np.random.default_rng(12)
+    modifiers = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier)
+    keys = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_Space)
+    view.setFocus()
+    for _ in range(200):
+        modifier = modifiers[generator.integers(3)]
+        if generator.random() < 0.5:
+            at = view.rowAt(int(generator.integers(view.viewport().height())))
+            index = view.model().index(max(at, 0), view._first_column())
+            QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, modifier, view.visualRect(index).center())
+        else:
+            qtbot.keyClick(view, keys[generator.integers(len(keys))], modifier)
+        settle(view, qtbot)
+        assert view.chosen is None or view.selected
+    assert len(announced) > 50
+    assert all(row in selected for row, selected in announced)
