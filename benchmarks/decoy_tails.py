@@ -69,7 +69,7 @@ NOMINAL = (0.01, 0.05)
 MATCHES_PER_CELL, MAXIMUM_LISTS, MINIMUM_LISTS = 400_000, 2000, 80
 """Matches drawn for each shape and size; lists, at most and at least."""
 QUICK = 4
-"""How many times fewer with --quick."""
+"""Factor by which --quick reduces the number of lists."""
 BATCH = 400_000
 ACCEPTED_SHARE = 0.85
 """Share of the true matches accepted at 1 %."""

@@ -116,7 +116,7 @@ def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: obje
 
 
 def main() -> None:
-    """See the head."""
+    """Measure and print what the head of this module describes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--peptides", type=int, nargs="+", default=[20, 100, 1000])

@@ -262,7 +262,7 @@ def measure(made: Callable[[int, int], Counts], n_entries: int, first: int, n_tr
 
 
 def main() -> None:
-    """See the head."""
+    """Measure and print what the head of this module describes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", nargs="+", choices=(*SETS, "nist"), default=[*SETS, "nist"])

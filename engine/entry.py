@@ -110,7 +110,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Option:
-    """What can be wished besides parameters, since it does not decide the result, as ``--strict``.
+    """Option of a search that is not a parameter, since it does not affect the result, as ``--strict``.
 
     Attributes
     ----------

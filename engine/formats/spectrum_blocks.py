@@ -130,7 +130,7 @@ _REASONS: dict[FaultCode, tuple[str, str]] = {
 
 
 class RemarkCode(IntEnum):
-    """What the user hears of spectra that are read."""
+    """Messages about spectra that are read."""
 
     CHARGES_DIFFER = 0
     SCAN_UNKNOWN = 1
@@ -497,13 +497,13 @@ def _remarks_of(table: SpectrumTable, rows: NDArray[np.int64]) -> dict[RemarkCod
     if table.other_precursors:
         for spectrum, _, _ in table.other_precursors:
             table.remark(RemarkCode.SEVERAL, spectrum)
-    told = {}
+    counted = {}
     for code, found in table.remarks.items():
         sound = {spectrum: line for spectrum, line in found.items() if is_taken[spectrum]}
         if sound:
             first = min(sound)
-            told[code] = (len(sound), table.identifier[first], sound[first])
-    return told
+            counted[code] = (len(sound), table.identifier[first], sound[first])
+    return counted
 
 
 def _offsets(owner: NDArray[np.int64], n: int) -> NDArray[np.int64]:
