@@ -13,8 +13,10 @@ from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
-from proteoscope.engine.sequence_search.hit_search import SequenceHitSearch
+from proteoscope.engine.sequence_search.batches import query_batches, score_batch
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequence_search.reported_hits import reported_hits
+from proteoscope.engine.sequence_search.score_statistics import search_statistics
 from proteoscope.engine.sequence_search.scoring import work_of
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
@@ -73,11 +75,17 @@ def align_proteins(
     ------
     Cancelled : the user asked to stop.
     """
-    wanted = SequenceSearchParameters(maximum_e_value=maximum_e_value, hits_per_query=n)
-    scheme = ScoringScheme(read_matrix("BLOSUM62"), wanted.gap_open, wanted.gap_extend)
+    parameters = SequenceSearchParameters(maximum_e_value=maximum_e_value, hits_per_query=n)
+    scheme = ScoringScheme(read_matrix("BLOSUM62"), parameters.gap_open, parameters.gap_extend)
+    queries, threads, progress, clock = _as_database(proteins), resources.threads, resources.progress, resources.clock
     with Executor(resources).session(work_of(subjects.residues, subjects.offsets, scheme)) as session:
-        for batch in SequenceHitSearch(_as_database(proteins), subjects, scheme, wanted, session, resources).score(0):
-            take(batch.found)
+        for batch in query_batches(queries, subjects, scheme):
+            with clock.stage("score"):
+                scores = score_batch(session, queries, batch, subjects, progress)
+            with clock.stage("report"):
+                statistics = search_statistics(scores, queries.lengths[batch], subjects, scheme, parameters, threads, progress)
+                for hits in reported_hits(queries, subjects, scheme, batch, scores, statistics, parameters, threads, progress):
+                    take(hits.found)
         return tuple(share.device for share in session.shares()) or session.devices
 
 

@@ -1,4 +1,4 @@
-"""Warnings that the user should have of sequences and a scheme before he trusts what is found with them."""
+"""Warnings of sequences and scoring schemes whose hits need care."""
 
 from __future__ import annotations
 
@@ -11,35 +11,47 @@ from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.sequences.statistics import ungapped_lambda
 
-__all__ = ["warn_of_low_complexity", "warn_of_unusual_input"]
+__all__ = ["warn_of_unusual_input"]
 
 
-def warn_of_low_complexity(queries: SequenceDatabase, progress: Progress) -> None:
-    """Warn of queries that are of low complexity over more than half of their residues, whose E-values rest on the others."""
+def warn_of_unusual_input(
+    queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress, *, is_adjusted: bool
+) -> None:
+    """Warn of nucleotides, empty sequences, repeated names, unsuitable matrices and queries of low complexity.
+
+    `is_adjusted`: True if E-values are adjusted for composition, without segments of low complexity.
+    """
+    for sequences, name, is_each_meant in ((queries, "The queries", True), (database, "The sequences of the database", False)):
+        _warn_of_sequences(sequences, name, progress, is_each_meant=is_each_meant)
+    if ungapped_lambda(scheme.matrix) is None:
+        progress.message(
+            f"With matrix {scheme.matrix.name} scores of random alignments grow with the lengths: do not trust the E-values", "warning"
+        )
+    if is_adjusted:
+        _warn_of_low_complexity(queries, progress)
+
+
+def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progress, *, is_each_meant: bool) -> None:
+    """Warn of nucleotides, empty sequences and repeated names; `is_each_meant`: True if the user chose each sequence."""
+    if worth_a_warning(sequences.n_nucleotides, len(sequences), is_each_meant=is_each_meant):
+        n = sequences.n_nucleotides
+        which = name if n == len(sequences) else f"{n:,} of {len(sequences):,} {name.removeprefix('The ')}"
+        looks, are, them = ("looks", "is", "it") if n == 1 < len(sequences) else ("look", "are", "them")
+        progress.message(f"{which} {looks} like DNA or RNA, and {are} compared as protein; translate {them} first", "warning")
+    if n_empty := int((sequences.lengths == 0).sum()):
+        score = "score" if n_empty > 1 else "scores"
+        progress.message(f"{name}: {n_empty} without residues, which {score} 0 with everything", "warning")
+    if n := sequences.n_repeated_names:
+        each = "each" if n > 1 else "it"
+        progress.message(f"{name}: {n} with the name of an earlier one; {each} is searched as a sequence of its own")
+
+
+def _warn_of_low_complexity(queries: SequenceDatabase, progress: Progress) -> None:
+    """Warn of queries whose E-values rest on less than half of their residues."""
     masked, _ = masked_sequences(queries.residues, queries.offsets)
     n_masked = np.diff(np.concatenate(([0], np.cumsum(masked != queries.residues)))[queries.offsets])
     if n := int((2 * n_masked > queries.lengths).sum()):
-        who = f"{n:,} of {len(queries):,} queries {'has' if n == 1 else 'have'} low complexity"
+        which = f"{n:,} of {len(queries):,} queries {'has' if n == 1 else 'have'} low complexity"
         progress.message(
-            f"{who} over more than half of the residues, which count as X in E-values: set composition to false to use them", "warning"
-        )
-
-
-def warn_of_unusual_input(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:
-    """Tell of nucleotides, empty sequences, repeated names and matrices that chance is good with."""
-    for one, name, is_each_meant in ((queries, "The queries", True), (database, "The sequences of the database", False)):
-        if worth_a_warning(one.n_nucleotides, len(one), is_each_meant=is_each_meant):
-            n = one.n_nucleotides
-            who = name if n == len(one) else f"{n:,} of {len(one):,} {name.removeprefix('The ')}"
-            looks, they, them = ("looks", "is", "it") if n == 1 < len(one) else ("look", "are", "them")
-            progress.message(f"{who} {looks} like DNA or RNA, and {they} compared as protein; translate {them} first", "warning")
-        if n_empty := int((one.lengths == 0).sum()):
-            progress.message(
-                f"{name}: {n_empty} without residues, which {'score' if n_empty > 1 else 'scores'} 0 with everything", "warning"
-            )
-        if n := one.n_repeated_names:
-            progress.message(f"{name}: {n} with a name that stood before; {'each' if n > 1 else 'it'} is searched as a sequence of its own")
-    if ungapped_lambda(scheme.matrix) is None:
-        progress.message(
-            f"With matrix {scheme.matrix.name} chance alone gives scores that grow with the lengths: do not trust the E-values", "warning"
+            f"{which} over more than half of the residues, which count as X in E-values: set composition to false to use them", "warning"
         )

@@ -1,4 +1,4 @@
-"""Sinks of the hits of a sequence search as they come: the project's tables, the file of scores, the file of hits."""
+"""Writers of hits as they are found: of the project's tables, the file of all scores, and the file of hits."""
 
 from __future__ import annotations
 
@@ -11,51 +11,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts
+from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.feature_tables import FEATURES, features_table
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.sequence_search.hit_search import Batch, SequenceHitSearch
+from proteoscope.engine.sequence_search.reported_hits import ReportedHits
 from proteoscope.engine.sequence_search.tables import EXPECTATIONS, QUERIES, SCORES
 from proteoscope.engine.sequences.database import SequenceDatabase
-from proteoscope.engine.sequences.hits import NothingToStackError, expected_counts, hit_writer, hits_schema, hits_table
+from proteoscope.engine.sequences.hits import NothingToStackError, QueryHits, expected_counts, hit_writer, hits_schema, hits_table
+from proteoscope.engine.sequences.statistics import ScoreStatistics
 
 if TYPE_CHECKING:
     from proteoscope.engine.project.run import Run
 
-__all__ = ["sinks"]
+__all__ = ["HitWriter", "hit_writers"]
 
-_HITS_PER_GROUP = 1 << 13  # a window reads the alignment of one at a time
-
-
-def sinks(
-    stack: ExitStack, search: SequenceHitSearch, out: Path | None, format: str, all_scores: Path | None, run: Run | None
-) -> list[Callable[[Batch], None]]:
-    """Sinks of each batch: the project's tables, the file of scores and that of hits; all are whole when the stack is left.
-
-    The file of hits comes last, since it is finished first: a cancel that it heeds then stops the others too.
-    """
-    found: list[Callable[[Batch], None]] = []
-    if run is not None:
-        found.append(stack.enter_context(_project_tables(run, search)))
-    if all_scores is not None:
-        found.append(stack.enter_context(_score_file(all_scores, search)))
-    if out is not None:
-        found.append(stack.enter_context(_hit_file(out, format, search.progress)))
-    return found
+HitWriter = Callable[[ReportedHits], None]
+_HITS_PER_GROUP = 1 << 13  # the window reads the alignment of a single hit
 
 
 @contextmanager
-def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[Callable[[Batch], None]]:
-    """Takes hits, and writes them in a format; of none, where that holds nothing else, no file, which is told."""
+def hit_writers(
+    queries: SequenceDatabase, database: SequenceDatabase, request: SearchRequest, format: str, run: Run | None, progress: Progress
+) -> Iterator[list[HitWriter]]:
+    """Open the writers of what a request wants; their files appear when the block ends without an error.
+
+    Parameters
+    ----------
+    format : of the file of hits. run : whose tables are written, None without a project. progress : advances by each hit written.
+    """
+    all_scores = request.path("all_scores")
+    with ExitStack() as stack:
+        writers: list[HitWriter] = []
+        if run is not None:
+            writers.append(stack.enter_context(_project_tables(run, queries, database, progress)))
+        if all_scores is not None:
+            writers.append(stack.enter_context(_score_file(all_scores, queries, database, progress)))
+        # Last, since it is finished first: a cancellation that it notices stops the others too.
+        if request.out:
+            writers.append(stack.enter_context(_hit_file(Path(request.out), format, progress)))
+        yield writers
+        progress.stage("Writing")
+
+
+@contextmanager
+def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter]:
+    """Write hits in a format; without hits, and of a format that cannot be empty, a message replaces the file."""
     try:
         with hit_writer(path, format, progress) as writer:
 
-            def write(batch: Batch) -> None:
-                for piece in batch.found.pieces():
-                    writer.write(piece)
-                    progress.advance(len(piece.hits))
+            def write(reported: ReportedHits) -> None:
+                for part in reported.found.pieces():
+                    writer.write(part)
+                    progress.advance(len(part.hits))
 
             yield write
     except NothingToStackError as error:
@@ -63,73 +73,79 @@ def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[Callable[
 
 
 @contextmanager
-def _score_file(path: Path, search: SequenceHitSearch) -> Iterator[Callable[[Batch], None]]:
-    """Takes scores, and writes them as one array in the order of the files."""
+def _score_file(path: Path, queries: SequenceDatabase, database: SequenceDatabase, progress: Progress) -> Iterator[HitWriter]:
+    """Write all scores as one array, in the order of the files."""
     with atomic_file(path) as file:
-        shape = (search.n_queries, len(search.database))
+        shape = (len(queries), len(database))
         np.lib.format.write_array_header_1_0(file, {"descr": "<i4", "fortran_order": False, "shape": shape})
-        order = np.argsort(search.database.file_index)
+        order = np.argsort(database.file_index)
 
-        def write(batch: Batch) -> None:
-            for row in batch.scores:
-                search.progress.check()
+        def write(reported: ReportedHits) -> None:
+            for row in reported.scores:
+                progress.check()
                 file.write(row[order].astype("<i4").tobytes())
-            search.progress.advance(batch.n_hits)
+            progress.advance(len(reported.found.hits))
 
         yield write
 
 
 @contextmanager
-def _project_tables(run: Run, search: SequenceHitSearch) -> Iterator[Callable[[Batch], None]]:
-    """Takes batches, and writes ``hits``, ``queries``, ``score_counts`` and ``score_expectations`` of a run.
+def _project_tables(run: Run, queries: SequenceDatabase, database: SequenceDatabase, progress: Progress) -> Iterator[HitWriter]:
+    """Write ``hits``, ``queries``, ``score_counts``, ``score_expectations`` and ``features`` of a run.
 
-    ``queries``: one row a query. ``score_counts``: how many subjects have each score with each query. ``score_expectations``: how many
-    chance lets have it. ``features``: what the files say of the queries and of the subjects of hits, where they say anything.
+    ``score_counts``: how many subjects have each score with each query; ``score_expectations``: how many are expected by chance.
+    ``features``: of the queries and of the subjects of hits, if the files describe any.
     """
-    is_hit = np.zeros(len(search.database), np.bool_)
+    is_hit = np.zeros(len(database), np.bool_)
     with (
         run.table_writer("hits", hits_schema(), _HITS_PER_GROUP) as hits,
-        run.table_writer("queries", QUERIES.schema()) as queries,
+        run.table_writer("queries", QUERIES.schema()) as query_rows,
         run.table_writer("score_counts", SCORES.schema()) as counts,
         run.table_writer("score_expectations", EXPECTATIONS.schema()) as expectations,
     ):
 
-        def write(batch: Batch) -> None:
-            statistics, found, progress = search.statistics, batch.found, search.progress
+        def write(reported: ReportedHits) -> None:
+            found, statistics = reported.found, reported.statistics.scores
             for first in range(0, len(found.hits), _HITS_PER_GROUP):
                 progress.check()
                 hits.write(hits_table(found.hits.part(slice(first, first + _HITS_PER_GROUP))))
-            n_hits = np.diff(found.offsets)
-            best = np.full(len(found), np.nan)
-            best[n_hits > 0] = found.hits.e_value[found.offsets[:-1][n_hits > 0]]
-            lengths, n = np.diff(found.sequences.offsets), len(found)
-            queries.write(
-                pa.table(
-                    [
-                        pa.array(found.query_index), found.accessions.arrow(), found.descriptions.arrow(), pa.array(lengths, pa.int32()),
-                        found.sequences.arrow(), pa.array(n_hits, pa.int32()), pa.array(best, mask=n_hits == 0),
-                        pa.repeat(statistics.lambda_, n), pa.repeat(statistics.K, n), pa.repeat(statistics.source, n),
-                    ],
-                    schema=QUERIES.schema(),
-                )
-            )  # fmt: skip
-            for index, length, scores in zip(found.query_index.tolist(), lengths.tolist(), batch.scores, strict=True):
+            query_rows.write(_query_table(found, statistics))
+            for index, length, scores in zip(
+                found.query_index.tolist(), np.diff(found.sequences.offsets).tolist(), reported.scores, strict=True
+            ):
                 progress.check()
                 score, count = np.unique(scores, return_counts=True)
                 counts.write(pa.table([np.full(len(score), index), score, count], schema=SCORES.schema()))
-                score, expected = expected_counts(statistics, length, search.database.lengths)
+                score, expected = expected_counts(statistics, length, database.lengths)
                 expectations.write(pa.table([np.full(len(score), index), score, expected], schema=EXPECTATIONS.schema()))
             is_hit[found.hits.subject_index] = True
-            progress.advance(batch.n_hits)
+            progress.advance(len(found.hits))
 
         yield write
-    of_hits = np.flatnonzero(is_hit[search.database.file_index])
-    if search.queries.features is not None or search.database.features is not None:
-        run.write_table(FEATURES.name, _features(((search.database, of_hits), (search.queries, np.arange(len(search.queries))))))
+    if queries.features is not None or database.features is not None:
+        of_hits = np.flatnonzero(is_hit[database.file_index])
+        run.write_table(FEATURES.name, _features(((database, of_hits), (queries, np.arange(len(queries))))))
+
+
+def _lengths(found: QueryHits) -> NDArray[np.int64]:
+    return np.diff(found.sequences.offsets)
+
+
+def _query_table(found: QueryHits, statistics: ScoreStatistics) -> pa.Table:
+    """Return a row for each query."""
+    n, n_hits = len(found), np.diff(found.offsets)
+    best = np.full(n, np.nan)
+    best[n_hits > 0] = found.hits.e_value[found.offsets[:-1][n_hits > 0]]
+    columns = [
+        pa.array(found.query_index), found.accessions.arrow(), found.descriptions.arrow(), pa.array(_lengths(found), pa.int32()),
+        found.sequences.arrow(), pa.array(n_hits, pa.int32()), pa.array(best, mask=n_hits == 0),
+        pa.repeat(statistics.lambda_, n), pa.repeat(statistics.K, n), pa.repeat(statistics.source, n),
+    ]  # fmt: skip
+    return pa.table(columns, schema=QUERIES.schema())
 
 
 def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> pa.Table:
-    """Features of some sequences; of several of one name, those of the first."""
+    """Return the features of some sequences; of several with the same name, those of the first."""
     accessions: list[str] = []
     parts = []
     for database, numbers in chosen:

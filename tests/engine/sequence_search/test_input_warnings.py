@@ -113,8 +113,8 @@ def test_sequences_of_one_name_are_each_searched(searched, fasta, random_protein
     assert [(row["query"], row["description"], row["alignment_length"]) for row in rows] == [
         ("same", "first", "150"), ("same", "second", "100"), ("same", "first", "100"), ("same", "second", "50"),
     ]  # fmt: skip
-    assert "The queries: 1 with a name that stood before; it is searched as a sequence of its own" in said
-    assert "The sequences of the database: 1 with a name that stood before" in said
+    assert "The queries: 1 with the name of an earlier one; it is searched as a sequence of its own" in said
+    assert "The sequences of the database: 1 with the name of an earlier one" in said
 
 
 def test_sam_tells_sequences_of_one_name_apart(fasta, random_protein, tmp_path):
@@ -129,7 +129,7 @@ def test_sam_tells_sequences_of_one_name_apart(fasta, random_protein, tmp_path):
 
 
 def test_a_matrix_without_costs_warns_of_the_e_values_and_still_reports(searched, fasta, random_protein, tmp_path, monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
+    monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
     letters = "ARNDCQEGHILKMFPSTWYV"
     rows = [letter + " " + " ".join("5" if letter == other else "1" for other in letters) for letter in letters]
     (tmp_path / "m.txt").write_text("\n".join(["  " + " ".join(letters), *rows]))

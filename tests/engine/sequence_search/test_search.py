@@ -77,8 +77,8 @@ def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     for name, scores, columns in (("one", 64_000_000, 1 << 24), ("scores", 1, 1 << 24), ("hits", 64_000_000, 1)):
-        monkeypatch.setattr("proteoscope.engine.sequence_search.hit_search._MAXIMUM_SCORES", scores)
-        monkeypatch.setattr("proteoscope.engine.sequence_search.hit_search._COLUMNS_OF_ALIGNMENTS", columns)
+        monkeypatch.setattr("proteoscope.engine.sequence_search.batches._MAXIMUM_SCORES", scores)
+        monkeypatch.setattr("proteoscope.engine.sequence_search.reported_hits._ALIGNED_COLUMNS", columns)
         align(
             [files[0]], [files[1]], tmp_path / f"{name}.tsv", STANDARD, all_scores=tmp_path / f"{name}.npy", project_folder=tmp_path / name
         )
@@ -187,7 +187,7 @@ def test_a_database_of_relatives_does_not_pass_for_chance(fasta, tmp_path, share
 @pytest.fixture
 def few_random_subjects(monkeypatch):
     """For schemes without a table, whose E-values are of no matter."""
-    monkeypatch.setattr("proteoscope.engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
+    monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
 
 
 def test_gaps_that_cost_nothing_warn_of_the_e_values(files, tmp_path, few_random_subjects):

@@ -1,0 +1,131 @@
+"""Hits of each query that are reported, with their alignments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequence_search.batches import QueryBatch
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequence_search.score_statistics import SearchStatistics
+from proteoscope.engine.sequences.alignment import Pairs, align_pairs
+from proteoscope.engine.sequences.composition import SignificantHits, significant_hits
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.hits import Hits, QueryHits, SequenceEntries
+from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.kernels.partitions import equal_partitions
+
+__all__ = ["HitTotals", "ReportedHits", "reported_hits"]
+
+_ALIGNED_COLUMNS, _COLUMNS_OF_A_HIT = 1 << 24, 1000  # of hits that are aligned and written together: some 50 MB
+_BEST = 10  # hits that the summary shows
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedHits:
+    """Hits of consecutive queries.
+
+    Attributes
+    ----------
+    found : the queries with their hits. scores : (queries, subjects) int32, in the order of the database.
+    statistics : from which their E-values follow.
+    """
+
+    found: QueryHits
+    scores: NDArray[np.int32]
+    statistics: SearchStatistics
+
+
+@dataclass
+class HitTotals:
+    """Counts of the hits of a search, and the best of them.
+
+    Attributes
+    ----------
+    n_hits, n_queries_with_hits : int. best : query, subject, E-value and description of the best queries' best hits.
+    """
+
+    n_hits: int = 0
+    n_queries_with_hits: int = 0
+    best: list[tuple[str, str, float, str]] = field(default_factory=list)
+
+    def add(self, found: QueryHits) -> None:
+        """Add the hits of some queries."""
+        hits, has_hits = found.hits, np.diff(found.offsets) > 0
+        self.n_hits += len(hits)
+        self.n_queries_with_hits += int(has_hits.sum())
+        first = found.offsets[:-1][has_hits]
+        first = first[np.argsort(hits.e_value[first], kind="stable")[:_BEST]]
+        names, subjects, descriptions = (texts.take(first).strings() for texts in (hits.query, hits.subject, hits.description))
+        self.best += zip(names, subjects, hits.e_value[first].tolist(), descriptions, strict=True)
+        self.best = sorted(self.best, key=lambda hit: hit[2])[:_BEST]
+
+
+def reported_hits(
+    queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, batch: QueryBatch, scores: NDArray[np.int32],
+    statistics: SearchStatistics, parameters: SequenceSearchParameters, threads: int, progress: Progress, n_writers: int = 0,
+) -> Iterator[ReportedHits]:  # fmt: skip
+    """Yield the hits of a batch of queries with alignments, in parts that fit into memory.
+
+    Parameters
+    ----------
+    scores : (queries, subjects) int32 of the batch. n_writers : how many writers advance the progress by each hit.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    significant = [
+        _significant(queries.codes(query), row, database, statistics, parameters, progress)
+        for query, row in zip(batch.tolist(), scores, strict=True)
+    ]
+    progress.stage("Aligning and writing hits", (1 + n_writers) * sum(len(hits.subjects) for hits in significant))
+    columns = [
+        1 + len(hits.subjects) * (length + _COLUMNS_OF_A_HIT) + int(database.lengths[hits.subjects].sum())
+        for length, hits in zip(queries.lengths[batch].tolist(), significant, strict=True)
+    ]
+    parts = equal_partitions(np.array(columns), 1, maximum_cost=_ALIGNED_COLUMNS, per_worker=1)
+    for part in sorted(parts, key=lambda part: part.first):
+        rows = slice(part.first, part.last)
+        found = _aligned(queries, database, scheme, batch[rows], scores[rows], significant[rows], threads, progress)
+        yield ReportedHits(found, scores[rows], statistics)
+
+
+def _significant(
+    query: NDArray[np.int8], scores: NDArray[np.int32], database: SequenceDatabase, statistics: SearchStatistics,
+    parameters: SequenceSearchParameters, progress: Progress,
+) -> SignificantHits:  # fmt: skip
+    """Return the hits of a query, best first."""
+    progress.check()
+    hits = significant_hits(statistics.scores, statistics.adjustment, database, query, scores, parameters.maximum_e_value)
+    order = np.lexsort((database.file_index[hits.subjects], -scores[hits.subjects], hits.e_values))
+    return hits.take(order[: parameters.hits_per_query])
+
+
+def _aligned(
+    queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, numbers: NDArray[np.int64], scores: NDArray[np.int32],
+    significant: list[SignificantHits], threads: int, progress: Progress,
+) -> QueryHits:  # fmt: skip
+    """Return the queries of these numbers with their hits and alignments."""
+    offsets = offsets_of(np.array([len(hits.subjects) for hits in significant]))
+    query = np.repeat(np.arange(len(numbers)), np.diff(offsets))
+    columns = ((hits.subjects, hits.e_values, hits.bit_scores) for hits in significant)
+    subjects, e_values, bit_scores = (np.concatenate(column) for column in zip(*columns, strict=True))
+    score, rank = scores[query, subjects].astype(np.int64), np.arange(len(query)) - offsets[query] + 1
+    pairs = Pairs(queries.residues, queries.places(numbers[query]), database.residues, database.places(subjects), score)
+    alignments = align_pairs(pairs, scheme, threads, progress)
+    hits = Hits.of(alignments, _entries(queries, numbers[query]), _entries(database, subjects), score, rank, bit_scores, e_values)
+    entries = _entries(queries, numbers)
+    return QueryHits(entries.index, entries.names, entries.descriptions, queries.letters(numbers), offsets, hits)
+
+
+def _entries(database: SequenceDatabase, numbers: NDArray[np.int64]) -> SequenceEntries:
+    """Return the sequences of these numbers."""
+    names = Texts(database.accession_bytes, database.accession_offsets).take(numbers)
+    descriptions = Texts(database.description_bytes, database.description_offsets).take(numbers)
+    return SequenceEntries(names, descriptions, database.file_index[numbers].astype(np.int64), database.lengths[numbers])
