@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from benchmarks.simulated_reads import genome_of, write_reads
-from proteoscope.engine.matches.exporting import OF_GENOMES
+from proteoscope.engine.matches.exports import PLACES_ON_GENOMES
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.sequences.hits import OF_ONE_QUERY
 from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, Dataset
@@ -229,7 +229,7 @@ def export(options: argparse.Namespace, environment: dict[str, str], out: Path, 
     project = out if (out / "project.sqlite").exists() else out / "project"
     run_id = sorted(path.name for path in (project / "results").iterdir() if path.name.startswith(f"{kind}-"))[-1]
     for one in search_of_kind(kind).exports:
-        if one.name in OF_GENOMES:  # none of these runs translates nucleotides
+        if one in PLACES_ON_GENOMES:  # none of these runs translates nucleotides
             continue
         for safe in ((), ("--spreadsheet-safe",)) if one.name == "tsv" else ((),):
             target = out / "exported" / f"{kind}-{one.name}{'-safe' * bool(safe)}{next(iter(one.endings), '')}"

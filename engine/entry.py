@@ -16,6 +16,7 @@ from proteoscope import engine
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.kinds import WorkKind, register_kinds
 from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.project.outputs import check_outputs
 
 if TYPE_CHECKING:
     from proteoscope.engine.execution.compilation import Kernels
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPECTING",
-    "LIBRARY_EXPORTS",
     "Command",
     "Demo",
     "Export",
@@ -41,11 +41,15 @@ __all__ = [
     "Option",
     "Search",
     "SearchRequest",
+    "WriteExport",
     "identifying_kinds",
     "table_of_kind",
 ]
 
 Model = TypeVar("Model", bound="SearchParameters")
+
+WriteExport: TypeAlias = "Callable[[Project, ExportRequest, Progress], list[Path]]"
+"""Writes the results of a finished run, and returns the paths of the files."""
 
 Expecting: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
 """A callable that imports and returns the function from a request to its `proteoscope.engine.estimates.Expectation`."""
@@ -158,14 +162,17 @@ class Export:
 
     Attributes
     ----------
-    name : for ``--format``. title : in the window. endings : of its files, the usual one first; a folder of files has none.
+    name : for ``--format``. title : in the window. write : returns the function that writes it, see `Search.export`.
+    endings : of its files, the usual one first; a folder of files has none. files : names of those in a folder, where they are fixed.
     has_queries : whether it can be of the hits of one query alone. is_library : whether it is a spectral library of what was identified.
     has_acceptance : True if it can be limited to the rows that are accepted at the false discovery rate of the run.
     """
 
     name: str
     title: str
+    write: Callable[[], WriteExport]
     endings: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     has_queries: bool = False
     is_library: bool = False
     has_acceptance: bool = False
@@ -174,14 +181,6 @@ class Export:
     def is_folder(self) -> bool:
         """Whether it is a folder of files."""
         return not self.endings
-
-
-LIBRARY_EXPORTS = (
-    Export("msp", "Spectral library, MSP", (".msp",), is_library=True),
-    Export("mzspeclib", "Spectral library, mzSpecLib", (".mzspeclib.txt", ".mzlib.txt"), is_library=True),
-    Export("blib", "Spectral library, BiblioSpec", (".blib",), is_library=True),
-)
-"""What the runs that identify peptides can be exported as besides."""
 
 
 class Command(NamedTuple):
@@ -333,7 +332,7 @@ class Search:
     job : what is done with which inputs, as ``Search {queries} in {database}``.
     icon : the name of one that ships.
     parameters : returns its `SearchParameters`. preset : the one to begin with, empty where there is none.
-    run : does it. export : writes results of a finished run; the paths of what was written.
+    run : does it. exports : formats in which the results of a finished run can be written, the usual one first.
     writes : ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or
         ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
     shortcuts : parameters with an option of their own on the command line.
@@ -377,7 +376,6 @@ class Search:
     run: Callable[[SearchRequest, Progress], Summary]
     tables: Callable[[], tuple[Table, ...]]
     exports: tuple[Export, ...]
-    export: Callable[[Project, ExportRequest, Progress], list[Path]]
     stored: Callable[[], tuple[Table, ...]] = tuple
     options: tuple[Option, ...] = ()
     shortcuts: tuple[str, ...] = ()
@@ -482,6 +480,25 @@ class Search:
     def exported_as(self, name: str) -> Export | None:
         """The format of this name, if it has it."""
         return next((export for export in self.exports if export.name == name), None)
+
+    def export(self, project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+        """Write the results of a finished run in one of `exports`; return the paths of the files.
+
+        Each file appears whole or not at all.
+
+        Raises
+        ------
+        ParameterError : there is no such format, or a file that is needed would be overwritten.
+        InputError : the project has no such finished run, or a table of it is damaged. StorageError : the disk refused.
+        Cancelled : the user cancelled the export.
+        """
+        chosen = self.exported_as(request.format)
+        if chosen is None:
+            names = ", ".join(export.name for export in self.exports)
+            raise ParameterError(f"there is no format '{request.format:.40}'; expected one of {names}")
+        inputs = [one.path for one in project.inputs(request.run_id)]
+        check_outputs([request.target / name for name in chosen.files] or [request.target], inputs, project.folder)
+        return chosen.write()(project, request, progress)
 
 
 def identifying_kinds() -> frozenset[str]:

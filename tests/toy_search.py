@@ -120,7 +120,9 @@ COMPOSITION = Search(
     writes="project",
     run=compose,
     tables=lambda: TABLES,
-    exports=(Export("json", "JSON", (".json",)), Export("folder", "A file for each residue")),
-    export=export_composition,
+    exports=(
+        Export("json", "JSON", lambda: export_composition, (".json",)),
+        Export("folder", "A file for each residue", lambda: export_composition),
+    ),
     commands=(Command("residues", "list the residues of proteins", lambda parser: parser.add_argument("proteins"), _list_residues),),
 )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import clustering
-from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.exports import library_exports
 
 if TYPE_CHECKING:
     from proteoscope.engine.clustering.summary import ClusteringSummary, ExplanationSummary
-    from proteoscope.engine.project import Project
 
 __all__ = ["CLUSTERING", "EXPLANATION"]
 
@@ -40,14 +39,6 @@ def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSum
 
 def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
     return clustering.explanation_search.explain(request, progress)
-
-
-def _export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return clustering.exporting.export_clusters(project, request, progress)
-
-
-def _export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return clustering.exporting.export_explained(project, request, progress)
 
 
 CLUSTERING = Search(
@@ -82,8 +73,10 @@ CLUSTERING = Search(
     tables=lambda: clustering.tables.CLUSTER_TABLES,
     stored=lambda: clustering.tables.CLUSTER_STORED,
     methods=lambda: clustering.methods_paragraph.clustering_methods,
-    exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
-    export=_export_clusters,
+    exports=(
+        Export("tsv", "Table, tab-separated", lambda: clustering.exporting.export_clusters, (".tsv",)),
+        Export("mgf", "Consensus spectra", lambda: clustering.exporting.export_consensus, (".mgf",)),
+    ),
     demo=Demo({"spectra": "BSA1.mzML.gz"}, "low-resolution"),
     work=(
         ("vector-groups", lambda: clustering.grouping.VectorGroups),
@@ -120,6 +113,8 @@ EXPLANATION = Search(
     tables=lambda: clustering.tables.EXPLANATION_TABLES,
     stored=lambda: clustering.tables.EXPLANATION_STORED,
     methods=lambda: clustering.methods_paragraph.explanation_methods,
-    exports=(Export("tsv", "Table, tab-separated", (".tsv",)), *LIBRARY_EXPORTS),
-    export=_export_explained,
+    exports=(
+        Export("tsv", "Table, tab-separated", lambda: clustering.exporting.export_explained, (".tsv",)),
+        *library_exports(lambda: clustering.exporting.export_explained_library),
+    ),
 )  # fmt: skip

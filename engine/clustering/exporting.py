@@ -12,31 +12,23 @@ import pyarrow.compute as pc
 from proteoscope.engine.clustering.results import write_consensus_file
 from proteoscope.engine.clustering.tables import CONSENSUS, EXPLAINED, MEMBERS
 from proteoscope.engine.entry import ExportRequest
-from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.libraries.writing import LIBRARY_FORMATS
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.library_exporting import members_of_run, write_members
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.reader import read_stored, stored_table
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 
-__all__ = ["export_clusters", "export_explained"]
+__all__ = ["export_clusters", "export_consensus", "export_explained", "export_explained_library"]
 
 
 def export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the clusters of a run as ``tsv``, or its consensus spectra as ``mgf``, as the search itself would have; the path.
+    """Write the clusters of a run; see `proteoscope.engine.entry.Search.export`."""
+    return _export_table(project, request, progress, MEMBERS)
 
-    Raises
-    ------
-    ParameterError : there is no such format, or something that is needed would be written over.
-    InputError : the project has no such finished run, or a table of it is not sound. StorageError : the disk refused, or a file is damaged.
-    Cancelled : the user asked to stop.
-    """
-    if request.format != "mgf":
-        return _export_table(project, request, progress, MEMBERS)
-    _check(project, request)
+
+def export_consensus(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the consensus spectra of a run as MGF; see `proteoscope.engine.entry.Search.export`."""
     members = read_stored(project, request.run_id, MEMBERS, ("cluster", "title", "is_consensus"))
     columns = ("cluster", "precursor_mz", "charge", "mz", "intensity")
     with stored_table(project, request.run_id, CONSENSUS, columns) as source:
@@ -50,15 +42,12 @@ def export_clusters(project: Project, request: ExportRequest, progress: Progress
 
 
 def export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the explained spectra of a run as ``tsv``, as the search itself would have, or with the identified spectra as a spectral
-    library; the path. Raises as `export_clusters`."""
-    if request.format in LIBRARY_FORMATS:
-        return _export_library(project, request, progress)
+    """Write the explained spectra of a run; see `proteoscope.engine.entry.Search.export`."""
     return _export_table(project, request, progress, EXPLAINED)
 
 
-def _export_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the identified spectra, and those that were explained as a peptide of the same mass up to the run's false discovery rate."""
+def export_explained_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write a library of the identified spectra and of those explained as a peptide of the same mass at the run's false discovery rate."""
     source_run = project.record(request.run_id).get("source_run")
     source, spectra, members = members_of_run(project, str(source_run), progress)
     run = next(one for one in project.runs() if one.id == request.run_id)
@@ -88,14 +77,7 @@ def _export_library(project: Project, request: ExportRequest, progress: Progress
 
 
 def _export_table(project: Project, request: ExportRequest, progress: Progress, table: Table) -> list[Path]:
-    if request.format != "tsv":
-        raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv")
-    _check(project, request)
     found = read_stored(project, request.run_id, table, table.saved)
     progress.stage("Exporting the table", len(found))
     write_separated(request.target, found, table.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
     return [request.target]
-
-
-def _check(project: Project, request: ExportRequest) -> None:
-    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)

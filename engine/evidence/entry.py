@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope import engine
 from proteoscope.engine import evidence, sequence_search, structure_search, structures
 from proteoscope.engine import project as project_package
-from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
     from proteoscope.engine.evidence.summary import EvidenceSummary
-    from proteoscope.engine.project import Project
 
 __all__ = ["EVIDENCE"]
 
@@ -34,10 +32,6 @@ def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
     if folder is not None and summary.folder is not None and summary.run_id is not None:
         EVIDENCE.write_pages(project_package.Project.open(summary.folder), summary.run_id, folder, progress)
     return summary
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return evidence.exporting.export_evidence(project, request, progress)
 
 
 EVIDENCE = Search(
@@ -87,11 +81,14 @@ EVIDENCE = Search(
     tables=lambda: evidence.tables.TABLES,
     stored=lambda: evidence.tables.STORED,
     exports=(
-        Export("tsv", "Tables, tab-separated"),
-        Export("gff3", "Peptides and modified residues along proteins (GFF3)", (".gff3", ".gff")),
-        Export("structures", "Structures with their coverage, for PyMOL, ChimeraX and others"),
+        Export("tsv", "Tables, tab-separated", lambda: evidence.exporting.export_tables),
+        Export(
+            "gff3", "Peptides and modified residues along proteins (GFF3)", lambda: evidence.exporting.export_gff3, (".gff3", ".gff")
+        ),
+        Export(
+            "structures", "Structures with their coverage, for PyMOL, ChimeraX and others", lambda: evidence.exporting.export_structures
+        ),
     ),
-    export=_export,
     # An identification of so few spectra has no modified residue; the search of what it left has.
     demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="modified"),
     work=(*sequence_search.SEQUENCE_SEARCH.work, *structure_search.STRUCTURE_SEARCH.work),

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.entry import ExportRequest
-from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.errors import InputError
 from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.results.reader import read_stored
 from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.structures.chains import Chains
@@ -30,7 +29,7 @@ from proteoscope.engine.structures.scripts import ScriptedChain
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["export_evidence"]
+__all__ = ["export_gff3", "export_structures", "export_tables"]
 
 _IN_NAMES, _IN_ATTRIBUTES = "!$*+-.:?@^_|~", " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
@@ -42,29 +41,8 @@ _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", 
 _OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
 
 
-def export_evidence(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a run as ``tsv`` (a folder of tables), ``gff3`` or ``structures``; the paths.
-
-    ``structures``: a folder with a folder for each protein that has a near chain, and in it the chain's coordinates with the number of
-    spectra of each residue in the B-factor column (-1: no residue of the protein stands there), and scripts for PyMOL and ChimeraX.
-
-    Raises
-    ------
-    ParameterError : there is no such format, or something that is needed would be written over.
-    InputError : the project has no such finished run, or a table of it is not sound. StorageError : the disk refused.
-    Cancelled : the user asked to stop.
-    """
-    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
-    if request.format == "tsv":
-        return _write_tables(project, request, progress)
-    if request.format == "gff3":
-        return [_write_gff3(project, request, progress)]
-    if request.format == "structures":
-        return _write_structures(project, request, progress)
-    raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv, gff3 or structures")
-
-
-def _write_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the tables of a run; see `proteoscope.engine.entry.Search.export`."""
     written = []
     for one in TABLES:
         found = read_stored(project, request.run_id, one, one.saved)
@@ -74,8 +52,8 @@ def _write_tables(project: Project, request: ExportRequest, progress: Progress) 
     return written
 
 
-def _write_gff3(project: Project, request: ExportRequest, progress: Progress) -> Path:
-    """Peptides and modified residues along their proteins (counted from 1)."""
+def export_gff3(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write peptides and modified residues along their proteins (counted from 1); see `proteoscope.engine.entry.Search.export`."""
     proteins = read_stored(project, request.run_id, PROTEINS, ("accession", "length")).to_pylist()
     peptides = read_stored(project, request.run_id, PEPTIDE_PLACES, ("accession", "peptide", "first", "last", "q_value", "n_psms"))
     sites = read_stored(project, request.run_id, SITES, _OF_SITES)
@@ -94,7 +72,7 @@ def _write_gff3(project: Project, request: ExportRequest, progress: Progress) ->
                 told += f";structure={quote(one['chain'], safe=_IN_ATTRIBUTES)};structure_kind={one['chain_kind']}"
             _write_line(file.write, one["accession"], "modified_residue", one["position"], one["position"], one["q_value"], told)
             progress.advance(1)
-    return request.target
+    return [request.target]
 
 
 def _write_line(write: Any, accession: str, kind: str, first: int, last: int, q_value: float | None, told: str) -> None:
@@ -112,7 +90,12 @@ def _write_line(write: Any, accession: str, kind: str, first: int, last: int, q_
     write(("\t".join(map(str, cells)) + "\n").encode())
 
 
-def _write_structures(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+def export_structures(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write a folder for each protein that has a near chain; see `proteoscope.engine.entry.Search.export`.
+
+    It holds the chain's coordinates, with the number of spectra of each residue in the B-factor column (-1: no residue of the protein is
+    aligned there), and scripts for PyMOL and ChimeraX.
+    """
     chains = read_stored(project, request.run_id, CHAINS, ("protein", "accession", "rank", "chain", "path")).to_pylist()
     residues = read_stored(project, request.run_id, RESIDUES, ("protein", "position", "n_psms", "modifications"))
     mapped = read_stored(project, request.run_id, MAPPED_RESIDUES, ("chain_row", "position", "chain_residue"))

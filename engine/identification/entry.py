@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import formats, identification, matches
-from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
 if TYPE_CHECKING:
     from proteoscope.engine.identification.search import IdentificationSummary
-    from proteoscope.engine.project import Project
 
 __all__ = ["IDENTIFICATION"]
 
 
 def _run(request: SearchRequest, progress: Progress) -> IdentificationSummary:
     return identification.search.identify(request, progress)
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return matches.run_exporting.export_run(project, request, progress)
 
 
 IDENTIFICATION = Search(
@@ -62,21 +57,12 @@ IDENTIFICATION = Search(
         lambda: identification.compilation.SCORING, lambda: identification.compilation.FRAGMENT_INDEX,
         lambda: identification.compilation.KNOWN_FORMS, lambda: formats.compilation.TRANSLATION,
     ),
-    modules=(lambda: identification.search, lambda: matches.tables, lambda: matches.scoring, lambda: matches.exporting),
+    modules=(lambda: identification.search, lambda: matches.tables, lambda: matches.scoring, lambda: matches.run_exporting),
     tables=lambda: identification.tables.TABLES,
     stored=lambda: identification.tables.STORED,
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: matches.methods_paragraph.spectrum_search_methods,
-    exports=(
-        Export("tsv", "Tables, tab-separated", has_acceptance=True),
-        Export("mzid", "mzIdentML", (".mzid",)),
-        Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
-        Export("pin", "Features for Percolator and mokapot", (".pin",)),
-        Export("gff3", "Places on the genome, GFF3", (".gff3", ".gff")),
-        Export("bed", "Places on the genome, BED", (".bed",)),
-        *LIBRARY_EXPORTS,
-    ),
-    export=_export,
+    exports=(MATCH_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, *PLACES_ON_GENOMES, *SPECTRAL_LIBRARIES),
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
     expecting=lambda: identification.expecting.expected,
     advise_later=lambda: identification.advice.advise,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import imported, matches
-from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Input, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, SPECTRAL_LIBRARIES
 
 if TYPE_CHECKING:
     from proteoscope.engine.imported.summary import ImportSummary
-    from proteoscope.engine.project import Project
 
 __all__ = ["IMPORT"]
 
@@ -29,10 +28,6 @@ Several files of one format are one run.
 
 def _run(request: SearchRequest, progress: Progress) -> ImportSummary:
     return imported.search.import_results(request, progress)
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return matches.run_exporting.export_run(project, request, progress)
 
 
 IMPORT = Search(
@@ -68,7 +63,7 @@ IMPORT = Search(
     writes="project",
     run=_run,
     kernels=(lambda: imported.compilation.READING,),
-    modules=(lambda: imported.search, lambda: imported.results, lambda: matches.listed.tables, lambda: matches.exporting),
+    modules=(lambda: imported.search, lambda: imported.results, lambda: matches.listed.tables, lambda: matches.run_exporting),
     demo=Demo(
         {
             "results": "BSA1_comet.pep.xml.gz", "spectra": "BSA1.mzML.gz",
@@ -81,13 +76,6 @@ IMPORT = Search(
     stored=lambda: imported.tables.STORED,
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: imported.methods_paragraph.methods,
-    exports=(
-        Export("tsv", "Tables, tab-separated", has_acceptance=True),
-        Export("mzid", "mzIdentML", (".mzid",)),
-        Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
-        Export("pin", "Features for Percolator and mokapot", (".pin",)),
-        *LIBRARY_EXPORTS,
-    ),
-    export=_export,
+    exports=(MATCH_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, *SPECTRAL_LIBRARIES),
     identifies=True,
 )  # fmt: skip

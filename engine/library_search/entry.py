@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import library_search, matches
-from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.commands import COMMANDS
+from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, SPECTRAL_LIBRARIES
 
 if TYPE_CHECKING:
     from proteoscope.engine.library_search.summary import LibrarySummary
-    from proteoscope.engine.project import Project
 
 __all__ = ["LIBRARY_SEARCH"]
 
@@ -29,10 +28,6 @@ library of small molecules without decoys has no error rates, and the summary sa
 
 def _run(request: SearchRequest, progress: Progress) -> LibrarySummary:
     return library_search.search.search_library(request, progress)
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return library_search.exporting.export_library_matches(project, request, progress)
 
 
 LIBRARY_SEARCH = Search(
@@ -75,18 +70,19 @@ LIBRARY_SEARCH = Search(
     writes="project",
     run=_run,
     kernels=(lambda: library_search.compilation.LIBRARY, lambda: library_search.compilation.PREDICTION),
-    modules=(lambda: library_search.search, lambda: library_search.results, lambda: matches.exporting),
+    modules=(lambda: library_search.search, lambda: library_search.results, lambda: matches.run_exporting),
     expecting=lambda: library_search.expecting.expected,
     tables=lambda: library_search.tables.TABLES,
     stored=lambda: library_search.tables.STORED,
     methods=lambda: library_search.methods_paragraph.methods,
     exports=(
-        Export("tsv", "Tables, tab-separated"),
-        Export("mzid", "mzIdentML", (".mzid",)),
-        Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
-        *LIBRARY_EXPORTS,
+        Export(
+            "tsv", "Tables, tab-separated", lambda: library_search.exporting.export_library_tables,
+            files=(*MATCH_TABLE_FILES, "matches.tsv"),
+        ),
+        *MATCH_FILES,
+        *SPECTRAL_LIBRARIES,
     ),
-    export=_export,
     commands=COMMANDS,
     work=(("library-spectra", lambda: library_search.scoring.SpectraAgainstReferences),),
     keeps=(KeptKind("library", "spectral libraries"),),

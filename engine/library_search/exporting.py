@@ -1,4 +1,4 @@
-"""Export a finished search of libraries to the files that other programs read."""
+"""Export the matches of a library search as tables."""
 
 from __future__ import annotations
 
@@ -7,30 +7,19 @@ from pathlib import Path
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.tables import MATCHES
-from proteoscope.engine.matches.run_exporting import export_run
+from proteoscope.engine.matches.run_exporting import export_matches
+from proteoscope.engine.matches.writers.tsv import write_tables
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.results.reader import read_stored
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 
-__all__ = ["export_library_matches"]
+__all__ = ["export_library_tables"]
 
 
-def export_library_matches(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a run in one of the formats of `proteoscope.engine.matches.exporting`; as tables, all library matches with the others. The
-    paths.
-
-    Raises
-    ------
-    ParameterError : there is no such format, or something that is needed would be written over.
-    InputError : the project has no such finished run. StorageError : the disk refused, or a table is damaged.
-    Cancelled : the user asked to stop.
-    """
-    written = export_run(project, request, progress)
-    if request.format != "tsv":
-        return written
+def export_library_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write PSMs, peptides and protein groups, and all library matches; see `proteoscope.engine.entry.Search.export`."""
+    written = export_matches(write_tables, project, request, progress)
     out = request.target / f"{MATCHES.name}.tsv"
-    check_outputs([out], [one.path for one in project.inputs(request.run_id)], project.folder)
     found = read_stored(project, request.run_id, MATCHES, MATCHES.saved)
     write_separated(out, found, MATCHES.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
     return [*written, out]

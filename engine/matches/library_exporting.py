@@ -14,7 +14,6 @@ from proteoscope.engine.matches.consensus_library import Members, consensus_entr
 from proteoscope.engine.matches.identified_spectra import read_identified
 from proteoscope.engine.matches.source_run import SourceRun, identified_run
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.tables import read_spectra_table
 
@@ -60,7 +59,6 @@ def write_members(
     project: Project, request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress
 ) -> list[Path]:  # fmt: skip
     """Write identified spectra as a library; the path."""
-    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
     resources = Resources(available_threads(), progress=progress)
     n, pieces = consensus_entries(members, spectra, source.fragment_tolerance, request.consensus, resources)
     write_library(request.target, pieces, request.format, progress, total=n, threads=resources.threads)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.exporting import export
 from proteoscope.engine.matches.tables import Tables
+from proteoscope.engine.matches.writers.description import SearchDescription
+from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import IdentificationTables
-from proteoscope.engine.matches.writers.tsv import TABLES
+from proteoscope.engine.matches.writers.tsv import TABLES, write_tables
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.counts import counted
@@ -46,8 +47,8 @@ class RunTables:
         """Write the tables into the run, and behind that, through `begin`, the same as text for the project to show."""
         tables = self._tables
         shown = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
-        values, folder = self._parameters.model_dump(mode="json"), run.folder / EXPORTS
-        written = begin(lambda progress: export(shown, "tsv", folder, values, progress))
+        source = MatchesSource(shown, SearchDescription(self._parameters.model_dump(mode="json")))
+        written = begin(lambda progress: write_tables(source, run.folder / EXPORTS, progress))
         for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
             run.write_table(name, table)
             progress.check()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import formats, matches, modified_search
-from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
 if TYPE_CHECKING:
     from proteoscope.engine.modified_search.search import ModifiedSearchSummary
-    from proteoscope.engine.project import Project
 
 __all__ = ["MODIFIED_SEARCH"]
 
@@ -30,10 +29,6 @@ judged apart.
 
 def _run(request: SearchRequest, progress: Progress) -> ModifiedSearchSummary:
     return modified_search.search.find_modified(request, progress)
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return modified_search.exporting.export_modified(project, request, progress)
 
 
 MODIFIED_SEARCH = Search(
@@ -76,21 +71,21 @@ MODIFIED_SEARCH = Search(
     writes="project",
     run=_run,
     kernels=(lambda: modified_search.compilation.MODIFIED, lambda: formats.compilation.TRANSLATION),
-    modules=(lambda: modified_search.search, lambda: modified_search.judging, lambda: matches.exporting),
+    modules=(lambda: modified_search.search, lambda: modified_search.judging, lambda: matches.run_exporting),
     tables=lambda: modified_search.tables.TABLES,
     stored=lambda: modified_search.tables.STORED,
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: modified_search.methods_paragraph.methods,
     exports=(
-        Export("tsv", "Tables, tab-separated", has_acceptance=True),
-        Export("mzid", "mzIdentML", (".mzid",)),
-        Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
-        Export("pin", "Features for Percolator and mokapot", (".pin",)),
-        Export("gff3", "Places on the genome, GFF3", (".gff3", ".gff")),
-        Export("bed", "Places on the genome, BED", (".bed",)),
-        *LIBRARY_EXPORTS,
+        Export(
+            "tsv", "Tables, tab-separated", lambda: modified_search.exporting.export_modified_tables,
+            files=(*MATCH_TABLE_FILES, "modifications.tsv"), has_acceptance=True,
+        ),
+        *MATCH_FILES,
+        PERCOLATOR_INPUT,
+        *PLACES_ON_GENOMES,
+        *SPECTRAL_LIBRARIES,
     ),
-    export=_export,
     demo=Demo({}, "low-resolution", after="identify"),
     expecting=lambda: modified_search.expecting.expected,
     work=(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope import engine
@@ -12,7 +11,6 @@ from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option,
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from proteoscope.engine.project import Project
     from proteoscope.engine.quantification.summary import QuantificationSummary
 
 __all__ = ["QUANTIFICATION"]
@@ -36,14 +34,10 @@ def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
     if folder is not None and summary.folder is not None and summary.run_id is not None:
         project = project_package.Project.open(summary.folder)
         for format in ("tsv", "matrix"):
-            _export(project, ExportRequest(summary.run_id, format, folder), progress)
-        _export(project, ExportRequest(summary.run_id, "mztab", folder / "quantification.mzTab"), progress)
+            QUANTIFICATION.export(project, ExportRequest(summary.run_id, format, folder), progress)
+        QUANTIFICATION.export(project, ExportRequest(summary.run_id, "mztab", folder / "quantification.mzTab"), progress)
         QUANTIFICATION.write_pages(project, summary.run_id, folder, progress)
     return summary
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return quantification.exporting.export_quantities(project, request, progress)
 
 
 QUANTIFICATION = Search(
@@ -82,10 +76,10 @@ QUANTIFICATION = Search(
     stored=lambda: quantification.tables.STORED,
     goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
     exports=(
-        Export("tsv", "Tables, tab-separated"), Export("matrix", "Quantities with a column for each sample, tab-separated"),
-        Export("msstats", "Ion traces or reporter ions for MSstats", (".tsv",)),
-        Export("mztab", "Proteins and peptidoforms, mzTab", (".mzTab", ".mztab")),
+        Export("tsv", "Tables, tab-separated", lambda: quantification.exporting.export_tables),
+        Export("matrix", "Quantities with a column for each sample, tab-separated", lambda: quantification.exporting.export_matrix),
+        Export("msstats", "Ion traces or reporter ions for MSstats", lambda: quantification.exporting.export_msstats, (".tsv",)),
+        Export("mztab", "Proteins and peptidoforms, mzTab", lambda: quantification.exporting.export_mztab, (".mzTab", ".mztab")),
     ),
-    export=_export,
     demo=Demo({}, "counts", after="identify"),
 )  # fmt: skip

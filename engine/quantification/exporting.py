@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from proteoscope.engine.entry import ExportRequest
-from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.msstats import write_msstats
 from proteoscope.engine.quantification.mztab import write_mztab
@@ -16,40 +14,39 @@ from proteoscope.engine.quantification.results import write_wide
 from proteoscope.engine.quantification.tables import TABLES, file_of
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
-__all__ = ["export_quantities"]
+__all__ = ["export_matrix", "export_msstats", "export_mztab", "export_tables"]
 
 
-def export_quantities(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a run as ``tsv``, a folder of all tables, or ``matrix``, a folder of tables with a column for each sample, ``msstats``, the
-    input of MSstats or MSstatsTMT, or ``mztab``, proteins and peptidoforms as mzTab 1.0, both a file; the paths.
+def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the tables of a run; see `proteoscope.engine.entry.Search.export`."""
+    tables, written = read_quantities(project, request.run_id), []
+    for table in TABLES:
+        found = tables[table.name]
+        progress.stage(f"Exporting {table.title.lower()}", len(found))
+        written.append(request.target / file_of(table))
+        write_separated(written[-1], found, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
+    return written
 
-    Raises
-    ------
-    ParameterError : there is no such format, or something that is needed would be written over.
-    InputError : the project has no such finished run, or a table of it is not sound. StorageError : the disk refused.
-    Cancelled : the user asked to stop.
-    """
-    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
+
+def export_matrix(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write tables with a column for each sample; see `proteoscope.engine.entry.Search.export`."""
+    progress.stage("Exporting quantities by sample")
+    return write_wide(request.target, read_quantities(project, request.run_id), progress, spreadsheet_safe=request.spreadsheet_safe)
+
+
+def export_msstats(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the input of MSstats or MSstatsTMT; see `proteoscope.engine.entry.Search.export`."""
+    progress.stage("Exporting the input of MSstats")
     tables = read_quantities(project, request.run_id)
-    if request.format == "tsv":
-        written = []
-        for one in TABLES:
-            found = tables[one.name]
-            progress.stage(f"Exporting {one.title.lower()}", len(found))
-            written.append(request.target / file_of(one))
-            write_separated(written[-1], found, one.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
-        return written
-    if request.format == "matrix":
-        progress.stage("Exporting quantities by sample")
-        return write_wide(request.target, tables, progress, spreadsheet_safe=request.spreadsheet_safe)
-    if request.format == "msstats":
-        progress.stage("Exporting the input of MSstats")
-        return [write_msstats(request.target, tables, progress, spreadsheet_safe=request.spreadsheet_safe)]
-    if request.format == "mztab":
-        progress.stage("Exporting mzTab")
-        files = [one.path for one in project.inputs(request.run_id) if one.kind == "spectra"]
-        return [write_mztab(request.target, tables, files, _fixed_modifications(project, request.run_id), progress)]
-    raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv, matrix, msstats or mztab")
+    return [write_msstats(request.target, tables, progress, spreadsheet_safe=request.spreadsheet_safe)]
+
+
+def export_mztab(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write proteins and peptidoforms as mzTab 1.0; see `proteoscope.engine.entry.Search.export`."""
+    progress.stage("Exporting mzTab")
+    files = [one.path for one in project.inputs(request.run_id) if one.kind == "spectra"]
+    tables = read_quantities(project, request.run_id)
+    return [write_mztab(request.target, tables, files, _fixed_modifications(project, request.run_id), progress)]
 
 
 def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:

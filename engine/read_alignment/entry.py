@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import read_alignment
-from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from proteoscope.engine.project import Project
     from proteoscope.engine.read_alignment.search import ReadAlignmentSummary
 
 __all__ = ["READ_ALIGNMENT"]
@@ -49,8 +47,8 @@ def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
     return read_alignment.search.align_reads(request, progress)
 
 
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return read_alignment.exporting.export_alignments(project, request, progress)
+def _alignments(name: str, title: str, *endings: str) -> Export:
+    return Export(name, title, lambda: read_alignment.exporting.export_alignments, endings)
 
 
 READ_ALIGNMENT = Search(
@@ -95,14 +93,13 @@ READ_ALIGNMENT = Search(
     stored=lambda: read_alignment.tables.STORED,
     methods=lambda: read_alignment.methods_paragraph.methods,
     exports=(
-        Export("tsv", "Table, tab-separated", (".tsv",)),
-        Export("sam", "Alignments as SAM", (".sam",)),
-        Export("sorted-sam", "Alignments as SAM, sorted by place", (".sorted.sam",)),
-        Export("bam", "Alignments as BAM", (".bam",)),
-        Export("sorted-bam", "Alignments as BAM, sorted by place, with its index", (".sorted.bam",)),
-        Export("paf", "Alignments as PAF", (".paf",)),
+        _alignments("tsv", "Table, tab-separated", ".tsv"),
+        _alignments("sam", "Alignments as SAM", ".sam"),
+        _alignments("sorted-sam", "Alignments as SAM, sorted by place", ".sorted.sam"),
+        _alignments("bam", "Alignments as BAM", ".bam"),
+        _alignments("sorted-bam", "Alignments as BAM, sorted by place, with its index", ".sorted.bam"),
+        _alignments("paf", "Alignments as PAF", ".paf"),
     ),
-    export=_export,
     demo=Demo({"texts": "lambda_phage.fasta.gz", "patterns": "lambda_reads.fastq.gz"}, "map-to-genome"),
     expecting=lambda: read_alignment.expecting.expected,
     work=(("reads", lambda: read_alignment.scoring.TextsAgainstPatterns),),

@@ -16,7 +16,6 @@ from proteoscope.engine.files import nearest_folder
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.read_alignment.bam import check_bam, write_bam
 from proteoscope.engine.read_alignment.records import Aligned, write_paf, write_sam
 from proteoscope.engine.read_alignment.results import write_alignments
@@ -75,16 +74,8 @@ def write_as(
 
 
 def export_alignments(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the alignments of a run as the run itself would have; the path of what was written.
-
-    Raises
-    ------
-    ParameterError : there is no such format, or something that is needed would be written over.
-    InputError : the project has no such finished run, or a table of it is not sound. StorageError : the disk refused, or a file is damaged.
-    Cancelled : the user asked to stop.
-    """
+    """Write the alignments of a run as the run itself would have; see `proteoscope.engine.entry.Search.export`."""
     check_format(request.format)
-    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
     progress.stage(
         "Exporting alignments", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "alignments")
     )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import formats, sequence_search
-from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
-    from proteoscope.engine.project import Project
     from proteoscope.engine.sequence_search.search import SequenceSearchSummary
 
 __all__ = ["SEQUENCE_SEARCH"]
@@ -43,16 +41,8 @@ def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
     return sequence_search.search.align(request, progress)
 
 
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    sequence_search.exporting.export_hits(
-        project, request.run_id, request.format, request.target, progress,
-        spreadsheet_safe=request.spreadsheet_safe, query=request.query,
-    )  # fmt: skip
-    return [request.target]
-
-
 def _of_queries(name: str, title: str, *endings: str) -> Export:
-    return Export(name, title, endings, has_queries=True)
+    return Export(name, title, lambda: sequence_search.exporting.export_hits, endings, has_queries=True)
 
 
 SEQUENCE_SEARCH: Search = Search(
@@ -102,7 +92,6 @@ SEQUENCE_SEARCH: Search = Search(
         _of_queries("maf", "Alignments as MAF", ".maf"),
         _of_queries("psl", "Alignments as PSL", ".psl"),
     ),
-    export=_export,
     demo=Demo({"queries": "protein_queries.fasta", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "standard"),
     expecting=lambda: sequence_search.expecting.expected,
     work=(("sequences", lambda: sequence_search.scoring.SequencesAgainstSequences),),

@@ -8,61 +8,43 @@ from pathlib import Path
 import numpy as np
 
 from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.results.reader import TableFile, stored_table
 from proteoscope.engine.sequence_search.tables import QUERIES
 from proteoscope.engine.sequences.hit_columns import HITS
-from proteoscope.engine.sequences.hits import FORMATS, Hits, QueryHits, hit_writer
+from proteoscope.engine.sequences.hits import Hits, QueryHits, hit_writer
 
 __all__ = ["export_hits"]
 
 _ROWS = 4096  # of a table in memory
 
 
-def export_hits(
-    project: Project, run_id: str, format: str, target: Path, progress: Progress, *, spreadsheet_safe: bool = False, query: str = ""
-) -> int:
-    """Write the hits of a finished sequence search in one format, as the search itself would have; how many there are.
+def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the hits of a run as the search itself would have; see `proteoscope.engine.entry.Search.export`.
 
-    They are read from the run's tables, a few at a time, so that memory does not grow with their number. The file appears whole or not at
-    all.
-
-    Parameters
-    ----------
-    run_id : a run of kind ``align`` that is done. format : one of `proteoscope.engine.sequences.hits.FORMATS`.
-    target : the file; no file that the run read, and none that the project owns.
-    progress : told of one stage with the number of hits, and asked whether the user wants to stop.
-    spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
-    query : the name of the one whose hits are written; of all where it is empty.
+    Rows are read in parts: memory does not grow with the number of hits.
 
     Raises
     ------
-    ParameterError : there is no such format or query, a format that holds one query's hits has to hold more, or `target` would be
-        written over something that is needed.
-    InputError : the project has no such finished run, or a table of it is not sound. StorageError : the disk refused, or a file is damaged.
-    Cancelled : the user asked to stop.
+    ParameterError : there is no such query, or several have hits and the format holds those of a single query.
     """
-    if format not in FORMATS:
-        raise ParameterError(f"there is no format '{format}'; expected one of {', '.join(FORMATS)}")
-    check_outputs([target], [one.path for one in project.inputs(run_id)], project.folder)
-    n_hits, n_queries = 0, 0
-    with hit_writer(target, format, progress, spreadsheet_safe=spreadsheet_safe) as writer:
+    run_id, n_queries = request.run_id, 0
+    with hit_writer(request.target, request.format, progress, spreadsheet_safe=request.spreadsheet_safe) as writer:
         progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(run_id) if result.name == "hits"))
         for found in _found(project, run_id):
-            for piece in found.pieces():
-                for chosen in _of_query(piece, query) if query else (piece,):
+            for part in found.pieces():
+                for chosen in _of_query(part, request.query) if request.query else (part,):
                     writer.write(chosen)
-                    n_hits, n_queries = n_hits + len(chosen.hits), n_queries + len(chosen)
-                progress.advance(len(piece.hits))
-        if query and not n_queries:
-            raise ParameterError(f"run {run_id} has no query '{query:.60}'")
-        # The last look: what is finished is kept.
-        progress.check()
-    return n_hits
+                    n_queries += len(chosen)
+                progress.advance(len(part.hits))
+        if request.query and not n_queries:
+            raise ParameterError(f"run {run_id} has no query '{request.query:.60}'")
+        progress.check()  # the last chance to cancel: the file appears now
+    return [request.target]
 
 
 def _of_query(piece: QueryHits, name: str) -> Iterator[QueryHits]:

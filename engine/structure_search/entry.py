@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import structure_search, structures
-from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structures.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from proteoscope.engine.project import Project
     from proteoscope.engine.structure_search.search import StructureSearchSummary
 
 __all__ = ["STRUCTURE_SEARCH"]
@@ -46,10 +44,6 @@ row, translation) moves the target onto the query. The CIGAR spans both chains.
 
 def _run(request: SearchRequest, progress: Progress) -> StructureSearchSummary:
     return structure_search.search.find_structures(request, progress)
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return structure_search.exporting.export_hits(project, request, progress)
 
 
 STRUCTURE_SEARCH: Search = Search(
@@ -89,8 +83,7 @@ STRUCTURE_SEARCH: Search = Search(
     modules=(lambda: structure_search.search,),
     tables=lambda: structure_search.tables.TABLES,
     methods=lambda: structure_search.methods_paragraph.methods,
-    exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
-    export=_export,
+    exports=(Export("tsv", "Table, tab-separated", lambda: structure_search.exporting.export_hits, (".tsv",)),),
     commands=COMMANDS,
     demo=Demo({"queries": "albumin_domain_3.pdb.gz", "database": "folds.pdb.gz"}, "standard"),
     expecting=lambda: structure_search.expecting.expected,

@@ -37,7 +37,7 @@ from proteoscope import resources
 from proteoscope.engine.command_line.main import main as command_line
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.matches.columns import SHIFT_COLUMNS
-from proteoscope.engine.matches.exporting import OF_GENOMES
+from proteoscope.engine.matches.exports import PLACES_ON_GENOMES
 from proteoscope.engine.matches.identified_spectra import read_identified
 from proteoscope.engine.matches.source_run import identified_run, identified_spectra, write_identified_proteins
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
@@ -312,7 +312,7 @@ def use(folder: Path, kind: str, out: Path) -> bool:
     """Export a run in all formats, compare it with what it was, and go on from it; whether anything was refused."""
     is_refused = False
     # The runs translated nothing; places of a stranger on genomes are tested beside their writers.
-    exports = [one.name for one in search_of_kind(kind).exports if one.name not in OF_GENOMES]
+    exports = [one.name for one in search_of_kind(kind).exports if one not in PLACES_ON_GENOMES]
     commands = [["export", str(folder), "--format", name, "--out", str(out / name)] for name in exports]
     for command in commands:
         if command[3] in OF_ONE_QUERY:

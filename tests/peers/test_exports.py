@@ -11,9 +11,9 @@ import pytest
 
 from proteoscope.engine.formats.libraries.writing import write_library
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.exporting import export
 from tests.engine.formats.libraries.written import entries
 from tests.engine.identification_tables import Identification, identification
+from tests.engine.matches.exported import export
 from tests.peers.test_openms import python_of
 
 pytestmark = pytest.mark.peers

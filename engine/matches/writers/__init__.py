@@ -1,1 +1,5 @@
-"""Writers of the tables of matches for other programs. `proteoscope.engine.matches.exporting` chooses among them."""
+"""Writers of the tables of matches for other programs; `proteoscope.engine.matches.exports` lists them."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

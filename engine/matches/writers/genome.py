@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import rows, scalar
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ _IN_NAMES = "!$*+-.:?@^_|~"
 _IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255
-_TOLD_TOGETHER = 1000
+_REPORTED_TOGETHER = 1000
 """Places between two looks at a cancel."""
 _QUERY = """
     SELECT frames.sequence, frames.first, frames.last, frames.strand, places.peptide, places.start, places.length, places.accession,
@@ -56,35 +59,37 @@ class _PlacedPeptide(NamedTuple):
     n_psms: int
 
 
-def write_gff3(connection: duckdb.DuckDBPyConnection, out: Path, fdr: float, progress: Progress | None = None) -> None:
-    """Write the places of the peptides that are accepted at `fdr`, of a `tables.database` connection with ``reading_frames``.
+def write_gff3(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
+    """Write the places of accepted peptides on the nucleotides that were translated, as GFF3.
 
     Raises
     ------
-    StorageError : the disk refused.
+    ParameterError : the run translated no nucleotides. StorageError : the disk refused.
     """
-    with atomic_file(out) as file:
+    with _translated(source, progress) as connection, atomic_file(out) as file:
         file.write(b"##gff-version 3\n")
-        for number, one in enumerate(_places(connection, out, fdr, progress), start=1):
+        for number, one in enumerate(_places(connection, source, out, progress), start=1):
             score = "." if one.q_value is None else f"{one.q_value:.4g}"
             name, frame = (quote(text, safe=_IN_ATTRIBUTES) for text in (one.peptide, one.frame))
             told = f"ID=peptide{number};Name={name};reading_frame={frame};psms={one.n_psms}"
             cells = (quote(one.sequence, safe=_IN_NAMES), "Proteoscope", "CDS", one.first, one.last, score, one.strand, 0, told)
             file.write(("\t".join(map(str, cells)) + "\n").encode())
+    return [out]
 
 
-def write_bed(connection: duckdb.DuckDBPyConnection, out: Path, fdr: float, progress: Progress | None = None) -> None:
-    """The same as BED, of six columns.
+def write_bed(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
+    """Write the places of accepted peptides on the nucleotides that were translated, as BED of six columns.
 
     Raises
     ------
-    StorageError : the disk refused.
+    ParameterError : the run translated no nucleotides. StorageError : the disk refused.
     """
-    with atomic_file(out) as file:
-        for one in _places(connection, out, fdr, progress):
+    with _translated(source, progress) as connection, atomic_file(out) as file:
+        for one in _places(connection, source, out, progress):
             score = 0 if one.q_value is None else _bed_score(one.q_value)
             cells = ("_".join(one.sequence.split()), one.first - 1, one.last, one.peptide[:_LONGEST_BED_NAME], score, one.strand)
             file.write(("\t".join(map(str, cells)) + "\n").encode())
+    return [out]
 
 
 def _bed_score(q_value: float) -> int:
@@ -93,19 +98,25 @@ def _bed_score(q_value: float) -> int:
     return max(0, min(_MOST_BED_SCORE, round(-_BED_SCORE_OF_TENTH * math.log10(q_value))))
 
 
-def _places(connection: duckdb.DuckDBPyConnection, out: Path, fdr: float, progress: Progress | None) -> Iterator[_PlacedPeptide]:
+def _translated(source: MatchesSource, progress: Progress) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    """Return a connection to tables with ``reading_frames``."""
+    if source.tables.reading_frames is None:
+        remedy = "Search a database of nucleotides with translation=six-frame"
+        raise ParameterError(f"the run translated no nucleotides on which peptides could have places. {remedy}.")
+    return source.connection(progress)
+
+
+def _places(connection: duckdb.DuckDBPyConnection, source: MatchesSource, out: Path, progress: Progress) -> Iterator[_PlacedPeptide]:
     is_without_decoys = "true" if scalar(connection, "SELECT count(q_value) = 0 FROM peptides") else "false"
-    query = _QUERY.format(fdr=float(fdr), is_without_decoys=is_without_decoys)
-    if progress is not None:
-        progress.stage(f"writing {out.name}", scalar(connection, f"SELECT count(*) FROM ({query})"))
-    n_told = n_read = 0
+    query = _QUERY.format(fdr=source.search.threshold, is_without_decoys=is_without_decoys)
+    progress.stage(f"writing {out.name}", scalar(connection, f"SELECT count(*) FROM ({query})"))
+    n_reported = n_read = 0
     for sequence, first, last, strand, peptide, start, length, frame, q_value, n_psms in rows(connection, query):
         before, behind = 3 * (start - 1), 3 * (start - 1 + length)
         bounds = (first + before, first + behind - 1) if strand == "+" else (last - behind + 1, last - before)
         yield _PlacedPeptide(sequence, *bounds, strand, peptide, frame, q_value, n_psms)
         n_read += 1
-        if progress is not None and n_read - n_told == _TOLD_TOGETHER:
-            progress.advance(_TOLD_TOGETHER)
-            n_told = n_read
-    if progress is not None:
-        progress.advance(n_read - n_told)
+        if n_read - n_reported == _REPORTED_TOGETHER:
+            progress.advance(_REPORTED_TOGETHER)
+            n_reported = n_read
+    progress.advance(n_read - n_reported)

@@ -22,6 +22,7 @@ from proteoscope.engine.formats.registry import FileFormat, bare_name, format_of
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.writers.description import SearchDescription, file_address
+from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
 
@@ -57,8 +58,8 @@ _ENGINE = "Engine"
 _PIECE = 2_000
 
 
-def write_mzidentml(connection: duckdb.DuckDBPyConnection, out: Path, search: SearchDescription, progress: Progress | None = None) -> None:
-    """Write the identification of a `tables.database` connection to `out`.
+def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
+    """Write matches as mzIdentML 1.2.
 
     All PSMs are written, decoys and lower ranks too; ``passThreshold`` is true for targets of rank 1 within the search's false discovery
     rate. A protein group's evidence are the PSMs of rank 1 that pass, or all of rank 1 where none does. Without any PSM the list is empty,
@@ -68,12 +69,12 @@ def write_mzidentml(connection: duckdb.DuckDBPyConnection, out: Path, search: Se
     ------
     StorageError : the disk refused.
     """
-    _prepare(connection)
-    if progress is not None:
+    search = source.search
+    with source.connection(progress) as connection, atomic_file(out) as file:
+        _prepare(connection)
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
-    files = _spectrum_files(connection, search)
-    has_proteins = scalar(connection, "SELECT count(*) FROM proteins") > 0
-    with atomic_file(out) as file:
+        files = _spectrum_files(connection, search)
+        has_proteins = scalar(connection, "SELECT count(*) FROM proteins") > 0
         for part in (
             _head(search),
             _sequences(connection, search),
@@ -85,12 +86,12 @@ def write_mzidentml(connection: duckdb.DuckDBPyConnection, out: Path, search: Se
         file.write(b'<AnalysisData>\n<SpectrumIdentificationList id="SIL">\n')
         for lines, n_rows in _spectra(connection, search, files):
             file.write("".join(lines).encode())
-            if progress is not None:
-                progress.advance(n_rows)
+            progress.advance(n_rows)
         file.write(b"</SpectrumIdentificationList>\n")
         if has_proteins:
             _write(file, _protein_groups(connection, search), progress)
         file.write(b"</AnalysisData>\n</DataCollection>\n</MzIdentML>\n")
+    return [out]
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
@@ -125,11 +126,10 @@ def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _write(file: BinaryIO, lines: Iterable[str], progress: Progress | None) -> None:
+def _write(file: BinaryIO, lines: Iterable[str], progress: Progress) -> None:
     for line in lines:
         file.write(line.encode())
-        if progress is not None:
-            progress.check()
+        progress.check()
 
 
 def _term(accession: str, name: str, value: object = None) -> str:

@@ -19,6 +19,7 @@ from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.writers.description import SearchDescription
+from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
 
@@ -46,8 +47,8 @@ _NAMES = {"xcorr": "cross_correlation"}
 """Other names of scores: readers take ``xcorr`` for what decides, as in Comet's files; here it is one of several scores."""
 
 
-def write_pepxml(connection: duckdb.DuckDBPyConnection, out: Path, search: SearchDescription, progress: Progress | None = None) -> None:
-    """Write the PSMs of a `tables.database` connection to `out`, decoys and lower ranks too.
+def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
+    """Write PSMs as pepXML, decoys and lower ranks too.
 
     ``start_scan`` is the scan number, or the position of the spectrum in its file, counted from 1, where it has none.
 
@@ -55,21 +56,20 @@ def write_pepxml(connection: duckdb.DuckDBPyConnection, out: Path, search: Searc
     ------
     StorageError : the disk refused.
     """
-    if progress is not None:
+    search, indexes = source.search, count(1)
+    with source.connection(progress) as connection, atomic_file(out) as file:
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
-    named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
-    files = search.paths(named or list(search.spectrum_files) or ["unknown"])
-    indexes = count(1)
-    with atomic_file(out) as file:
+        named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
+        files = search.paths(named or list(search.spectrum_files) or ["unknown"])
         file.write(_head(out).encode())
         for number_of_file, (spectrum_file, path) in enumerate(files.items(), start=1):
             file.write("".join(_run_summary(path, number_of_file, search)).encode())
             for lines, n_psms in _queries(connection, spectrum_file, search, indexes):
                 file.write("".join(lines).encode())
-                if progress is not None:
-                    progress.advance(n_psms)
+                progress.advance(n_psms)
             file.write(b"</msms_run_summary>\n")
         file.write(b"</msms_pipeline_analysis>\n")
+    return [out]
 
 
 def _head(out: Path) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import columns, scalar, write_lines
 from proteoscope.engine.results.queries import identifier
 
@@ -41,8 +42,8 @@ _LEARNT = re.compile("score_(?:percolator|mokapot|peptideprophet|iprophet|sage_d
 """Scores of other engines that may have learnt from the labels."""
 
 
-def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progress | None = None) -> None:
-    """Write the PSMs of a `tables.database` connection to `out`.
+def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
+    """Write PSMs as the input of Percolator and mokapot.
 
     Features are the columns ``feature_*`` of the table, the charges as ``charge2``, or some plain ones where it has none, and scores of
     other engines; a missing value is 0. ``ScanNr`` is the scan number where all PSMs have one and come from one file; else the row of the
@@ -52,28 +53,28 @@ def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progre
     ------
     StorageError : the disk refused.
     """
-    present = columns(connection, "psms")
-    features = {name: identifier(name) for name in present if name.startswith("feature_")} or dict(_PLAIN_FEATURES)
-    scores = {name: identifier(name) for name in present if name.startswith("score_") and not _LEARNT.fullmatch(name)}
-    if scores:
-        features = {name: value for name, value in features.items() if name not in _OWN_SCORES} | scores
-    features = _with_charges(features, connection)
-    if progress is not None:
+    with source.connection(progress) as connection, atomic_file(out) as file:
+        present = columns(connection, "psms")
+        features = {name: identifier(name) for name in present if name.startswith("feature_")} or dict(_PLAIN_FEATURES)
+        scores = {name: identifier(name) for name in present if name.startswith("score_") and not _LEARNT.fullmatch(name)}
+        if scores:
+            features = {name: value for name, value in features.items() if name not in _OWN_SCORES} | scores
+        features = _with_charges(features, connection)
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
-    has_scans = scalar(connection, "SELECT count(DISTINCT spectrum_file) <= 1 AND count(scan) = count(*) FROM psms")
-    cells = [
-        "replace(parse_filename(spectrum_file), chr(9), ' ') || '_' || spectrum || '_' || charge || '_' || rank",
-        "CASE WHEN is_decoy THEN '-1' ELSE '1' END",
-        "CAST(scan AS VARCHAR)" if has_scans else "CAST(spectrum + 1 AS VARCHAR)",
-        "format('{:.6f}', observed_mass)",
-        "format('{:.6f}', calculated_mass)",
-        *map(_feature, features.values()),
-        "concat(coalesce(residues_before[1], '-'), '.', peptide, '.', coalesce(residues_after[1], '-'))",
-        "array_to_string(proteins, chr(9))",
-    ]
-    with atomic_file(out) as file:
+        has_scans = scalar(connection, "SELECT count(DISTINCT spectrum_file) <= 1 AND count(scan) = count(*) FROM psms")
+        cells = [
+            "replace(parse_filename(spectrum_file), chr(9), ' ') || '_' || spectrum || '_' || charge || '_' || rank",
+            "CASE WHEN is_decoy THEN '-1' ELSE '1' END",
+            "CAST(scan AS VARCHAR)" if has_scans else "CAST(spectrum + 1 AS VARCHAR)",
+            "format('{:.6f}', observed_mass)",
+            "format('{:.6f}', calculated_mass)",
+            *map(_feature, features.values()),
+            "concat(coalesce(residues_before[1], '-'), '.', peptide, '.', coalesce(residues_after[1], '-'))",
+            "array_to_string(proteins, chr(9))",
+        ]
         file.write(("\t".join(["SpecId", "Label", "ScanNr", "ExpMass", "CalcMass", *features, "Peptide", "Proteins"]) + "\n").encode())
         write_lines(connection, f"SELECT concat_ws(chr(9), {', '.join(cells)}) || chr(10) FROM psms", file, progress)
+    return [out]
 
 
 def _with_charges(features: dict[str, str], connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

@@ -13,13 +13,13 @@ from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS
-from proteoscope.engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.results.columns import MARK_COLUMNS, Column
 from proteoscope.engine.results.marks import with_marks
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
-__all__ = ["TABLES", "write_table"]
+__all__ = ["TABLES", "write_table", "write_tables"]
 
 TABLES = {one.name: one for one in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
 """The columns that are saved of each stand first, in an order which others rely on. Further columns of the table follow them."""
@@ -28,50 +28,40 @@ _ROWS = 8192
 _THREADS = 4  # more wait for the interpreter, which prints the numbers
 
 
-def write_table(
-    tables: IdentificationTables,
-    name: str,
-    out: Path,
-    progress: Progress | None = None,
-    *,
-    fdr: float = 0.01,
-    accepted_only: bool = False,
-    spreadsheet_safe: bool = False,
-) -> None:
+def write_tables(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
+    """Write ``psms.tsv``, ``peptides.tsv`` and ``proteins.tsv`` into the folder `out`; see `write_table`."""
+    paths = {name: out / f"{name}.tsv" for name in TABLES}
+    for name, path in paths.items():
+        write_table(source, name, path, progress)
+    return list(paths.values())
+
+
+def write_table(source: MatchesSource, name: str, out: Path, progress: Progress) -> None:
     """Write ``psms``, ``peptides`` or ``proteins`` to the file `out`, and report how many rows are accepted.
 
-    The stars and comments that PSMs have are the last columns.
-
-    Parameters
-    ----------
-    fdr : float
-        False discovery rate at which targets are accepted. In a table without q-values all targets are.
-    accepted_only : bool
-        Leave out decoys, and targets that are not accepted.
-    spreadsheet_safe : bool
-        Put an apostrophe before texts that a spreadsheet would take for formulas; numbers stay as they are.
+    The stars and comments that PSMs have are the last columns. In a table without q-values all targets are accepted.
 
     Raises
     ------
-    InputError : the table lacks a column, or is not sound. StorageError : the disk refused. Cancelled : the user asked to stop.
+    InputError : the table lacks a column, or is damaged. StorageError : the disk refused. Cancelled : the user cancelled the export.
     """
-    progress = progress or Progress()
-    with tables.opened(name, TABLES[name].saved) as source:
-        if isinstance(source, TableFile):
-            present, n_rows = list(source.columns), source.n_rows
-            pieces: Iterable[pa.Table] = source.batches(rows=_ROWS)
+    tables, fdr = source.tables, source.search.threshold
+    with tables.opened(name, TABLES[name].saved) as table:
+        if isinstance(table, TableFile):
+            present, n_rows = list(table.columns), table.n_rows
+            parts: Iterable[pa.Table] = table.batches(rows=_ROWS)
         else:
-            present, n_rows, pieces = source.column_names, len(source), [source]
+            present, n_rows, parts = table.column_names, len(table), [table]
         if tables.marks and name == EXPORTED_PSMS.name:
-            present = [*present, *(one.name for one in MARK_COLUMNS)]
-            pieces = with_marks(pieces, tables.marks)
-        accepted = _accepted(source, fdr)
+            present = [*present, *(column.name for column in MARK_COLUMNS)]
+            parts = with_marks(parts, tables.marks)
+        accepted = _accepted(table, fdr)
         n_accepted = int(np.count_nonzero(accepted.rows))
-        if accepted_only:
-            pieces, n_rows = _chosen(pieces, accepted.rows), n_accepted
+        if source.accepted_only:
+            parts, n_rows = _chosen(parts, accepted.rows), n_accepted
         progress.stage(f"writing {out.name}", n_rows)
         columns, threads = _columns(name, present), min(_THREADS, available_threads())
-        write_separated(out, pieces, columns, progress, DIGITS, spreadsheet_safe=spreadsheet_safe, threads=threads, rows=_ROWS)
+        write_separated(out, parts, columns, progress, DIGITS, spreadsheet_safe=source.spreadsheet_safe, threads=threads, rows=_ROWS)
     if accepted.is_rated and n_accepted < n_rows:
         progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
 

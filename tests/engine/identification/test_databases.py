@@ -15,9 +15,9 @@ from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats import read_proteins
 from proteoscope.engine.formats.translation import place_of_frame
+from proteoscope.engine.identification import IDENTIFICATION
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.run_exporting import export_run
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
@@ -187,7 +187,7 @@ def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Pat
     project = Project.open(tmp_path / "project")
     run = project.latest("identify")
     for name in ("gff3", "bed"):
-        export_run(project, ExportRequest(run, name, tmp_path / f"places.{name}"), Progress())
+        IDENTIFICATION.export(project, ExportRequest(run, name, tmp_path / f"places.{name}"), Progress())
     peptides = project.table("peptides", run)
     accepted = {row["sequence"] for row in parquet.read_table(peptides).to_pylist() if not row["is_decoy"] and row["q_value"] <= 0.01}
     by_name = {name.split()[0]: text for name, text in contigs.items()}
@@ -234,7 +234,7 @@ def test_a_run_without_translation_has_no_places(databases: tuple[Path, Path], t
     identify([SAMPLES / "BSA1.mzML.gz"], [databases[0]], tmp_path / "project", parameters, threads=2)
     project = Project.open(tmp_path / "project")
     with pytest.raises(ParameterError, match=r"the run translated no nucleotides.*translation=six-frame"):
-        export_run(project, ExportRequest(project.latest("identify"), "bed", tmp_path / "places.bed"), Progress())
+        IDENTIFICATION.export(project, ExportRequest(project.latest("identify"), "bed", tmp_path / "places.bed"), Progress())
 
 
 def test_a_sequence_search_finds_proteins_in_reading_frames(databases: tuple[Path, Path], tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.identification import IDENTIFICATION
 from proteoscope.engine.identification.compilation import KNOWN_FORMS
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.run_exporting import export_run
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.finished_run import open_run
@@ -155,7 +155,7 @@ def test_a_database_that_knows_nothing_gives_the_tables_of_a_search_without(
 def test_exports_tell_what_was_searched_at_its_residues(found: tuple[Path, Path], tmp_path: Path) -> None:
     project = Project.open(found[1])
     for name in ("mzid", "pepxml"):
-        export_run(project, ExportRequest(project.latest("identify"), name, tmp_path / f"found.{name}"), Progress())
+        IDENTIFICATION.export(project, ExportRequest(project.latest("identify"), name, tmp_path / f"found.{name}"), Progress())
         ElementTree.parse(tmp_path / f"found.{name}")
     mzid, pepxml = ((tmp_path / f"found.{name}").read_text() for name in ("mzid", "pepxml"))
     assert '<SearchModification fixedMod="false" massDelta="0.984016" residues="N">' in mzid

@@ -16,9 +16,9 @@ from pyteomics import mass, parser
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.identification import IDENTIFICATION
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.run_exporting import export_run
 from proteoscope.engine.matches.tables import FEWEST_FOR_EXPECTATION
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
@@ -391,7 +391,7 @@ def test_predicted_intensities_are_features_that_a_parameter_switches_off(plain,
     assert any("fragment intensities" in message for message in on.messages)
     assert not any("fragment intensities" in message for message in off.messages)
     request = ExportRequest(on.run_id, "pin", tmp_path / "out.pin")
-    export_run(Project.open(tmp_path / "on"), request, Progress())
+    IDENTIFICATION.export(Project.open(tmp_path / "on"), request, Progress())
     assert names <= set((tmp_path / "out.pin").read_text().split("\n", 1)[0].split("\t"))
 
 

@@ -17,8 +17,8 @@ from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.exporting import export
 from proteoscope.engine.project import Project
+from tests.engine.matches.exported import export
 from tests.searching import explain, import_results
 
 SAMPLE = 100
@@ -139,13 +139,13 @@ def test_what_is_exported_and_imported_again_is_the_same(format, omssa, shared_d
 
 def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_converted(omssa, shared_data, tmp_path):
     from proteoscope.engine.entry import ExportRequest
-    from proteoscope.engine.matches.run_exporting import export_run
+    from proteoscope.engine.imported import IMPORT
 
     folder = shared_data / "spectra" / "bsa_ltq"
     summary, project = omssa[1], Project.open(omssa[0])
     assert summary.program == "OMSSA"
     for format in ("mzid", "pepxml"):
-        export_run(project, ExportRequest(summary.run_id, format, tmp_path / f"x.{format}"), Progress())
+        IMPORT.export(project, ExportRequest(summary.run_id, format, tmp_path / f"x.{format}"), Progress())
     namespace = "{http://psidev.info/psi/pi/mzIdentML/1.2}"
     tree = etree.parse(tmp_path / "x.mzid")
     named = {one.get("id"): one.get("name") for one in tree.iter(f"{namespace}AnalysisSoftware")}

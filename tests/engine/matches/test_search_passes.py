@@ -9,11 +9,11 @@ from pyteomics import mzid, pepxml
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError
-from proteoscope.engine.matches.exporting import export
 from proteoscope.engine.matches.search_passes import SearchPass, asked_passes, passes_of_record, passes_of_run, read_passes, widest
 from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.project import Project
 from tests.engine.identification_tables import PARAMETERS, identification
+from tests.engine.matches.exported import export
 from tests.engine.matches.writers.test_mzidentml import LEFT_OPEN, NAMESPACE, validate
 
 FIRST = SearchPass(

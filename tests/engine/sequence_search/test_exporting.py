@@ -10,10 +10,11 @@ import sys
 import pytest
 
 from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project import Project
-from proteoscope.engine.sequence_search.exporting import export_hits
+from proteoscope.engine.sequence_search import SEQUENCE_SEARCH
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequences.hits import FORMATS, OF_ONE_QUERY
 from tests.searching import align
@@ -32,6 +33,10 @@ def files(fasta, random_protein):
     return fasta("q.fasta", [("one The first", one), ("none", "WWW"), ("two", two[:90] + "*" + two[90:])]), fasta("d.fasta", subjects)
 
 
+def export_hits(project, run_id, format, target, progress=None):
+    return SEQUENCE_SEARCH.export(project, ExportRequest(run_id, format, target), progress or Progress())
+
+
 @pytest.fixture
 def project(files, tmp_path):
     align(*([path] for path in files), None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
@@ -44,7 +49,7 @@ def test_an_export_is_what_the_search_writes(project, files, tmp_path, monkeypat
     monkeypatch.setattr("proteoscope.engine.sequence_search.exporting._ROWS", rows)
     parameters = SequenceSearchParameters(maximum_e_value=1e-3)
     summary = align(*([path] for path in files), tmp_path / "a", parameters, format=format, device="cpu")
-    assert export_hits(project, "align-0001", format, tmp_path / "b", Progress()) == summary.n_hits == 3
+    assert export_hits(project, "align-0001", format, tmp_path / "b") == [tmp_path / "b"] and summary.n_hits == 3
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -68,14 +73,14 @@ def test_what_cannot_be_exported_is_told_and_nothing_is_written_over(project, fi
     hits = project.table("hits")
     for wish, target, said in (("pin", "o", "no format 'pin'"), ("tsv", hits, "belongs to the project"), ("tsv", files[1], "is read")):
         with pytest.raises(ParameterError, match=said):
-            export_hits(project, "align-0001", wish, tmp_path / target, Progress())
+            export_hits(project, "align-0001", wish, tmp_path / target)
     with pytest.raises(InputError, match="no finished result 'hits'"):
-        export_hits(project, "align-0009", "tsv", tmp_path / "o", Progress())
+        export_hits(project, "align-0009", "tsv", tmp_path / "o")
     damaged = tmp_path / "Q"
     shutil.copytree(tmp_path / "P", damaged)
     (damaged / hits.relative_to(project.folder)).write_bytes(b"x" * hits.stat().st_size)
     with pytest.raises(InputError, match="cannot be read as a table"):
-        export_hits(Project.open(damaged), "align-0001", "tsv", tmp_path / "o", Progress())
+        export_hits(Project.open(damaged), "align-0001", "tsv", tmp_path / "o")
     assert not (tmp_path / "o").exists() and project.verify() == []
 
 
@@ -115,7 +120,7 @@ def test_the_command_line_says_what_can_be_exported(project, tmp_path, capsys, e
 
 def test_a_dash_is_standard_output_and_nothing_else_stands_there(project, files, tmp_path, capsysbinary, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    export_hits(project, "align-0001", "tsv", tmp_path / "o.tsv", Progress())
+    export_hits(project, "align-0001", "tsv", tmp_path / "o.tsv")
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 0
     assert capsysbinary.readouterr().out == (tmp_path / "o.tsv").read_bytes()
     arguments = ["align", "q.fasta", "d.fasta", "--maximum-e-value", "1e-3", "--device", "cpu"]
@@ -136,7 +141,7 @@ def test_a_dash_is_standard_output_and_nothing_else_stands_there(project, files,
 def test_other_names_of_standard_output_are_standard_output(project, tmp_path, monkeypatch, name):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
     assert main(["export", str(project.folder), "--format", "tsv", "--out", name]) == 0
-    export_hits(project, "align-0001", "tsv", tmp_path / "hits.tsv", Progress())
+    export_hits(project, "align-0001", "tsv", tmp_path / "hits.tsv")
     assert sys.stdout.buffer.getvalue() == (tmp_path / "hits.tsv").read_bytes()
 
 

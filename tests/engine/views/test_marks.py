@@ -10,8 +10,8 @@ import pytest
 
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.identification import IDENTIFICATION
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.run_exporting import export_run
 from proteoscope.engine.project import Project, RowMark
 from proteoscope.engine.views.conditions import Is
 from proteoscope.engine.views.finished_run import open_run
@@ -49,7 +49,7 @@ def test_marks_are_columns_to_sort_and_filter_by(project: Project) -> None:
 
 
 def saved(project: Project, out: Path, *, is_safe: bool = False) -> list[dict[str, str]]:
-    export_run(project, ExportRequest(project.latest() or "", "tsv", out, is_safe), Progress())
+    IDENTIFICATION.export(project, ExportRequest(project.latest() or "", "tsv", out, is_safe), Progress())
     with (out / "psms.tsv").open(newline="") as file:
         return list(csv.DictReader(file, delimiter="\t"))
 

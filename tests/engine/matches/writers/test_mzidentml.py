@@ -14,8 +14,8 @@ from lxml import etree
 from pyteomics import mzid
 
 from proteoscope.engine.formats.xml_text import attribute
-from proteoscope.engine.matches.exporting import export
 from tests.engine.identification_tables import Identification, identification
+from tests.engine.matches.exported import export
 
 LEFT_OPEN = ("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 """pyteomics asks psims, where it is installed, for the vocabulary, and that leaves its file open."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pyteomics import mass, pepxml
 
-from proteoscope.engine.matches.exporting import export
 from tests.engine.identification_tables import Identification, identification
+from tests.engine.matches.exported import export
 
 RESIDUES = mass.std_aa_mass
 HYDROGEN = mass.calculate_mass(formula="H")

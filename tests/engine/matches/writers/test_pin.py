@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from proteoscope.engine.matches.exporting import export
 from proteoscope.engine.matches.writers.tables import IdentificationTables
 from tests.engine.identification_tables import Identification, identification
+from tests.engine.matches.exported import export
 
 PEPTIDE = re.compile(r"[A-Z-]\..+\.[A-Z-]")
 

@@ -6,10 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from proteoscope.engine.errors import InputError, ProteoscopeError
-from proteoscope.engine.matches.exporting import FORMATS, OF_GENOMES, export
 from proteoscope.engine.matches.writers.tables import IdentificationTables, database
-from proteoscope.engine.matches.writers.tsv import write_table
 from tests.engine.identification_tables import PARAMETERS, identification
+from tests.engine.matches.exported import FORMATS, OF_GENOMES, export
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,7 @@ def test_a_name_is_a_name_in_tables_from_memory_too(small, tmp_path, secret):
     psms = small.psms
     for name in names:
         psms = psms.append_column(name, pa.array([1.5] * len(psms)))
-    write_table(IdentificationTables(psms, small.peptides, small.proteins), "psms", tmp_path / "psms.tsv")
+    export(IdentificationTables(psms, small.peptides, small.proteins), "tsv", tmp_path)
     header, first = (tmp_path / "psms.tsv").read_text(encoding="utf-8").splitlines()[:2]
     assert header.split("\t")[-len(names) :] == names
     assert first.split("\t")[-len(names) :] == ["1.5"] * len(names)

@@ -3,9 +3,9 @@
 import pytest
 
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from proteoscope.engine.matches.exporting import FORMATS, OF_GENOMES, export
 from proteoscope.engine.matches.writers.tables import IdentificationTables
 from tests.engine.identification_tables import identification, many_psms
+from tests.engine.matches.exported import FORMATS, OF_GENOMES, export
 
 
 @pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_GENOMES])

@@ -1,0 +1,67 @@
+"""Formats in which identifications are exported: an entry for each, with the function that writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from proteoscope.engine import matches
+from proteoscope.engine.entry import Export
+
+if TYPE_CHECKING:
+    from proteoscope.engine.entry import WriteExport
+    from proteoscope.engine.matches.writers.source import MatchesWriter
+
+__all__ = [
+    "MATCH_FILES",
+    "MATCH_TABLES",
+    "MATCH_TABLE_FILES",
+    "PERCOLATOR_INPUT",
+    "PLACES_ON_GENOMES",
+    "SPECTRAL_LIBRARIES",
+    "WRITERS",
+    "library_exports",
+]
+
+MATCH_TABLE_FILES = ("psms.tsv", "peptides.tsv", "proteins.tsv")
+
+WRITERS: dict[str, Callable[[], MatchesWriter]] = {}
+"""The writers of matches by the names of their formats."""
+
+
+def _matches(name: str, title: str, writer: Callable[[], MatchesWriter], *endings: str) -> Export:
+    """Return a format of matches: files with these endings, or a folder of tables."""
+    WRITERS[name] = writer
+    return Export(
+        name,
+        title,
+        lambda: partial(matches.run_exporting.export_matches, writer()),
+        endings,
+        () if endings else MATCH_TABLE_FILES,
+        has_acceptance=not endings,
+    )
+
+
+def library_exports(write: Callable[[], WriteExport]) -> tuple[Export, ...]:
+    """Return the formats of spectral libraries, which `write` makes of spectra of a run."""
+    return (
+        Export("msp", "Spectral library, MSP", write, (".msp",), is_library=True),
+        Export("mzspeclib", "Spectral library, mzSpecLib", write, (".mzspeclib.txt", ".mzlib.txt"), is_library=True),
+        Export("blib", "Spectral library, BiblioSpec", write, (".blib",), is_library=True),
+    )
+
+
+MATCH_TABLES = _matches("tsv", "Tables, tab-separated", lambda: matches.writers.tsv.write_tables)
+MATCH_FILES = (
+    _matches("mzid", "mzIdentML", lambda: matches.writers.mzidentml.write_mzidentml, ".mzid"),
+    _matches("pepxml", "pepXML", lambda: matches.writers.pepxml.write_pepxml, ".pep.xml", ".pepxml"),
+)
+PERCOLATOR_INPUT = _matches("pin", "Features for Percolator and mokapot", lambda: matches.writers.pin.write_pin, ".pin")
+PLACES_ON_GENOMES = (
+    _matches("gff3", "Places on the genome, GFF3", lambda: matches.writers.genome.write_gff3, ".gff3", ".gff"),
+    _matches("bed", "Places on the genome, BED", lambda: matches.writers.genome.write_bed, ".bed"),
+)
+"""Formats of places on nucleotides, which only runs that translated them have."""
+SPECTRAL_LIBRARIES = library_exports(lambda: matches.library_exporting.export_library)
+"""Formats of spectral libraries, of the identified spectra."""

@@ -1,0 +1,5 @@
+from . import genome as genome
+from . import mzidentml as mzidentml
+from . import pepxml as pepxml
+from . import pin as pin
+from . import tsv as tsv
