@@ -28,7 +28,7 @@ from proteoscope.engine.command_line.cost_model import add_cost_model
 from proteoscope.engine.command_line.devices import add_devices
 from proteoscope.engine.command_line.estimate import add_estimate
 from proteoscope.engine.command_line.export import add_export
-from proteoscope.engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
+from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status, is_interrupted_status
 from proteoscope.engine.command_line.report import add_report
 from proteoscope.engine.command_line.resume import add_resume, add_runs
 from proteoscope.engine.command_line.samples import add_samples
@@ -46,7 +46,8 @@ _OBJECTS_BETWEEN_LOOKS = 300_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 130 interrupted.
+    """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 128 + its number when a signal
+    interrupted it.
 
     Without `arguments` it is the process's own that it runs with: then the process ends, when it does, with this code and at once.
     """
@@ -82,7 +83,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _WRONG
     except (Cancelled, KeyboardInterrupt) as error:
         _complain(_with_notes(INTERRUPTED_TEXT, error))
-        return INTERRUPTED
+        return interrupted_status()
     except BrokenPipeError:
         _drop_output()
         return 0
@@ -102,7 +103,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
     `outcome` holds the exit code, once there is one.
     """
-    if outcome and (is_program or (outcome == [INTERRUPTED] and _is_compiling())):
+    if outcome and (is_program or (is_interrupted_status(outcome[0]) and _is_compiling())):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -125,9 +126,10 @@ def _print_any_text() -> None:
 
 
 def _complain(text: str) -> None:
-    """One line on stderr, where there is one."""
+    """Print one line on stderr, if there is one: a terminal that was closed takes nothing."""
     if sys.stderr is not None:
-        print(f"proteoscope: {printable(' '.join(text.split()))}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(f"proteoscope: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
 
 
 def _with_notes(text: str, error: BaseException) -> str:
