@@ -33,6 +33,7 @@ from proteoscope.engine.command_line.report import add_report
 from proteoscope.engine.command_line.resume import add_resume, add_runs
 from proteoscope.engine.command_line.samples import add_samples
 from proteoscope.engine.command_line.search import add_demo, add_search
+from proteoscope.engine.command_line.system_limits import describe_failure, settings_error
 from proteoscope.engine.command_line.terminal import printable, say
 from proteoscope.engine.command_line.workers import add_workers
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
@@ -66,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     """Do what the arguments say; the exit code."""
+    if wrong := settings_error():
+        _complain(wrong)
+        return _WRONG
     try:
         parser = parser_of(sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
@@ -87,13 +91,19 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         _drop_output()
         return 0
+    except (ImportError, RuntimeError) as error:
+        if not (sentence := describe_failure(error)):
+            raise
+        _complain(sentence)
+        return _WRONG
     except OSError as error:
         # The readers and writers turn what befalls their files into errors of ours; what is left is the output or the system itself.
         _drop_output()
-        _complain(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+        _complain(describe_failure(error) or ": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
         return _WRONG
-    except MemoryError:
-        _complain("the memory is not enough; lower index_memory, or search fewer modifications or a smaller database")
+    except MemoryError as error:
+        enough = "the memory is not enough; lower index_memory, or search fewer modifications or a smaller database"
+        _complain(describe_failure(error) or enough)
         return _WRONG
     return 0
 

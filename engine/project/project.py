@@ -56,6 +56,7 @@ from proteoscope.engine.project.row_corrections import row_corrections, set_row_
 from proteoscope.engine.project.row_marks import RowMark, row_marks, set_row_mark
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_good, forget_run, run_note, set_note
+from proteoscope.engine.shared_names import without_folders
 
 __all__ = ["Project", "is_project"]
 
@@ -490,7 +491,7 @@ class Project:
             if not lock.acquire(f"advice on {run}", _MESSAGE_SECONDS, progress):
                 raise _busy(self.folder, lock)
             path, record = self.table("run", run), self.record(run)
-            record["messages"] = [*record.get("messages", ()), *messages]
+            record["messages"] = [*record.get("messages", ()), *map(without_folders, messages)]
             record["steps"] = {**record.get("steps", {}), **steps}
             content = json.dumps(record, indent=2, ensure_ascii=False).encode() + b"\n"
             with self._database.transaction(write=True) as connection:

@@ -2,9 +2,8 @@
 
     python -m tests.fuzz.killed_commands [--kills 100] [--signals 60] [--seed SEED] [--commands import predict ...]
 
-Each time a command is started, and gets SIGKILL, SIGTERM or SIGHUP after a random time. After a signal nothing temporary may be left at once;
-after a kill the same command is run to its end, and then nothing temporary may be left. Each time the results must be those of a run that
-nobody disturbed.
+Each time a command is started, and gets SIGKILL, SIGTERM or SIGHUP after a random time. After a signal nothing temporary may be left. Then
+the same command is run to its end: its results must be those of a run that nobody disturbed, and nothing temporary may be left.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ from pathlib import Path
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.cache import VARIABLE
 from tests.fuzz.forks import ForkedCommand, prepare
-from tests.fuzz.kills import DATABASE, SAMPLES
+from tests.fuzz.kills import SAMPLES
+from tests.searching import few_proteins
 
 SPECTRA = SAMPLES / "BSA1.mzML.gz"
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -155,7 +155,7 @@ def disturb(place: Place, name: str, number: int, wait: Callable[[], None]) -> b
     return was_at_work
 
 
-def run(n_kills: int, n_signals: int, seed: int, folder: Path, names: list[str] | None = None, database: Path = DATABASE) -> Counter[str]:
+def run(n_kills: int, n_signals: int, seed: int, folder: Path, database: Path, names: list[str] | None = None) -> Counter[str]:
     """Kill commands and send them signals; how many of each were at work then."""
     chance, place = random.Random(seed), Place(folder, database)
     os.environ[VARIABLE] = str(place.cache)  # where the key is by which stopped runs are recognised
@@ -200,7 +200,8 @@ def main() -> int:
     parser.add_argument("--commands", nargs="+", choices=list(COMMANDS))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
-        counts = run(options.kills, options.signals, options.seed, Path(folder), options.commands)
+        database = few_proteins(Path(folder))
+        counts = run(options.kills, options.signals, options.seed, Path(folder, "place"), database, options.commands)
     print(f"{options.kills} kills and {options.signals} signals, {counts.total()} while a command was at work; results equal, nothing left")
     for name, n in sorted(counts.items()):
         print(f"{n:4d}  {name}")
