@@ -1,17 +1,34 @@
-"""Files that appear whole or not at all: written under a temporary name beside the target, flushed to the disk, renamed over it."""
+"""Files that appear whole or not at all, and temporary files and folders that no killed process leaves for good.
+
+A file is written under a temporary name next to its target, flushed to the disk, and renamed over it. Each temporary file or folder has a
+lock, which the operating system releases when the process ends::
+
+    FOLDER/.NAME.RANDOM-CHECK.partial         the temporary file or folder
+    FOLDER/.NAME.RANDOM-CHECK.partial.lock    its lock, made before it and removed after it
+
+The next process that writes into FOLDER removes those whose lock is free. CHECK is computed from NAME and RANDOM, so that a file which
+somebody else named in a similar way is never removed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import re
 import secrets
+import shutil
+import stat
+import tempfile
+import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.locked_files import open_locked, release_locked
 
 __all__ = [
     "atomic_file",
@@ -19,14 +36,23 @@ __all__ = [
     "is_temporary",
     "is_there",
     "nearest_folder",
+    "remove_leftovers",
+    "scratch_folder",
     "storage_error",
     "storage_errors",
     "sync_file",
     "sync_folder",
+    "temporary_folder",
+    "temporary_path",
     "temporary_sibling",
 ]
 
-_SUFFIX = ".partial"
+_SUFFIX, _LOCK = ".partial", ".lock"
+_NAME_BYTES = 80  # of the target's name in that of a temporary file: some file systems allow 143 in all
+_RANDOM_BYTES, _CHECK_DIGITS = 6, 8
+_TEMPORARY = re.compile(rf"\..+\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}(-[0-9a-f]{{{_CHECK_DIGITS}}})?\.partial(\.lock)?", re.DOTALL)
+_LEFTOVER = re.compile(rf"\.(.+)\.([0-9a-f]{{{2 * _RANDOM_BYTES}}})-([0-9a-f]{{{_CHECK_DIGITS}}})\.partial\.lock", re.DOTALL)
+_SECONDS_BETWEEN_SWEEPS = 0.2
 
 _REASONS = {
     errno.ENOSPC: ("the disk is full", "Free some space and try again"),
@@ -85,8 +111,8 @@ def nearest_folder(path: Path) -> Path:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether `path` has the name of a file (or folder) that was being written."""
-    return path.name.startswith(".") and path.name.endswith(_SUFFIX)
+    """True if `path` has the name of a temporary file or folder, or of its lock."""
+    return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def sync_file(path: Path) -> None:
@@ -110,8 +136,158 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """A new name in the folder of `path` that `is_temporary` knows."""
-    return path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{_SUFFIX}")
+    """Return a new temporary name in the folder of `path`, without a lock: the caller removes what a kill leaves there."""
+    return path.with_name(f".{_shortened(path.name)}.{secrets.token_hex(_RANDOM_BYTES)}{_SUFFIX}")
+
+
+@contextmanager
+def temporary_path(path: Path) -> Iterator[Path]:
+    """Reserve a temporary name next to `path` for a file or folder, which is removed at the end unless it was renamed.
+
+    The folder of `path` is made if it does not exist. What killed processes left in this folder is removed first.
+
+    Raises
+    ------
+    OSError
+        Nothing can be written there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep_now_and_then(path.parent)
+    temporary, lock = _reserve(path)
+    try:
+        yield temporary
+    finally:
+        _remove(temporary)
+        if lock is not None:
+            release_locked(lock)
+            _remove(_lock_path(temporary))
+
+
+@contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """Make a folder next to `path`, with a temporary name, that only this user can read; it is removed at the end.
+
+    Raises
+    ------
+    OSError
+        Nothing can be written there.
+    """
+    with temporary_path(path) as folder:
+        folder.mkdir(mode=0o700)
+        yield folder
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a folder among the temporary files of the system, which is removed at the end.
+
+    Raises
+    ------
+    StorageError
+        Nothing can be written there.
+    """
+    with contextlib.ExitStack() as stack:
+        with storage_errors(Path(os.environ.get("TMPDIR") or os.curdir)):
+            place = Path(tempfile.gettempdir())
+        with storage_errors(place):
+            folder = stack.enter_context(temporary_folder(place / "proteoscope"))
+        yield folder
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files and folders that processes of this user left in `folder` when they were killed.
+
+    Only those whose name the program made and whose lock is free: a process that has not ended holds its lock. Links are not followed.
+    """
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if _is_lock_of_ours(entry.name))
+    except OSError:
+        return
+    for name in names:
+        with contextlib.suppress(OSError):
+            _remove_leftover(folder / name)
+
+
+def _remove_leftover(lock_path: Path) -> None:
+    """Remove a temporary file or folder and its lock, unless it belongs to a process that runs, or to another user."""
+    lock = open_locked(lock_path, create=False)
+    if lock is None:
+        return
+    temporary = lock_path.with_name(lock_path.name.removesuffix(_LOCK))
+    is_gone = False
+    try:
+        if not hasattr(os, "geteuid") or os.fstat(lock).st_uid == os.geteuid():
+            _remove(temporary)
+            is_gone = not os.path.lexists(temporary)
+    finally:
+        release_locked(lock)
+    if is_gone:
+        _remove(lock_path)
+
+
+_last_sweep: tuple[Path | None, float] = (None, 0.0)
+
+
+def _sweep_now_and_then(folder: Path) -> None:
+    """Call `remove_leftovers`, unless this folder was just swept: many files may be written into a large folder."""
+    global _last_sweep
+    swept, when = _last_sweep
+    if swept != folder or time.monotonic() - when > _SECONDS_BETWEEN_SWEEPS:
+        remove_leftovers(folder)
+        _last_sweep = folder, time.monotonic()
+
+
+def _reserve(path: Path) -> tuple[Path, int | None]:
+    """Return a new temporary name next to `path`, and its lock; None and a name that no process removes where files cannot be locked."""
+    while True:
+        name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)
+        temporary = path.with_name(f".{name}.{random}-{_check(name, random)}{_SUFFIX}")
+        lock_path = _lock_path(temporary)
+        try:
+            lock = open_locked(lock_path)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
+                raise
+            _remove(lock_path)
+            return temporary_sibling(path), None
+        if lock is None:  # another process took it for a leftover
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), lock_path.lstat()):
+                return temporary, lock
+        release_locked(lock)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder as far as the system permits; what links lead to stays."""
+    with contextlib.suppress(OSError):
+        if stat.S_ISDIR(path.lstat().st_mode):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
+def _lock_path(temporary: Path) -> Path:
+    return temporary.with_name(temporary.name + _LOCK)
+
+
+def _shortened(name: str) -> str:
+    """Return the beginning of a name, whole characters only."""
+    return os.fsencode(name)[:_NAME_BYTES].decode("utf-8", "ignore").strip(".") or "_"
+
+
+def _check(name: str, random: str) -> str:
+    return f"{zlib.crc32(f'proteoscope {name} {random}'.encode()):0{_CHECK_DIGITS}x}"
+
+
+def _is_lock_of_ours(name: str) -> bool:
+    match = _LEFTOVER.fullmatch(name)
+    if match is None:
+        return False
+    try:
+        return _check(match[1], match[2]) == match[3]
+    except UnicodeEncodeError:  # a name that is not UTF-8
+        return False
 
 
 @contextmanager
@@ -126,7 +302,6 @@ def atomic_path(path: Path) -> Iterator[Path]:
     StorageError : the disk refused, or `path` is no place for a file.
     """
     with storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if path.exists() and not path.is_file():
@@ -134,18 +309,15 @@ def atomic_path(path: Path) -> Iterator[Path]:
         raise StorageError(f"{path}: this is a device or a pipe, not a file. Choose another path.")
     # A link stays one: what it leads to is replaced.
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
-    temporary = temporary_sibling(target)
-    try:
+    with contextlib.ExitStack() as stack:
+        with storage_errors(path):
+            temporary = stack.enter_context(temporary_path(target))
         with storage_errors(path, only_disk=True):
             yield temporary
         with storage_errors(path):
             sync_file(temporary)
             temporary.replace(target)
             sync_folder(target.parent)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 @contextmanager

@@ -37,6 +37,7 @@ from proteoscope.engine.project.paths import check_folder_name
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.counts import warning_of_nothing
 from proteoscope.engine.resumption import check_same, record_of
+from proteoscope.engine.shared_names import distinct_names, without_folders
 from proteoscope.engine.version import VERSION
 
 __all__ = ["RunSpec", "SearchRun", "search_run"]
@@ -227,7 +228,10 @@ class SearchRun(Generic[Read]):
             "run": self.run.id,
             "device": self.device,
             "threads": self.threads,
-            "inputs": [{"path": str(one.path), "kind": one.kind, "sha256": one.sha256} for one in self.inputs],
+            "inputs": [
+                {"path": name, "kind": one.kind, "sha256": one.sha256}
+                for one, name in zip(self.inputs, distinct_names([one.path for one in self.inputs]), strict=True)
+            ],
             "parameters": self.spec.request.parameters.model_dump(mode="json"),
             "counts": dict(counts),
             **more,
@@ -235,7 +239,7 @@ class SearchRun(Generic[Read]):
             "steps": self.clock.stages,
             "works": self.clock.works,
             **({} if prediction is None else {"prediction": prediction}),
-            "messages": list(self.progress.messages),
+            "messages": list(map(without_folders, self.progress.messages)),
             "exports": list(exports),
         }
         self.run.write_json("run", content)

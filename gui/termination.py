@@ -10,9 +10,9 @@ from types import FrameType
 
 from PySide6.QtCore import QObject, QSocketNotifier
 
-__all__ = ["Termination"]
+from proteoscope.engine.end_signals import END_SIGNALS, heeded_signals
 
-_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+__all__ = ["Termination"]
 
 
 class Termination(QObject):
@@ -35,14 +35,14 @@ class Termination(QObject):
         signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
         self._notifier = QSocketNotifier(self._reading.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._end)
-        for number in _SIGNALS:
+        for number in heeded_signals():
             signal.signal(number, self._note)
 
     def close(self) -> None:
         """Leave signals to Python, where the window has ended by itself and `before` is done."""
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(-1)
-        for number in _SIGNALS:
+        for number in END_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         self._reading.close()
         self._writing.close()
@@ -55,7 +55,7 @@ class Termination(QObject):
         if self._number is None:
             return
         # Who asks twice does not want to wait.
-        for number in _SIGNALS:
+        for number in END_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         try:
             self._before()

@@ -3,7 +3,8 @@
     python installer/audit.py            # of the environment that runs this: Proteoscope, its extras that are there, and all that they need
     python installer/audit.py --list     # name every package and version that was looked at
 
-The list is `known_holes.toml` beside this file. Nothing is asked of any network. The exit code is 1 where a package has a hole.
+The list is `known_holes.toml` beside this file. Nothing is asked of any network. The exit code is 1 where a package has a hole, 2
+where the package `packaging` is missing.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from datetime import UTC, date, datetime
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-from packaging.version import Version
+try:
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+    from packaging.version import Version
+except ImportError:
+    print("The package packaging is not installed here, which compares versions. Run pip install packaging.", file=sys.stderr)
+    sys.exit(2)
 
 __all__ = ["Hole", "KnownHoles", "installed", "read_holes"]
 

@@ -4,14 +4,25 @@ import sys
 
 from proteoscope import gui
 from proteoscope.engine.command_line.interruption import end_on_interrupt
+from proteoscope.engine.command_line.system_limits import describe_failure
 
 __all__ = ["main"]
 
 
 def main() -> int:
-    """Run the program and return its exit status; Ctrl-C while it is still being imported is reported in one line."""
+    """Run the program and return its exit status.
+
+    Ctrl-C while it is still being imported is reported in one line, as is a library that cannot be loaded.
+    """
     end_on_interrupt()
-    return gui.launch.main()
+    try:
+        run = gui.launch.main
+    except (ImportError, OSError, MemoryError) as error:
+        if not (sentence := describe_failure(error)):
+            raise
+        sys.stderr.write(f"proteoscope: {sentence}\n")
+        return 2
+    return run()
 
 
 if __name__ == "__main__":

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from proteoscope import kernels
 from proteoscope.engine import clustering, execution, formats, matches
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ def _last() -> Callable[..., Any]:
 
 
 def _spectra() -> Spectra:
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "spectra.mgf"
+    with scratch_folder() as folder:
+        path = folder / "spectra.mgf"
         path.write_text("".join(_SPECTRUM.format(i) for i in range(1, 7)), encoding="ascii")
         return formats.read_spectra([path], threads=1, takes_negative=True)
 

@@ -134,7 +134,7 @@ def _explained_table(reported: Explained, spectra: Spectra, identified: Identifi
     return EXPLAINED.arrow(
         {
             "spectrum": pa.array(reported.spectrum),
-            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file[reported.spectrum])),
+            "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file[reported.spectrum])),
             "spectrum_id": names_of(reported.spectrum),
             "scan": pa.array(scan, mask=scan < 0),
             "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(of_form)),
@@ -166,6 +166,6 @@ def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Ta
             "status": pa.array(status),
             "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(form, mask=form < 0)),
             "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
-            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file)),
+            "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file)),
         }
     )

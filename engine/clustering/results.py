@@ -61,7 +61,7 @@ def cluster_tables(
             "spectrum": pa.array(np.arange(len(spectra))),
             "cluster": pa.array(cluster + 1),
             "title": titles,
-            "spectrum_file": pa.DictionaryArray.from_arrays(pa.array(spectra.file), pa.array(spectra.files)).cast(pa.string()),
+            "spectrum_file": pa.DictionaryArray.from_arrays(pa.array(spectra.file), pa.array(spectra.file_names)).cast(pa.string()),
             "spectrum_id": titles,
             "precursor_mz": pa.array(spectra.precursor_mz, mask=np.isnan(spectra.precursor_mz)),
             "charge": charge,

@@ -4,12 +4,20 @@ import sys
 
 from proteoscope.engine import command_line
 from proteoscope.engine.command_line.interruption import end_on_interrupt
+from proteoscope.engine.command_line.system_limits import describe_failure
 
 
 def run() -> int:
-    """Run the command line; Ctrl-C while it is still being imported is reported in one line."""
+    """Run the command line; Ctrl-C while it is still being imported is reported in one line, as is a library that cannot be loaded."""
     end_on_interrupt()
-    return command_line.main.main()
+    try:
+        run_command = command_line.main.main
+    except (ImportError, OSError, MemoryError) as error:
+        if not (sentence := describe_failure(error)):
+            raise
+        sys.stderr.write(f"proteoscope: {sentence}\n")
+        return 2
+    return run_command()
 
 
 sys.exit(run())

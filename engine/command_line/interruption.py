@@ -1,4 +1,7 @@
-"""Ctrl-C from the first moment on: one line and 130, whatever is being imported. It imports next to nothing itself."""
+"""Signals that end the program, from the first moment on: one line and 128 + the signal's number, whatever is being imported.
+
+These are Ctrl-C (SIGINT, 130), SIGTERM (143) and, when the terminal is closed, SIGHUP (129). It imports next to nothing itself.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +9,75 @@ import os
 import signal
 from types import FrameType
 
+from proteoscope.engine.end_signals import END_SIGNALS, heeded_signals
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["INTERRUPTED", "INTERRUPTED_TEXT", "cancel_on_interrupt", "end_on_interrupt", "give_back_interrupt"]
+__all__ = [
+    "INTERRUPTED",
+    "INTERRUPTED_TEXT",
+    "cancel_on_interrupt",
+    "end_on_interrupt",
+    "give_back_interrupt",
+    "interrupted_status",
+    "is_interrupted_status",
+]
 
-INTERRUPTED = 130
+_OF_A_SIGNAL = 128
+INTERRUPTED = _OF_A_SIGNAL + signal.SIGINT
 INTERRUPTED_TEXT = "interrupted; finished results are untouched"
+
+_received: int = signal.SIGINT
+
+
+def interrupted_status() -> int:
+    """Return the exit code of a program that a signal interrupted: 128 + the number of the last one."""
+    return _OF_A_SIGNAL + _received
+
+
+def is_interrupted_status(status: int) -> bool:
+    """True if `status` is the exit code of an interrupted program."""
+    return status - _OF_A_SIGNAL in END_SIGNALS
 
 
 def end_on_interrupt() -> None:
-    """From now on, Ctrl-C ends the process; a search takes the signal over while it has something to leave in order.
+    """From now on, these signals end the process; a search takes them over while it has something to leave in order.
 
-    Python's own way, an exception in whatever runs, leads to a traceback out of an import, or is swallowed by who expects none. A shell
-    script starts what is to go on behind it with the signal ignored: whoever sends it all the same means it.
+    Python's own way, an exception in whatever runs, leads to a traceback out of an import, or is swallowed by who expects none.
     """
-    signal.signal(signal.SIGINT, _end)
+    for number in heeded_signals():
+        signal.signal(number, _end)
 
 
 def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
-    """From now on, Ctrl-C calls `cancel`; what `give_back_interrupt` takes."""
-    return signal.signal(signal.SIGINT, lambda *_: cancel())
+    """From now on, these signals call `cancel`; returns what `give_back_interrupt` takes."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        global _received
+        _received = number
+        cancel()
+
+    return {number: signal.signal(number, note) for number in heeded_signals()}
 
 
 def give_back_interrupt(previous: Any) -> None:
-    """Do with Ctrl-C what was done before; an exception instead of the end of all, since there may be a temporary file to take away."""
-    signal.signal(signal.SIGINT, signal.default_int_handler if previous is _end else previous)
+    """Handle the signals as before; with an exception instead of the end of all, since there may be a temporary file to take away."""
+    for number, handler in previous.items():
+        if handler is not None:  # set by something else than Python
+            signal.signal(number, _raise if handler is _end else handler)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    global _received
+    _received = number
+    raise KeyboardInterrupt
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     try:
         os.write(2, f"proteoscope: {INTERRUPTED_TEXT}\n".encode())
     finally:
-        os._exit(INTERRUPTED)
+        os._exit(_OF_A_SIGNAL + number)

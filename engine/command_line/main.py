@@ -28,11 +28,12 @@ from proteoscope.engine.command_line.cost_model import add_cost_model
 from proteoscope.engine.command_line.devices import add_devices
 from proteoscope.engine.command_line.estimate import add_estimate
 from proteoscope.engine.command_line.export import add_export
-from proteoscope.engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
+from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status, is_interrupted_status
 from proteoscope.engine.command_line.report import add_report
 from proteoscope.engine.command_line.resume import add_resume, add_runs
 from proteoscope.engine.command_line.samples import add_samples
 from proteoscope.engine.command_line.search import add_demo, add_search
+from proteoscope.engine.command_line.system_limits import describe_failure, settings_error
 from proteoscope.engine.command_line.terminal import printable, say
 from proteoscope.engine.command_line.workers import add_workers
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
@@ -46,7 +47,8 @@ _OBJECTS_BETWEEN_LOOKS = 300_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 130 interrupted.
+    """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 128 + its number when a signal
+    interrupted it.
 
     Without `arguments` it is the process's own that it runs with: then the process ends, when it does, with this code and at once.
     """
@@ -65,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     """Do what the arguments say; the exit code."""
+    if wrong := settings_error():
+        _complain(wrong)
+        return _WRONG
     try:
         parser = parser_of(sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
@@ -82,17 +87,23 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _WRONG
     except (Cancelled, KeyboardInterrupt) as error:
         _complain(_with_notes(INTERRUPTED_TEXT, error))
-        return INTERRUPTED
+        return interrupted_status()
     except BrokenPipeError:
         _drop_output()
         return 0
+    except (ImportError, RuntimeError) as error:
+        if not (sentence := describe_failure(error)):
+            raise
+        _complain(sentence)
+        return _WRONG
     except OSError as error:
         # The readers and writers turn what befalls their files into errors of ours; what is left is the output or the system itself.
         _drop_output()
-        _complain(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+        _complain(describe_failure(error) or ": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
         return _WRONG
-    except MemoryError:
-        _complain("the memory is not enough; lower index_memory, or search fewer modifications or a smaller database")
+    except MemoryError as error:
+        enough = "the memory is not enough; lower index_memory, or search fewer modifications or a smaller database"
+        _complain(describe_failure(error) or enough)
         return _WRONG
     return 0
 
@@ -102,7 +113,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
     `outcome` holds the exit code, once there is one.
     """
-    if outcome and (is_program or (outcome == [INTERRUPTED] and _is_compiling())):
+    if outcome and (is_program or (is_interrupted_status(outcome[0]) and _is_compiling())):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -125,9 +136,10 @@ def _print_any_text() -> None:
 
 
 def _complain(text: str) -> None:
-    """One line on stderr, where there is one."""
+    """Print one line on stderr, if there is one: a terminal that was closed takes nothing."""
     if sys.stderr is not None:
-        print(f"proteoscope: {printable(' '.join(text.split()))}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(f"proteoscope: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
 
 
 def _with_notes(text: str, error: BaseException) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.files import scratch_folder
 
 __all__ = ["STANDARD_OUTPUT", "output_file", "output_name"]
 
@@ -36,8 +36,8 @@ def output_file(wish: str) -> Iterator[Path]:
         return
     if sys.stdout is None:
         raise ParameterError("there is no standard output to write to; give --out a file")
-    with tempfile.TemporaryDirectory(prefix="proteoscope-") as folder:
-        path = Path(folder, "output")
+    with scratch_folder() as folder:
+        path = folder / "output"
         yield path
         if not path.exists():  # there was nothing to write, as the command has told
             return

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 import threading
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO
 
 from proteoscope.engine.command_line.interruption import cancel_on_interrupt, give_back_interrupt
+from proteoscope.engine.files import remove_leftovers
 from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 
 __all__ = ["TerminalProgress", "interruptible", "printable", "say"]
@@ -58,18 +61,24 @@ class TerminalProgress:
         """Show one event."""
         if self._stream is None:
             return
+        try:
+            self._show(event, self._stream)
+        except OSError:
+            # The terminal was closed, or nobody reads the pipe: the results are wanted all the same.
+            self._stream, self._drawn = None, False
+
+    def _show(self, event: ProgressEvent, stream: TextIO) -> None:
         with self._lock:
             if event.message:
                 self._clear()
-                say(event.message, self._stream)
+                say(event.message, stream)
             elif self._is_terminal:
-                self._draw(event)
+                self._draw(event, stream)
             elif event.stage != self._stage:
-                say(event.stage, self._stream)
+                say(event.stage, stream)
             self._stage = event.stage
 
-    def _draw(self, event: ProgressEvent) -> None:
-        assert self._stream is not None
+    def _draw(self, event: ProgressEvent, stream: TextIO) -> None:
         text = stage = printable(event.stage)
         if event.total:
             share = min(1.0, event.done / event.total)
@@ -78,19 +87,25 @@ class TerminalProgress:
             if left is not None and left >= 1 and share < 1:
                 text += f"  {left:.0f} s left"
         width = shutil.get_terminal_size().columns - 1
-        print(f"\r{text[:width]:<{width}}", end="", file=self._stream, flush=True)
+        print(f"\r{text[:width]:<{width}}", end="", file=stream, flush=True)
         self._drawn = True
 
     def _clear(self) -> None:
         if self._stream is not None and self._drawn:
             width = shutil.get_terminal_size().columns - 1
-            print(f"\r{'':<{width}}\r", end="", file=self._stream, flush=True)
             self._drawn = False
+            with suppress(OSError):
+                print(f"\r{'':<{width}}\r", end="", file=self._stream, flush=True)
 
 
 @contextmanager
 def interruptible(progress: Progress) -> Iterator[None]:
-    """While the block runs, Ctrl-C cancels the progress: the search stops at its next look and leaves nothing half-written."""
+    """While the block runs, signals cancel the progress: the search stops at its next look and leaves nothing half-written.
+
+    What killed programs left among the temporary files of the system goes first.
+    """
+    with suppress(OSError):
+        remove_leftovers(Path(tempfile.gettempdir()))
     previous = None
     if threading.current_thread() is threading.main_thread():
         previous = cancel_on_interrupt(progress.cancel)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.evidence.structure_files import find_structure, structure_files
 from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
@@ -35,6 +36,7 @@ _IN_NAMES, _IN_ATTRIBUTES = "!$*+-.:?@^_|~", " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
 _MODIFIED = np.array((0xCC, 0x79, 0xA7), np.uint8)
 _UNKNOWN_B = -1.0
+_GONE = "Put the file back as it was, or search again"
 _MAXIMUM_LETTERS = 40
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
 """Names that mean nothing else: words of PyMOL (``all``, ``not``, ``chain``) have no digit, numbers no letter; Windows has ``com1``."""
@@ -100,6 +102,7 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
     residues = read_stored(project, request.run_id, RESIDUES, ("protein", "position", "n_psms", "modifications"))
     mapped = read_stored(project, request.run_id, MAPPED_RESIDUES, ("chain_row", "position", "chain_residue"))
     evidence = _Evidence(residues, mapped)
+    files = structure_files([one.path for one in project.inputs(request.run_id) if one.kind == "structures"])
     nearest = [(number, one) for number, one in enumerate(chains) if one["rank"] == 1]
     progress.stage("Exporting structures", len(nearest))
     written: list[Path] = []
@@ -110,7 +113,10 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
         name = _name(one["accession"])
         folder = request.target / _unused(name, names)
         try:
-            chain, atoms = _chain(Path(one["path"]), one["chain"])
+            path = find_structure(one["path"], files)
+            if path is None:
+                raise InputError(Path(one["path"]), "is none of the files that the run read", remedy=_GONE)
+            chain, atoms = _chain(path, one["chain"])
         except InputError as error:
             progress.message(f"{one['accession']} is left out: {error}", "warning")
         else:
@@ -178,7 +184,7 @@ class _Groups:
 def _chain(path: Path, name: str) -> tuple[Chains, gemmi.Structure]:
     file = read_structure(path)
     if name not in file.chains.names:
-        raise InputError(path, f"has no chain {name}", remedy="Put the file back as it was, or search again")
+        raise InputError(path, f"has no chain {name}", remedy=_GONE)
     chain = file.chains.taken([file.chains.names.index(name)])
     return chain, chain_atoms(path, chain)
 

@@ -18,6 +18,7 @@ from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites
 from proteoscope.engine.evidence.questions import MissedStretches, Pairs, PlacedSites, SharedPeptides
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.structures.chains import STATE_LETTERS
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _chains(found: Evidence, columns: _Columns) -> pa.Table:
             "through": _texts([found.chain_names[one.through] if one.through >= 0 else "" for one in near]),
             "has_atoms": [one.atoms is not None and bool(one.atoms.is_whole.any()) for one in found.mapped],
             "description": [one.chains.descriptions[0] for one in found.mapped],
-            "path": [str(one.path.absolute()) for one in found.mapped],  # as the project has its inputs
+            "path": list(distinct_names([one.path for one in found.mapped])),
         }
     )
 

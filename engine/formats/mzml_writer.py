@@ -11,7 +11,7 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 import numpy as np
@@ -22,6 +22,7 @@ from proteoscope.engine.formats.registry import format_of_name
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
 from proteoscope.engine.formats.xml_text import attribute, attributes
 from proteoscope.engine.row_numbers import SpectrumRow
+from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.version import VERSION
 
@@ -135,9 +136,8 @@ def _head(files: tuple[str, ...], written_as: tuple[str, str], n_spectra: int) -
     contents = _term("MS:1000580", "MSn spectrum") + _term("MS:1000127", "centroid spectrum")
     yield f"<fileDescription>\n<fileContent>\n{contents}</fileContent>\n"
     yield f'<sourceFileList count="{len(files)}">\n'
-    for number, file in enumerate(files, 1):
-        path = Path(file)
-        folder = path.parent.as_uri() if path.is_absolute() else quote(path.parent.as_posix())
+    for number, (file, shared) in enumerate(zip(files, distinct_names(files), strict=True), 1):
+        path, folder = Path(file), quote(PurePosixPath(shared).parent.as_posix())
         yield f"<sourceFile{attributes(id=f'SF{number}', name=path.name, location=folder)}>\n{_term(*written_as)}"
         known = format_of_name(path.name)
         if known is not None and known.term is not None:

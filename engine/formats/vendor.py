@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import IO
 
 from proteoscope.engine import formats
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["COMPOUND_MAGIC", "THERMO_MAGIC", "VendorFormat", "converted", "converter_of", "unreadable", "vendor_format"]
@@ -126,8 +126,8 @@ def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[P
     if installed is None:
         raise unreadable(path, found)
     converter, program = installed
-    with tempfile.TemporaryDirectory(prefix="proteoscope-", ignore_cleanup_errors=True) as folder:
-        out = Path(folder, "converted.mzML")
+    with scratch_folder() as folder:
+        out = folder / "converted.mzML"
         if converter == OPENTIMSPY:
             # Loaded for such runs alone.
 
@@ -143,11 +143,11 @@ def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[P
         if converter == "msconvert":
             # Peaks are picked by the maker's own method, which works only before all else.
             filters = ("--filter", "peakPicking vendor msLevel=2-", "--filter", "msLevel 2-")
-            command = [program, source, "-o", folder, "--outfile", out.name, "--mzML", "--zlib", *filters, *found.options]
+            command = [program, source, "-o", str(folder), "--outfile", out.name, "--mzML", "--zlib", *filters, *found.options]
         else:
             command = [program, f"-i={source}", f"-b={out}", "-f=1"]
         progress.stage(f"Converting {path.name} with {converter}")
-        with Path(folder, "told").open("w+b") as told:
+        with folder / "told".open("w+b") as told:
             code = _run(command, folder, told, progress)
             if code != 0 or not out.is_file():
                 raise InputError(

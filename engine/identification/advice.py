@@ -5,7 +5,6 @@ Counting is cheap and always done. Probe searches run within a time limit: a ten
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.files import nearest_folder
+from proteoscope.engine.files import nearest_folder, scratch_folder
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.compilation import SCORING
 from proteoscope.engine.identification.databases import searched_databases
@@ -129,8 +128,8 @@ def advise(request: SearchRequest, run_id: str, progress: Progress | None = None
     if not isinstance(counted, dict):
         return ()
     recording, clock = RecordingProgress(progress), StageClock()
-    with clock.stage("advice"), tempfile.TemporaryDirectory(prefix="proteoscope-advice-") as folder:
-        run, resources = _read_again(request, project, run_id, record, parameters, Path(folder), recording)
+    with clock.stage("advice"), scratch_folder() as folder:
+        run, resources = _read_again(request, project, run_id, record, parameters, folder, recording)
         explain_low_yield(run, "full", 0.0, resources)
         progress.check()
     if recording.messages:

@@ -3,15 +3,14 @@ and of known modifications."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from proteoscope import kernels
 from proteoscope.engine import execution, identification, matches, peptides
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.files import scratch_folder
 
 __all__ = ["FRAGMENT_INDEX", "KNOWN_FORMS", "SCORING"]
 
@@ -46,8 +45,8 @@ def _use_forms() -> None:
     """Index a protein with its known modifications."""
     parameters = identification.parameters.IdentificationParameters().changed(known_modifications=True)
     forms = peptides.known_forms.SearchedForms((), parameters.maximum_modifications, parameters.maximum_forms)
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
-        path = Path(name) / "protein.dat"
+    with scratch_folder() as folder:
+        path = folder / "protein.dat"
         path.write_text(_ENTRY, encoding="ascii")
         peptides.indexes.build_indexes(
             peptides.indexes.Databases([path], [], {}, forms=forms), path.parent, parameters, execution.resources.Resources(threads=1)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from proteoscope import kernels
 from proteoscope.engine import formats
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.files import scratch_folder
 
 __all__ = ["READING"]
 
@@ -23,8 +22,8 @@ def _last() -> Callable[..., Any]:
 
 def _use() -> None:
     """Read next to nothing."""
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
-        spectra, proteins = Path(folder) / "spectra.mgf", Path(folder) / "proteins.fasta"
+    with scratch_folder() as folder:
+        spectra, proteins = folder / "spectra.mgf", folder / "proteins.fasta"
         spectra.write_text(_SPECTRUM, encoding="ascii")
         proteins.write_text(_PROTEIN, encoding="ascii")
         formats.read_spectra([spectra], threads=1)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from proteoscope import kernels
 from proteoscope.engine import execution, formats, library_search, peptides
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["LIBRARY", "PREDICTION"]
@@ -26,18 +25,18 @@ def _last() -> Callable[..., Any]:
 def _use() -> None:
     """Search next to nothing."""
     resources = execution.resources.Resources(1, progress=Progress())
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "spectra.mgf"
+    with scratch_folder() as folder:
+        path = folder / "spectra.mgf"
         path.write_text("".join(_SPECTRUM.format(i, 272.66 + i) for i in range(3)), encoding="ascii")
         spectra = formats.read_spectra([path], threads=1, takes_negative=True)
-        path = Path(folder) / "library.msp"
+        path = folder / "library.msp"
         path.write_text(_ENTRY, encoding="ascii")
         library = formats.libraries.reading.read_libraries([path])
         for similarity in ("entropy", "cosine"):
             parameters = library_search.parameters.LibrarySearchParameters().changed(
                 similarity=similarity, precursor_tolerance="100 Da", minimum_matched_peaks=1
             )
-            own = Path(folder) / similarity
+            own = folder / similarity
             own.mkdir()
             library_search.references.save_references(library, own, parameters, resources)
             references = library_search.references.load_references(own)
@@ -56,10 +55,10 @@ def _use_prediction() -> None:
         library_search.prediction_parameters.PredictionParameters().changed(variable_modifications="Oxidation (M)"),
         execution.resources.Resources(1),
     )
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "proteins.fasta"
+    with scratch_folder() as folder:
+        path = folder / "proteins.fasta"
         path.write_text(">P\nMGASPVTCLINDQKEMHFRYWGASPVTK\n", encoding="ascii")
-        indexes = peptides.indexes.build_indexes(peptides.indexes.Databases([path], [], {}), Path(folder), parameters, resources)
+        indexes = peptides.indexes.build_indexes(peptides.indexes.Databases([path], [], {}), folder, parameters, resources)
         for _ in library_search.prediction.PredictedLibrary(indexes, parameters, resources).pieces():
             pass
 

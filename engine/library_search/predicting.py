@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.files import nearest_folder, storage_errors
+from proteoscope.engine.files import storage_errors, temporary_folder
 from proteoscope.engine.formats.libraries.writing import library_format, write_library
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.compilation import PREDICTION
@@ -60,10 +60,10 @@ def predict_library(
     check_outputs([path], files, None)
     PREDICTION.compile(progress)
     resources = Resources(threads or available_threads(), progress=progress)
-    with storage_errors(path):
-        folder = tempfile.TemporaryDirectory(prefix=".proteoscope-", dir=nearest_folder(path.parent), ignore_cleanup_errors=True)
-    with folder as index:
-        indexes = build_indexes(Databases(files, [], {}), Path(index), parameters, resources)
+    with ExitStack() as stack:
+        with storage_errors(path):
+            index = stack.enter_context(temporary_folder(path))
+        indexes = build_indexes(Databases(files, [], {}), index, parameters, resources)
         library, written = PredictedLibrary(indexes, parameters, resources), 0
 
         def counted() -> Iterator[LibraryEntries]:

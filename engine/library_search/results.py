@@ -125,7 +125,7 @@ def _match_table(
 
     columns = {
         "spectrum": own.spectrum, "reference": reference.astype(np.int64),
-        "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file[own.spectrum])),
+        "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file[own.spectrum])),
         "spectrum_id": [spectra.identifier[i] for i in own.spectrum.tolist()], "scan": pa.array(scan, mask=scan < 0),
         "library_spectrum": _texts(references, "name", entry[order]).fill_null(""),
         "peptide": _texts(references, "peptidoform", entry[order]),

@@ -5,14 +5,13 @@ Only what is compiled together is inlined, so they must not come in pieces: a se
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from proteoscope import resources
 from proteoscope.engine import chemistry, execution, formats, matches
 from proteoscope.engine import peptides as peptides_package
 from proteoscope.engine import spectra as spectra_package
+from proteoscope.engine.files import scratch_folder
 
 __all__ = ["PROTEIN", "spectrum_of", "use_scoring"]
 
@@ -34,8 +33,7 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
     `parameters` : any that have what decides the index, the preprocessing and the scoring. `with_index` : by an index of fragments.
     """
     alone = execution.resources.Resources(threads=1)
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with scratch_folder() as folder:
         (folder / "protein.fasta").write_text(PROTEIN, encoding="ascii")
         (folder / "spectrum.mgf").write_text(spectrum_of(), encoding="ascii")
         formats.read_spectra([resources.path("samples", "Ecoli_MS2_small.mzML.gz")], threads=1)

@@ -146,7 +146,7 @@ def _entries(
         members.proteins.take(pa.array(best)), own.charge[best], own.mass[best],
         _medians(spectra.retention_time[own.spectrum[rows]], offsets), members.q_value[best], np.diff(offsets), *peaks,
         _annotated(own, best, peaks, tolerance, resources), origin,
-        tuple(spectra.files), spectra.file[own.spectrum[best]].astype(np.int64),
+        spectra.file_names, spectra.file[own.spectrum[best]].astype(np.int64),
     )  # fmt: skip
 
 

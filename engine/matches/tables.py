@@ -384,7 +384,7 @@ def _psm_table(
     length_of_each = np.repeat(psms.length, np.diff(psms.occurrence_offsets))
     protein_lists = pa.array(psms.occurrence_offsets, pa.int32())
     columns: dict[str, Any] = {
-        "spectrum_file": pa.array(spectra.files).take(pa.array(spectra.file[of])),
+        "spectrum_file": pa.array(spectra.file_names).take(pa.array(spectra.file[of])),
         "spectrum_id": spectrum_ids,
         "scan": pa.array(scan, mask=scan < 0),
         "retention_time": pa.array(retention_time, mask=np.isnan(retention_time)),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +12,7 @@ from proteoscope import kernels
 from proteoscope.engine import execution, formats, matches, modified_search, spectra
 from proteoscope.engine import peptides as peptides_package
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.files import scratch_folder
 
 __all__ = ["MODIFIED"]
 
@@ -30,8 +29,7 @@ def _use() -> None:
     """Search next to nothing, through the same functions and so with the same types as a real search."""
     parameters, alone = modified_search.parameters.ModifiedSearchParameters(), execution.resources.Resources(threads=1)
     matches.compilation.use_scoring(SimpleNamespace(**{**dict(parameters), **_IDENTIFICATION}))
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with scratch_folder() as folder:
         (folder / "protein.fasta").write_text(matches.compilation.PROTEIN, encoding="ascii")
         (folder / "spectra.mgf").write_text(matches.compilation.spectrum_of() + matches.compilation.spectrum_of(_SHIFT), encoding="ascii")
         indexes = peptides_package.indexes.build_indexes(

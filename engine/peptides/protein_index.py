@@ -194,7 +194,8 @@ def build_protein_index(
         raise InputError(
             database,
             f"every accession begins with '{common}', as those of decoys do: the database seems to hold decoys alone",
-            remedy="Give a database with targets too; where the decoys beside them begin like this, set decoy_prefix and decoys=existing",
+            remedy="Give a database with targets too"
+            + ("" if decoys == "none" else "; where the decoys among them begin like this, set decoy_prefix and decoys=existing"),
         )
     n_contaminants = 0
     if decoys == "existing" and variants is not None and variants.n_variants:
@@ -226,7 +227,11 @@ def build_protein_index(
             raise InputError(
                 database,
                 f"{count} accessions begin with '{decoy_prefix}' already, so the database brings decoys of its own",
-                remedy=f"Use them with decoys=existing decoy_prefix={decoy_prefix}, or leave them out with decoys_in_database=leave-out",
+                remedy=(
+                    "Leave them out with decoys_in_database=leave-out"
+                    if decoys == "none"
+                    else f"Use them with decoys=existing decoy_prefix={decoy_prefix}, or leave them out with decoys_in_database=leave-out"
+                ),
             )
         if contaminants is not None:
             residues = np.concatenate((residues, contaminants.residues))

@@ -14,13 +14,12 @@ import os
 from pathlib import Path
 
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import atomic_file, is_temporary
+from proteoscope.engine.files import atomic_file
 from proteoscope.engine.project.index_store import IndexStore
 
 __all__ = ["VARIABLE", "cache_folder", "index_store", "remember"]
 
 VARIABLE = "PROTEOSCOPE_CACHE"
-_SECONDS_OF_WRITING = 1.0  # of a small file, at the most
 
 
 def cache_folder() -> Path:
@@ -33,18 +32,9 @@ def cache_folder() -> Path:
 
 
 def remember(path: Path, content: bytes) -> None:
-    """Write a small file of the cache. A disk that refuses is no reason to complain.
-
-    What programs that were killed while they wrote it have left beside it goes.
-    """
-    with contextlib.suppress(StorageError, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path) as file:
-            file.write(content)
-        written = path.stat().st_mtime
-        for left in path.parent.glob(f".{path.name}.*"):
-            if is_temporary(left) and left.stat().st_mtime < written - _SECONDS_OF_WRITING:
-                left.unlink()
+    """Write a small file of the cache. A disk that refuses is no reason to complain."""
+    with contextlib.suppress(StorageError, OSError), atomic_file(path) as file:
+        file.write(content)
 
 
 def index_store(kind: str) -> IndexStore:

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from proteoscope.engine.errors import InputError, StorageError
-from proteoscope.engine.files import storage_error, storage_errors, sync_file, sync_folder, temporary_sibling
+from proteoscope.engine.files import storage_error, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.project import schema
 
 __all__ = ["Database", "gone_error", "is_network_file_system"]
@@ -76,18 +76,14 @@ class Database:
     @classmethod
     def create(cls, path: Path) -> None:
         """Make an empty database, whole or not at all. The caller holds the project's lock."""
-        temporary = temporary_sibling(path)
-        try:
-            with _sqlite_errors(path), storage_errors(path):
-                with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-                    # What is half made is thrown away as a whole, and needs no journal beside it.
-                    connection.execute("PRAGMA journal_mode = MEMORY")
-                    schema.create(connection)
-                sync_file(temporary)
-                temporary.replace(path)
-                sync_folder(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _sqlite_errors(path), storage_errors(path), temporary_path(path) as temporary:
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                # What is half made is thrown away as a whole, and needs no journal beside it.
+                connection.execute("PRAGMA journal_mode = MEMORY")
+                schema.create(connection)
+            sync_file(temporary)
+            temporary.replace(path)
+            sync_folder(path.parent)
 
     def check(self) -> None:
         """Check that the file is a project of the version that this program knows.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
-import stat
-import sys
 import time
-import weakref
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +15,12 @@ from typing import Self
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import storage_error
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.locked_files import NO_LINK, open_locked, release_locked
 
 __all__ = ["FileLock", "ProcessIdentity"]
 
 _POLL_SECONDS = 0.05
 _MAXIMUM_DESCRIPTION = 4096
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # and no waiting at a pipe
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,6 @@ class FileLock:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
-        _locks.add(self)
 
     def acquire(self, purpose: str, wait: float = 0.0, progress: Progress | None = None) -> bool:
         """Try for `wait` seconds to get the lock; whether it was got.
@@ -106,12 +103,13 @@ class FileLock:
         """Let it go; nothing happens where it is not held."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            os.close(descriptor)
+            # Its text names the machine, which a project that nobody writes should not.
+            release_locked(descriptor, empty=True)
 
     def holder(self) -> str:
         """Who holds it, in words: ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``; or ``another process``."""
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | _NO_LINK)
+            descriptor = os.open(self._path, os.O_RDONLY | NO_LINK)
             try:
                 text = json.loads(os.read(descriptor, _MAXIMUM_DESCRIPTION))
             finally:
@@ -122,23 +120,12 @@ class FileLock:
 
     def _try(self) -> bool:
         try:
-            # What a stranger put there as a link would be written to where it leads.
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o666)
+            self._descriptor = open_locked(self._path)
         except OSError as error:
+            if error.errno == errno.EINVAL:
+                raise StorageError(f"{self._path}: this is a pipe or a device, not a file. Remove it.") from error
             raise storage_error(self._path, error) from error
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise StorageError(f"{self._path}: this is a pipe or a device, not a file. Remove it.")
-        try:
-            _lock_descriptor(descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        except OSError as error:
-            os.close(descriptor)
-            raise storage_error(self._path, error) from error
-        self._descriptor = descriptor
-        return True
+        return self._descriptor is not None
 
     def _describe(self, purpose: str) -> None:
         since = datetime.now(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -151,34 +138,3 @@ class FileLock:
         except OSError:
             # On a full disk the lock still holds; only its description is missing, and `holder` copes with that.
             return
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock_descriptor(descriptor: int) -> None:
-        """Lock one byte far behind the text: a locked byte cannot be read there."""
-        os.lseek(descriptor, 1 << 30, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except PermissionError as error:
-            raise BlockingIOError(str(error)) from error
-else:
-    import fcntl
-
-    def _lock_descriptor(descriptor: int) -> None:
-        """Lock the file as a whole. The lock belongs to the open file, so that two threads exclude each other too."""
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-_locks: weakref.WeakSet[FileLock] = weakref.WeakSet()
-
-
-def _forget_after_fork() -> None:
-    """A forked child would keep its parent's locks beyond the parent's end. Closing its copies does not unlock the parent's."""
-    for lock in list(_locks):
-        lock.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_after_fork)

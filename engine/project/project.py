@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
-from proteoscope.engine.files import atomic_file, is_temporary, storage_errors, sync_folder
+from proteoscope.engine.files import atomic_file, is_temporary, remove_leftovers, storage_errors, sync_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project.database import Database, gone_error
 from proteoscope.engine.project.digests import canonical_json, content_bytes, file_digest
@@ -56,6 +56,7 @@ from proteoscope.engine.project.row_corrections import row_corrections, set_row_
 from proteoscope.engine.project.row_marks import RowMark, row_marks, set_row_mark
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_good, forget_run, run_note, set_note
+from proteoscope.engine.shared_names import without_folders
 
 __all__ = ["Project", "is_project"]
 
@@ -490,7 +491,7 @@ class Project:
             if not lock.acquire(f"advice on {run}", _MESSAGE_SECONDS, progress):
                 raise _busy(self.folder, lock)
             path, record = self.table("run", run), self.record(run)
-            record["messages"] = [*record.get("messages", ()), *messages]
+            record["messages"] = [*record.get("messages", ()), *map(without_folders, messages)]
             record["steps"] = {**record.get("steps", {}), **steps}
             content = json.dumps(record, indent=2, ensure_ascii=False).encode() + b"\n"
             with self._database.transaction(write=True) as connection:
@@ -670,11 +671,13 @@ class Project:
                     remove_all_but_kept(leftover)
         self._remove(gone)
         self._publish_pending()
-        own = [entry for entry in entries(self.folder) if entry.name.startswith(f".{DATABASE}.")]
-        of_runs = [entry for run in entries(self.inside(RESULTS)) for entry in entries(run)]
+        folders = [run for run in entries(self.inside(RESULTS)) if run.is_dir() and not run.is_symlink()]
+        for folder in (self.folder, *folders):
+            remove_leftovers(folder)
         unfinished = {row["id"] for row in rows} | {but}
-        for leftover in [*own, *of_runs]:
-            is_needless = is_temporary(leftover) or (is_kept_name(leftover.name) and leftover.parent.name not in unfinished)
+        for leftover in (entry for run in folders for entry in entries(run)):
+            is_state = leftover.name.startswith(".state-") and is_temporary(leftover)
+            is_needless = is_state or (is_kept_name(leftover.name) and leftover.parent.name not in unfinished)
             if is_needless and leftover.is_file() and not leftover.is_symlink():
                 leftover.unlink(missing_ok=True)
 

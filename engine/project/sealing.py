@@ -12,7 +12,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from proteoscope.engine.files import temporary_sibling
+from proteoscope.engine.files import temporary_path
 from proteoscope.engine.project.cache import cache_folder
 
 __all__ = ["KEY_BYTES", "sealing_key"]
@@ -55,15 +55,11 @@ def _read(path: Path) -> bytes | None:
 
 def _make(path: Path) -> None:
     """Make a key, whole or not at all; of two processes that do, the first one's stays."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_sibling(path)
-    try:
+    with temporary_path(path) as temporary:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_bytes(KEY_BYTES))
         _settle(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)  # also where the disk is full: no part of a key stays
 
 
 def _settle(temporary: Path, path: Path) -> None:

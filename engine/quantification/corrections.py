@@ -19,7 +19,7 @@ from proteoscope.engine.quantification.label_free import STATE_OF_REASON
 from proteoscope.engine.quantification.models import ComparisonModel, comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, TABLES
+from proteoscope.engine.quantification.tables import BY_SAMPLE, CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, TABLES
 from proteoscope.engine.results.reader import read_stored
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     InputError : the run is not there, or a table of it is not sound.
     """
     tables = {table.name: read_stored(project, run_id, table, list(table.by_name)) for table in TABLES}
+    for table in BY_SAMPLE:
+        if not _has_each_sample(tables[table.name], tables[SAMPLES.name]["sample"]):
+            path = project.table(table.name, run_id, verify=False)
+            raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
     corrections = project.row_corrections(run_id, ION_TRACES.name)
     if not corrections:
         return tables
@@ -125,6 +129,19 @@ def _corrected_traces(traces: pa.Table, corrections: Mapping[int, Mapping[str, f
             values[row] = value
         traces = _with(traces, name, values)
     return traces
+
+
+def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
+    """True if each protein, peptide or peptidoform has one row for each sample, in the order of the samples."""
+    n = len(samples)
+    if not n or len(table) % n or len(samples.unique()) != n:
+        return False
+    rows = np.arange(len(table))
+    if not table["sample"].combine_chunks().equals(samples.take(rows % n).combine_chunks()):
+        return False
+    keys = [name for name in ("accession", "peptide", "sequence") if name in table.column_names]
+    of_first = table.select(keys).take(rows - rows % n)
+    return all(table[name].combine_chunks().equals(of_first[name].combine_chunks()) for name in keys)
 
 
 def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, P
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import TRIMMED, header_line, separated_lines, write_lines
+from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.version import VERSION
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ def _metadata(
     channels: Mapping[str, str], modifications: Sequence[str], fixed: Sequence[str] | None,
 ) -> list[tuple[str, str]]:  # fmt: skip
     # Numbers of spectra are counted without looking at the files, whose places the run then does not tell.
-    places = {path.name: path.absolute().as_uri() for path in files}
+    places = {path.name: quote(name) for path, name in zip(files, distinct_names(files), strict=True)}
     names = dict.fromkeys(name for one in samples for name in one["parts"])
     numbers = {name: number for number, name in enumerate(names, 1)}
     found = [

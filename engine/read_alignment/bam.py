@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proteoscope.engine.errors import ParameterError, StorageError
-from proteoscope.engine.files import atomic_path, temporary_sibling
+from proteoscope.engine.files import atomic_path, storage_errors, temporary_path
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.read_alignment.records import Aligned, write_sam
@@ -49,8 +49,9 @@ def write_bam(
     check_bam()
     import pysam  # optional: installed with the extra "bam"
 
-    text = temporary_sibling(out)
-    try:
+    with contextlib.ExitStack() as stack:
+        with storage_errors(out):
+            text = stack.enter_context(temporary_path(out))
         try:
             write_sam(text, tables, aligned, progress, is_sorted=is_sorted, threads=threads)
         except StorageError as error:
@@ -70,8 +71,6 @@ def write_bam(
                 file.write(record)
                 if number % _RECORDS_BETWEEN_LOOKS == 0:
                     progress.check()
-    finally:
-        text.unlink(missing_ok=True)
     if is_sorted:
         with atomic_path(out.with_name(out.name + ending)) as index:
             pysam.index(*(["-c"] if ending == ".csi" else []), str(out), str(index))

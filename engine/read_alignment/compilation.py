@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from proteoscope import kernels
 from proteoscope.engine import execution, formats, read_alignment
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["READS"]
@@ -34,8 +34,8 @@ def _use() -> None:
         ):
             pass
         kernels.cpu.long_traces.trace_long_pair(one.codes, one.codes, rules, kernels.device.stop_flag())
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
-        fastq = Path(folder, "reads.fastq")
+    with scratch_folder() as folder:
+        fastq = folder / "reads.fastq"
         fastq.write_text("@read\nACGT\n+\nIIII\n", encoding="ascii")
         formats.fastq.read_fastq(fastq)
     # A read without a letter of the text, so that it is aligned with a gap, near the diagonals.

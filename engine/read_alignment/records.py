@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, take_runs
-from proteoscope.engine.files import atomic_file, temporary_sibling
+from proteoscope.engine.files import atomic_file, storage_errors, temporary_path
 from proteoscope.engine.formats.fastq import looks_like_phred_64
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -337,8 +338,9 @@ def _write_sorted(
         keys.append(found[2])
         return found[0]
 
-    unsorted = temporary_sibling(out)
-    try:
+    with ExitStack() as stack:
+        with storage_errors(out):
+            unsorted = stack.enter_context(temporary_path(out))
         write_lines(unsorted, b"", pieces, noted, progress, threads=threads, then=note)
         offsets, order = np.concatenate([one for one in ends if len(one)]), np.argsort(np.concatenate(keys), kind="stable")
         lengths = np.diff(offsets)[order]
@@ -355,5 +357,3 @@ def _write_sorted(
                     progress.check()
                     begin = end
                 del records
-    finally:
-        unsorted.unlink(missing_ok=True)

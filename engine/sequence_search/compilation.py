@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ import numpy as np
 from proteoscope import kernels
 from proteoscope.engine import sequence_search, sequences
 from proteoscope.engine.execution.compilation import Kernels
+from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.row_numbers import ProteinRow
 
@@ -29,8 +28,8 @@ def _last() -> Callable[..., Any]:
 def _use() -> None:
     """Search with next to nothing: in lanes and by rows, with all widths of numbers, and with an alignment."""
     quiet = Progress()
-    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
-        path = Path(name, "sequences.fasta")
+    with scratch_folder() as folder:
+        path = folder / "sequences.fasta"
         path.write_text("".join(f">s{k}\n{'W' * (_SHORT if k else _LONG)}\n" for k in range(_N_SHORT)), encoding="ascii")
         database = sequences.database.read_sequences([path], quiet)
     short, long = database.codes(ProteinRow(0)), database.codes(ProteinRow(len(database) - 1))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import read_only
 from proteoscope.engine.row_numbers import SpectrumRow
+from proteoscope.engine.shared_names import distinct_names
 from proteoscope.kernels.layouts import PeakArrays
 
 __all__ = ["OtherPrecursors", "Spectra"]
@@ -79,6 +80,11 @@ class Spectra:
 
     def __len__(self) -> int:
         return len(self.precursor_mz)
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        """Names of the spectrum files for tables, without folders that do not distinguish them."""
+        return distinct_names(self.files)
 
     def peaks(self, i: SpectrumRow) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """The m/z (thomson) and intensities of spectrum `i`, as views."""

@@ -74,7 +74,7 @@ def spectra_table(spectra: Spectra) -> pa.Table:
     return SPECTRA.arrow(
         {
             "spectrum": np.arange(len(spectra)),
-            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file)),
+            "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file)),
             "spectrum_id": spectra.identifier,
             "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
             "spectrum_index": spectra.index,

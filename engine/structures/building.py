@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.files import is_there, storage_errors
+from proteoscope.engine.files import is_temporary, is_there, storage_errors
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import UnsoundIndexError
@@ -175,7 +175,7 @@ def _changed(
 
 def _check_folder(folder: Path) -> None:
     if folder.is_dir() and not (folder / DATABASE_FILE).exists() and not (folder / PARTS).is_dir():
-        others = [path.name for path in folder.iterdir() if path.name != _LOCK]
+        others = [path.name for path in folder.iterdir() if path.name != _LOCK and not is_temporary(path)]
         if others:
             raise InputError(folder, "is a folder with other things in it", remedy="Give a new or an empty folder for the database")
 

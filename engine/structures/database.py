@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts, offsets_of, ranges
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
-from proteoscope.engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_sibling
+from proteoscope.engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -309,32 +309,27 @@ def write_merged(
     starts = offsets_of(lengths)
     offsets, rows = ranges(starts[:-1][order], starts[1:][order])
 
-    temporary = temporary_sibling(folder)
-    with storage_errors(folder):
-        try:
-            temporary.mkdir(parents=True)
-            # Column after column, so that no more than one of them is in memory.
-            for name in RESIDUE_COLUMNS:
-                column = np.concatenate([getattr(chains, name) for chains in (NO_CHAINS, *parts)])[rows]
-                np.save(temporary / f"{name}.npy", np.ascontiguousarray(column, _TYPES[name]).reshape(-1))
-            np.save(temporary / "offsets.npy", offsets)
-            np.save(temporary / "source.npy", np.array([number_of[one.key] for i in order.tolist() if (one := origin[i])], "<i4"))
-            np.save(temporary / "source_size.npy", np.array([source.size for source in sources], "<i8"))
-            np.save(temporary / "source_modified.npy", np.array([source.modified for source in sources], "<i8"))
-            _write_texts(temporary, "names", [names[i] for i in order.tolist()])
-            _write_texts(temporary, "descriptions", [descriptions[i] for i in order.tolist()])
-            _write_texts(temporary, "source_paths", [source.path for source in sources])
-            _write_texts(temporary, "source_skipped", ["\n".join(map("\t".join, source.skipped)) for source in sources])
-            numbers = {"n_chains": len(order), "n_residues": len(rows), "n_sources": len(sources)}
-            (temporary / _NUMBERS).write_text(json.dumps(numbers))
-            for path in temporary.iterdir():
-                sync_file(path)
-            sync_folder(temporary)
-            temporary.rename(folder)
-            sync_folder(folder.parent)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+    with storage_errors(folder), temporary_path(folder) as temporary:
+        temporary.mkdir()
+        # Column after column, so that no more than one of them is in memory.
+        for name in RESIDUE_COLUMNS:
+            column = np.concatenate([getattr(chains, name) for chains in (NO_CHAINS, *parts)])[rows]
+            np.save(temporary / f"{name}.npy", np.ascontiguousarray(column, _TYPES[name]).reshape(-1))
+        np.save(temporary / "offsets.npy", offsets)
+        np.save(temporary / "source.npy", np.array([number_of[one.key] for i in order.tolist() if (one := origin[i])], "<i4"))
+        np.save(temporary / "source_size.npy", np.array([source.size for source in sources], "<i8"))
+        np.save(temporary / "source_modified.npy", np.array([source.modified for source in sources], "<i8"))
+        _write_texts(temporary, "names", [names[i] for i in order.tolist()])
+        _write_texts(temporary, "descriptions", [descriptions[i] for i in order.tolist()])
+        _write_texts(temporary, "source_paths", [source.path for source in sources])
+        _write_texts(temporary, "source_skipped", ["\n".join(map("\t".join, source.skipped)) for source in sources])
+        numbers = {"n_chains": len(order), "n_residues": len(rows), "n_sources": len(sources)}
+        (temporary / _NUMBERS).write_text(json.dumps(numbers))
+        for path in temporary.iterdir():
+            sync_file(path)
+        sync_folder(temporary)
+        temporary.rename(folder)
+        sync_folder(folder.parent)
     return order
 
 
@@ -368,7 +363,7 @@ def _sweep(folder: Path, columns: str) -> None:
     """Remove columns that no longer count, and the parts of the build that is done."""
     for path in folder.iterdir():
         is_old = _COLUMNS_FOLDER.fullmatch(path.name) is not None and path.name != columns
-        is_part = path.name == PARTS or (path.name.startswith(".columns-") and path.name.endswith(".partial"))
+        is_part = path.name == PARTS
         if (is_old or is_part) and path.is_dir() and not path.is_symlink():
             with suppress(OSError):  # somebody may still read them, where that keeps files; they go next time
                 shutil.rmtree(path)

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from proteoscope.engine.end_signals import END_SIGNALS
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structures.reading import Models, StructureFile, read_structure
@@ -112,7 +113,8 @@ class _Reader:
 
 def _serve(connection: Connection, minimum_confidence: float, models: Models) -> None:
     """Work of the process: read the files that it is told of, until nobody tells any."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this
+    for number in END_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)  # the parent receives it too, and ends this process
     _limit_memory()
     with suppress(EOFError, OSError):
         while True:

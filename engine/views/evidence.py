@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.evidence.structure_files import find_structure, structure_files
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequences.matrices import encode, read_matrix
 from proteoscope.engine.structure_search.hit_chains import FoundChain
@@ -315,11 +316,13 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
     ------
     InputError : its file is gone or another one, and no database holds it.
     """
-    path, name = Path(near.values["path"]), near.values["chain"]
+    name = near.values["chain"]
     wanted = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
     inputs = [given for kind, given in run.inputs if kind == "structures"]
+    found = find_structure(near.values["path"], structure_files(inputs))
+    path = found or Path(near.values["path"])
     try:
-        if path not in inputs and not any(one.name == DATABASE_FILE for one in inputs):
+        if found is None:
             raise InputError(path, "is none of the files that the run read", remedy=_GONE)
         chains = read_structure(path).chains
         if name not in chains.names:

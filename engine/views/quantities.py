@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.errors import InputError
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
@@ -41,7 +40,6 @@ __all__ = [
 
 STATES = ("measured", "transferred", "too low", "refused", "no shared ion", "not seen")
 """What a quantity may be, in the order in which figures stack them."""
-_AGAIN = "Quantify again"
 _LARGEST_LOG = 1100.0
 _BY_SAMPLE = Column(
     "by_sample", "By sample", "log2 quantities in the samples of the run, in their order, coloured by their distance from the row's "
@@ -223,7 +221,7 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     tables = read_quantities(run.project, run.run.id)
     found = {}
     for name, table in _LONG.items():
-        found[name] = _samples(run.project, run.run.id, table, tables)
+        found[name] = _samples(table, tables)
         run.tables.put(name, table.name, _wide(tables[table.name], found[name], name))
     are_corrected = bool(run.project.row_corrections(run.run.id, ION_TRACES.name))
     for table in (CHANGES, ION_TRACES, SAMPLES):
@@ -250,17 +248,14 @@ def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple
     InputError : a table is not what it should be.
     """
     tables = read_quantities(project, run)
-    return _samples(project, run, PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))
+    return _samples(PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))
 
 
-def _samples(project: Project, run: str, table: Table, tables: Mapping[str, pa.Table]) -> Samples:
+def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
     """A table by sample with a row for each thing."""
     long, samples = tables[table.name], tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
-    if not n or len(long) % n or long["sample"].to_pylist() != names * (len(long) // n):
-        path = project.table(table.name, run, verify=False)
-        raise InputError(path, "does not hold each sample of every row, in their order", remedy=_AGAIN)
     first = np.arange(0, len(long), n)
     logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)
     # No amount is beyond that; a stranger's table may hold any number.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -13,6 +12,7 @@ from pathlib import Path, PurePath
 
 from proteoscope.engine.entry import identifying_kinds
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.design import Design, read_design
 from proteoscope.engine.quantification.identified import QUANTIFIED_TOO, files_of_run
@@ -161,8 +161,8 @@ def judged_design(table: DesignTable, files: Sequence[str], kit: LabelName | Non
     """
     places = [number for number, row in enumerate(table.rows) if has_sample(row)]
     kept = DesignTable(table.columns, tuple(table.rows[number] for number in places))
-    with tempfile.TemporaryDirectory(prefix="design-") as folder:
-        path = Path(folder) / "design.tsv"
+    with scratch_folder() as folder:
+        path = folder / "design.tsv"
         path.write_text(design_text(kept), encoding="utf-8", newline="")
         try:
             return read_design(path, files, None if kit is None else label(kit))

@@ -36,6 +36,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import PEPTIDES, PROTEINS, PSMS
 from proteoscope.engine.results.queries import identifier, is_out_of_memory, shut_off
+from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.views.compared_files import ComparedFiles, match_files
 from proteoscope.engine.views.compared_items import make_tables
 from proteoscope.engine.views.conditions import AnyOf, Condition, Is, IsMissing
@@ -323,7 +324,8 @@ def _files_of(runs: Sequence[FinishedRun]) -> ComparedFiles:
         of_run = source.query("SELECT DISTINCT spectrum_file AS name FROM psms ORDER BY name")["name"].to_pylist()
         source.close()
         inputs = run.project.inputs(run.run.id)
-        known: dict[str, str] = {str(one.path): one.sha256 for one in inputs}
+        paths = [one.path for one in inputs]
+        known = {name: one.sha256 for names in (map(str, paths), distinct_names(paths)) for name, one in zip(names, inputs, strict=True)}
         by_name: dict[str, list[str]] = {}
         for one in inputs:
             by_name.setdefault(one.path.name, []).append(one.sha256)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt, QTimer
@@ -16,6 +14,7 @@ from proteoscope import engine
 from proteoscope.engine import views
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.files import scratch_folder
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import tip_text
 from proteoscope.gui.tables.elided_label import ElidedLabel
@@ -138,10 +137,10 @@ class EstimateLine(QWidget):
 
 def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str]) -> Estimate:
     """The estimate of a request; called in a thread. What was pasted is measured as the file that it will be."""
-    with tempfile.TemporaryDirectory(prefix="proteoscope-estimate-") as folder:
+    with scratch_folder() as folder:
         inputs = {name: list(paths) for name, paths in request.inputs.items()}
         for name, text in pasted.items():
-            path = Path(folder) / f"{name}.fasta"
+            path = folder / f"{name}.fasta"
             path.write_text(text, encoding="utf-8")
             inputs.setdefault(name, []).append(path)
         return engine.estimates.estimate(search, replace(request, inputs=inputs))

@@ -51,8 +51,12 @@ class ForkedCommand:
 
     def kill(self) -> None:
         """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
         if self.returncode is None:  # a process that nobody waited for keeps its number
-            os.kill(self.pid, signal.SIGKILL)
+            os.kill(self.pid, number)
 
     def communicate(self) -> tuple[str, str]:
         """Wait for its end; what it wrote to both streams."""

@@ -12,9 +12,9 @@ import hashlib
 import mmap
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import storage_error
+from proteoscope.engine.files import is_temporary, scratch_folder, storage_error, storage_errors, temporary_folder
 
 __all__ = [
     "MAXIMUM_STORED_BYTES",
@@ -78,7 +78,12 @@ class Spool:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._path = Path(tempfile.mkdtemp(prefix="proteoscope-workers-", dir=folder))
+        self._stack = ExitStack()
+        if folder is None:
+            self._path = self._stack.enter_context(scratch_folder())
+        else:
+            with storage_errors(folder):
+                self._path = self._stack.enter_context(temporary_folder(folder / "workers"))
         self._n, self._lock = 0, threading.Lock()
 
     def write(self, array: NDArray) -> Path:
@@ -100,7 +105,7 @@ class Spool:
 
     def close(self) -> None:
         """Remove the folder; workers of this machine that have its files open keep what they have."""
-        shutil.rmtree(self._path, ignore_errors=True)
+        self._stack.close()
 
 
 class NamedColumns:
@@ -214,7 +219,8 @@ def trim_store(folder: Path, needed: int, most: int = MAXIMUM_STORED_BYTES) -> N
     """
     if needed > min(most, shutil.disk_usage(folder).free):
         raise StorageError(f"{folder}: there is no room for {needed / 1e9:.1f} GB of columns. Free some space, or share a folder.")
-    found = sorted((entry.stat().st_mtime_ns, entry.stat().st_size, entry.path) for entry in os.scandir(folder) if entry.is_file())
+    stored = [entry for entry in os.scandir(folder) if entry.is_file() and not is_temporary(Path(entry))]
+    found = sorted((entry.stat().st_mtime_ns, entry.stat().st_size, entry.path) for entry in stored)
     total = sum(size for _, size, _ in found)
     for _, size, path in found:
         if total + needed <= most:

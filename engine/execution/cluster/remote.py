@@ -12,10 +12,8 @@ import contextlib
 import hashlib
 import os
 import platform
-import secrets
 import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections import deque
@@ -31,6 +29,7 @@ from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest
 from proteoscope.engine.execution.cluster.payload import pack, unpack
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.execution.work import Computation, Kind, Work
+from proteoscope.engine.files import scratch_folder, temporary_folder, temporary_path
 from proteoscope.engine.project.cache import cache_folder
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.cpu.processor import Processor
@@ -132,14 +131,16 @@ class _Session:
     """A work that is open on the device of this worker."""
 
     def __init__(self) -> None:
-        self.stack = ExitStack()
+        self.stack, self._folders = ExitStack(), ExitStack()
         self.computation: Computation | None = None
         self.digests: dict[str, str] = {}
         self.parts: dict[int, _Part] = {}
         self.following: tuple[int, int, int] | None = None  # number, first and last item of what begins when a partition is done
         self.lock = threading.Lock()
         self.began = time.monotonic()  # the round
-        self.folder = Path(tempfile.mkdtemp(prefix="proteoscope-worker-", dir=_worker().folder))
+        of_process = _worker().folder
+        place = scratch_folder() if of_process is None else temporary_folder(Path(of_process) / "session")
+        self.folder = self._folders.enter_context(place)
 
     def opened(self, packed: bytes) -> Any:
         """Plain data, with the columns that it names; of those of a round that were copied here, too."""
@@ -171,7 +172,7 @@ class _Session:
         with self.lock:
             self.end_parts()
         self.stack.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._folders.close()
 
 
 class _Part:
@@ -343,9 +344,9 @@ def receive(session: str, digest: str, size: int, offset: int, block: bytes) -> 
         if file_digest(part) != digest:
             part.unlink()
             raise ValueError("a file did not arrive as it was sent")
-        beside = folder / f"{digest}.{secrets.token_hex(4)}.partial"
-        shutil.move(part, beside)  # which may be another disk
-        beside.replace(folder / digest)
+        with temporary_path(folder / digest) as beside:
+            shutil.move(part, beside)  # which may be another disk
+            beside.replace(folder / digest)
     return b""
 
 

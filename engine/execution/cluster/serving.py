@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
-import tempfile
 import threading
 from typing import Any
 
+from proteoscope.engine.end_signals import heeded_signals
 from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configured
 from proteoscope.engine.execution.cluster.option import checked_address
 from proteoscope.engine.execution.cluster.remote import DEVICE, THREADS
 from proteoscope.engine.execution.devices import chosen_device
 from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.files import scratch_folder
 
 __all__ = ["devices_of_workers", "serve_scheduler", "serve_workers"]
 
@@ -69,10 +69,10 @@ def serve_workers(
         from distributed import Nanny  # optional: installed with the extra "workers"
 
         stopped = _stop_event(ends_with_input=ends_with_input)
-        with tempfile.TemporaryDirectory(prefix="proteoscope-workers-", ignore_cleanup_errors=True) as folder:
+        with scratch_folder() as folder:
             nannies = [
                 Nanny(
-                    checked_address(address), nthreads=1, security=security, memory_limit=0, local_directory=folder,
+                    checked_address(address), nthreads=1, security=security, memory_limit=0, local_directory=str(folder),
                     resources={"GPU": 1} if name != "cpu" else {}, silence_logs=SILENT, config=CONFIGURATION,
                     env={**environment, DEVICE: name, THREADS: str(each)}, death_timeout=60, **_NO_PAGES,
                 )
@@ -134,7 +134,7 @@ async def _first(waited: list[asyncio.Future[Any]]) -> None:
 def _stop_event(*, ends_with_input: bool) -> asyncio.Event:
     """Set when this process is told to end."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in heeded_signals():
         with contextlib.suppress(NotImplementedError, ValueError):
             loop.add_signal_handler(number, stopped.set)
 

@@ -30,7 +30,7 @@ from proteoscope.engine.execution.cluster.certificates import (
 from proteoscope.engine.execution.cluster.cluster import Cluster
 from proteoscope.engine.execution.cluster.connection import SILENT, Connection, configured, nothing_to_stop
 from proteoscope.engine.execution.cluster.option import WorkersWish, parse_workers
-from proteoscope.engine.files import storage_error
+from proteoscope.engine.files import storage_error, temporary_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 __all__ = ["Host", "open_cluster", "read_hosts", "read_slurm", "ssh_command"]
@@ -350,7 +350,7 @@ def _written(own: Certificates, folder: Path, stack: ExitStack) -> Any:
     from distributed import Security  # optional: installed with the extra "workers"
 
     try:
-        made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="proteoscope-certificates-", dir=folder)))
+        made = stack.enter_context(temporary_folder(folder / "certificates"))
     except OSError as error:
         raise storage_error(folder, error) from error
     write_certificates(own, made)

@@ -181,7 +181,7 @@ def _psm_table(
     before, after = _flanks(matches, database)
     missing = pa.nulls(n, pa.float64())
     columns: dict[str, Any] = {
-        "spectrum_file": pa.array(spectra.files, pa.string()).take(_arrow(spectra.file[of])),
+        "spectrum_file": pa.array(spectra.file_names, pa.string()).take(_arrow(spectra.file[of])),
         "spectrum_id": pa.array(spectra.identifier, pa.string()).take(_arrow(of)),
         "scan": pa.array(scan, mask=scan < 0), "retention_time": _known(retention_time), "precursor_mz": spectra.precursor_mz[of],
         "charge": matches.charge.astype(np.int8), "observed_mass": matches.observed_mass, "calculated_mass": matches.calculated_mass,

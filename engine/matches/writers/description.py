@@ -17,13 +17,14 @@ from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.matches.search_passes import asked_passes, widest
 from proteoscope.engine.parameters import list_text
 from proteoscope.engine.peptides.own_decoys import decoy_pattern
+from proteoscope.engine.shared_names import distinct_names, relative_name
 
 if TYPE_CHECKING:
     from proteoscope.engine.chemistry.enzymes import Enzyme
     from proteoscope.engine.chemistry.modifications import SearchModification
     from proteoscope.engine.matches.search_passes import SearchPass
 
-__all__ = ["SearchDescription", "file_address"]
+__all__ = ["SearchDescription", "file_addresses"]
 
 _DEFAULT_THRESHOLD = 0.01
 _USUAL_MASS = 1500.0  # dalton, of a peptide
@@ -181,9 +182,9 @@ class SearchDescription:
         return {file: found[file] for file in files}
 
 
-def file_address(path: str) -> str:
-    """A path as a URI; one that is not absolute stays relative, since nobody knows to what."""
-    return Path(path).as_uri() if Path(path).is_absolute() else quote(Path(path).as_posix())
+def file_addresses(paths: Sequence[str], folder: Path) -> list[str]:
+    """Return a relative URI for each path: from `folder`, or a name where that would lead far away or name the user."""
+    return [quote(relative_name(path, folder, name)) for path, name in zip(paths, distinct_names(paths), strict=True)]
 
 
 def _inner_parts(path: str) -> tuple[str, ...]:

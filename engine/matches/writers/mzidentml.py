@@ -21,7 +21,7 @@ from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FOR
 from proteoscope.engine.formats.registry import FileFormat, bare_name, format_of_name, formats_of
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.writers.description import SearchDescription, file_address
+from proteoscope.engine.matches.writers.description import SearchDescription, file_addresses
 from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
@@ -73,14 +73,14 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
     with source.connection(progress) as connection, atomic_file(out) as file:
         _prepare(connection)
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
-        files = _spectrum_files(connection, search)
+        files = _spectrum_files(connection, search, out.parent)
         has_proteins = scalar(connection, "SELECT count(*) FROM proteins") > 0
         for part in (
             _head(search),
             _sequences(connection, search),
             _analysis(files, len(_databases(search)), has_proteins),
             _protocols(search, has_proteins),
-            _inputs(connection, search, files),
+            _inputs(connection, search, files, out.parent),
         ):
             _write(file, part, progress)
         file.write(b'<AnalysisData>\n<SpectrumIdentificationList id="SIL">\n')
@@ -221,13 +221,14 @@ class _SpectrumFile(NamedTuple):
     address: str
 
 
-def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription) -> dict[str, _SpectrumFile]:
+def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription, folder: Path) -> dict[str, _SpectrumFile]:
     """The spectrum files, those without a PSM too, by what the tables call them."""
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
-    addresses = {file: file_address(path) for file, path in search.paths(named).items()}
-    every = addresses | {path: file_address(path) for path in search.spectrum_files if file_address(path) not in addresses.values()}
+    paths = search.paths(named)
+    every = paths | {path: path for path in search.spectrum_files if path not in paths.values()}
+    addresses = dict(zip(every, file_addresses([*every.values()], folder), strict=True))
     # The schema wants at least one.
-    return {file: _SpectrumFile(number, every.get(file, file)) for number, file in enumerate([*every] or ["unknown"], start=1)}
+    return {file: _SpectrumFile(number, addresses.get(file, file)) for number, file in enumerate([*every] or ["unknown"], start=1)}
 
 
 def _databases(search: SearchDescription) -> list[str]:
@@ -315,11 +316,14 @@ def _tolerance(element: str, lower_and_upper: tuple[Tolerance, Tolerance] | None
     yield f"</{element}>\n"
 
 
-def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]) -> Iterator[str]:
+def _inputs(
+    connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile], folder: Path
+) -> Iterator[str]:
     yield "<DataCollection>\n<Inputs>\n"
     has_decoys = scalar(connection, "SELECT count(*) FROM forms WHERE is_decoy") > 0 or search.parameters.get("decoys", "none") != "none"
-    for database_number, database in enumerate(_databases(search), start=1):
-        described = attributes(id=f"SDB_{database_number}", location=file_address(database), name=Path(database).name)
+    databases = _databases(search)
+    for database_number, (database, location) in enumerate(zip(databases, file_addresses(databases, folder), strict=True), start=1):
+        described = attributes(id=f"SDB_{database_number}", location=location, name=Path(database).name)
         yield f"<SearchDatabase{described}>\n{_file_format(_database_format(database))}"
         yield f"<DatabaseName>\n{_user('name', Path(database).name)}</DatabaseName>\n"
         yield _term("MS:1001073", "database type amino acid")

@@ -22,6 +22,7 @@ from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
+from proteoscope.engine.shared_names import distinct_names, relative_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,10 +61,12 @@ def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[P
     with source.connection(progress) as connection, atomic_file(out) as file:
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
         named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
-        files = search.paths(named or list(search.spectrum_files) or ["unknown"])
+        paths = search.paths(named or list(search.spectrum_files) or ["unknown"])
+        names = distinct_names([*paths.values()])
+        files = {name: relative_name(path, out.parent, distinct) for (name, path), distinct in zip(paths.items(), names, strict=True)}
         file.write(_head(out).encode())
         for number_of_file, (spectrum_file, path) in enumerate(files.items(), start=1):
-            file.write("".join(_run_summary(path, number_of_file, search)).encode())
+            file.write("".join(_run_summary(path, number_of_file, search, out.parent)).encode())
             for lines, n_psms in _queries(connection, spectrum_file, search, indexes):
                 file.write("".join(lines).encode())
                 progress.advance(n_psms)
@@ -88,7 +91,7 @@ def _stem_and_suffix(file: str) -> tuple[str, str]:
     return stem, name[len(stem) :]
 
 
-def _run_summary(file: str, search_id: int, search: SearchDescription) -> Iterator[str]:
+def _run_summary(file: str, search_id: int, search: SearchDescription, folder: Path) -> Iterator[str]:
     _, suffix = _stem_and_suffix(file)
     base = file.removesuffix(suffix)
     yield f"<msms_run_summary{attributes(base_name=base, raw_data_type='raw', raw_data=suffix)}>\n"
@@ -103,7 +106,9 @@ def _run_summary(file: str, search_id: int, search: SearchDescription) -> Iterat
         search_id=search_id,
     )
     yield f"<search_summary{described}>\n"
-    yield f"<search_database{attributes(local_path=search.database_files[0] if search.database_files else 'unknown', type='AA')}/>\n"
+    database = search.database_files[0] if search.database_files else "unknown"
+    local_path = relative_name(database, folder, distinct_names([database])[0])
+    yield f"<search_database{attributes(local_path=local_path, type='AA')}/>\n"
     if search.enzyme is not None and search.missed_cleavages is not None:
         n_termini = {"specific": 2, "semi-specific": 1}.get(search.specificity, 0)
         constraint = attributes(enzyme=search.enzyme.name, max_num_internal_cleavages=search.missed_cleavages, min_number_termini=n_termini)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from proteoscope.engine.errors import InputError, ProteoscopeError, StorageError
+from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
@@ -60,11 +61,11 @@ class IdentificationTables:
         ------
         InputError : one is missing.
         """
-        psms, peptides, proteins = (Path(folder) / f"{name}.parquet" for name in _TABLES)
+        psms, peptides, proteins = (folder / f"{name}.parquet" for name in _TABLES)
         for path in (psms, peptides, proteins):
             if not path.is_file():
                 raise InputError(path, "does not exist", remedy="Give the folder of an identification's results")
-        frames = Path(folder) / f"{READING_FRAMES.name}.parquet"
+        frames = folder / f"{READING_FRAMES.name}.parquet"
         return cls(psms, peptides, proteins, reading_frames=frames if frames.is_file() else None)
 
     @contextmanager
@@ -102,8 +103,8 @@ def database(
     """
     import duckdb  # slow to import: only sorted and filtered tables need it
 
-    with tempfile.TemporaryDirectory(prefix="proteoscope-export-") as spill:
-        connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spill})
+    with scratch_folder() as spill:
+        connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": str(spill)})
         stop = threading.Event()
         watcher = threading.Thread(target=_interrupt_when_cancelled, args=(connection, progress, stop), name="cancel-export", daemon=True)
         try:

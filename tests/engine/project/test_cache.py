@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from proteoscope.engine.files import temporary_sibling
 from proteoscope.engine.project.cache import remember
+from tests.leftovers import leave_file
 
 
-def test_a_small_file_is_written_and_what_was_left_of_it_goes(tmp_path: Path) -> None:
-    path = tmp_path / "cache" / "steps.json"
-    remember(path, b"1")
-    left, others, being_written = temporary_sibling(path), temporary_sibling(path.with_name("speeds.json")), temporary_sibling(path)
-    for one in (left, others, being_written):
-        one.write_bytes(b"half")
-    for one in (left, others):
-        os.utime(one, (path.stat().st_mtime - 5.0,) * 2)
+def test_small_file_is_written_and_leftovers_go(tmp_path: Path) -> None:
+    path = tmp_path / "steps.json"
+    leave_file(path)
     remember(path, b"2")
     assert path.read_bytes() == b"2"
-    assert (left.exists(), others.exists(), being_written.exists()) == (False, True, True)
+    assert [one.name for one in tmp_path.iterdir()] == ["steps.json"]
 
 
 def test_a_disk_that_refuses_is_no_reason_to_complain(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import index_store
 from proteoscope.engine.project.columns import open_column, require
 from proteoscope.engine.project.index_store import IndexStore
+from tests.leftovers import leave_file, leave_folder
 
 PARTS = {"database": "00ff", "parameters": {"enzyme": "Trypsin"}, "format": 3}
 KEY = IndexStore.key(PARTS)
@@ -223,8 +224,8 @@ def test_kinds_share_a_folder_a_bound_and_a_sweep(tmp_path):
     peptides, sequences = (IndexStore(tmp_path, kind, byte_limit=12_000, grace_seconds=0.0) for kind in ("peptides", "sequences"))
     first = build(peptides)
     os.utime(first / "manifest.json", (0, 0))
-    (tmp_path / f".peptides-{KEY}.0123456789ab.partial").mkdir()
-    (tmp_path / f".sequences-{KEY}.0123456789ab.partial.lock").touch()
+    leave_folder(peptides.path(KEY))
+    leave_file(sequences.path(KEY)).unlink()
     (tmp_path / "notes.txt").write_text("somebody's own")
     second = build(sequences)
     assert names(tmp_path) == sorted([second.name, "notes.txt"]), "16 kB are too many, and what was left is swept"

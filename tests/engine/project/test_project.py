@@ -26,6 +26,7 @@ from proteoscope.engine.project.database import is_network_file_system
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.locks import ProcessIdentity
 from tests.effort import LookingProgress
+from tests.leftovers import leave_file
 
 TABLE = pa.table({"peptide": ["PEPTIDE", "ELVISK"], "score": [1.5, 2.5]})
 
@@ -400,7 +401,7 @@ def test_a_file_is_refused(tmp_path):
 def test_a_creation_that_was_killed_is_done_again(tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / ".project.sqlite.aabbccddeeff.partial").write_bytes(b"half")
+    leave_file(folder / "project.sqlite")
     (folder / "project.lock").touch()
     Project.create_or_open(folder)
     assert sorted(path.name for path in folder.iterdir()) == ["project.lock", "project.sqlite"]

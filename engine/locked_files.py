@@ -1,0 +1,104 @@
+"""Locked files: exclusive locks of the operating system, which are released the moment their holder ends, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+
+__all__ = ["NO_LINK", "open_locked", "release_locked"]
+
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Flags that refuse a symbolic link and do not wait at a pipe."""
+
+_held: set[int] = set()
+
+
+def open_locked(path: Path, *, create: bool = True) -> int | None:
+    """Open a file and lock it.
+
+    Two threads of one process exclude each other too. A child made by fork does not inherit the lock.
+
+    Parameters
+    ----------
+    path : Path
+    create : bool
+        Create the file if it does not exist.
+
+    Returns
+    -------
+    int or None
+        File descriptor for `release_locked`; None if the lock is held elsewhere.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened, is not a regular file, or its file system has no locks.
+    """
+    # A symbolic link that another user put there would be written to where it leads.
+    descriptor = os.open(path, os.O_RDWR | NO_LINK | (os.O_CREAT if create else 0), 0o666)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "this is a pipe or a device, not a file", str(path))
+        _lock_descriptor(descriptor)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    _held.add(descriptor)
+    return descriptor
+
+
+def release_locked(descriptor: int, *, empty: bool = False) -> None:
+    """Release a lock; nothing happens in a forked child, which does not have it.
+
+    Parameters
+    ----------
+    descriptor : int
+        From `open_locked`.
+    empty : bool
+        Remove the file's text first.
+    """
+    if descriptor not in _held:
+        return
+    _held.discard(descriptor)
+    try:
+        if empty:
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock_descriptor(descriptor: int) -> None:
+        """Lock one byte far beyond the text: a locked byte cannot be read there."""
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError(str(error)) from error
+else:
+    import fcntl
+
+    def _lock_descriptor(descriptor: int) -> None:
+        """Lock the file as a whole. The lock belongs to the open file, so that two threads exclude each other too."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _forget_after_fork() -> None:
+    """Close a forked child's copies, which would hold the locks beyond its parent's end; that does not unlock the parent's."""
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

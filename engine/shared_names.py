@@ -1,0 +1,81 @@
+"""Names of files for what is passed on: tables, exports and reports name no folder, user or machine that nobody else needs to know."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["distinct_names", "relative_name", "without_folders", "without_private"]
+
+_LEAST_NAME = 3  # shorter names of users and machines are parts of words
+# A path begins behind a blank or a bracket, has a separator, and ends with its last one: names of files stay, since they tell what failed.
+_PATH = re.compile(r"(?<![\w.:/\\<])(?:[A-Za-z]:[\\/]|\\\\|~?/)(?:[^\s\\/:*?\"'<>|]+(?: [^\s\\/:*?\"'<>|]+)*[\\/])+")
+
+
+def distinct_names(paths: Sequence[str | Path]) -> tuple[str, ...]:
+    """Return a name for each path: that of the file, with as many of its folders as distinguish it from the others.
+
+    >>> distinct_names(["/data/a/run.mzML", "/data/b/run.mzML", "/data/a/other.mzML"])
+    ('a/run.mzML', 'b/run.mzML', 'other.mzML')
+    """
+    parts = {str(path): Path(os.path.normpath(Path(path).absolute())).parts for path in paths}
+    every = set(parts.values())
+    lengths = dict.fromkeys(every, 1)
+    while True:
+        counts = Counter(own[-lengths[own] :] for own in every)
+        longer = [own for own in every if counts[own[-lengths[own] :]] > 1 and lengths[own] < len(own) - 1]
+        if not longer:
+            break
+        lengths.update({own: lengths[own] + 1 for own in longer})
+    return tuple("/".join(own[-lengths[own] :]) for own in (parts[str(path)] for path in paths))
+
+
+def relative_name(path: str | Path, folder: Path, name: str) -> str:
+    """Return a path relative to a folder, with slashes; `name` where that would lead through the root, or name the user.
+
+    Parameters
+    ----------
+    path : str or Path
+    folder : Path
+        Folder of the file that names `path`.
+    name : str
+        From `distinct_names`.
+    """
+    if not Path(path).is_absolute():
+        return name
+    try:
+        common = Path(os.path.commonpath([os.path.normpath(path), os.path.normpath(folder.absolute())]))
+        relative = Path(os.path.relpath(path, folder))
+    except ValueError:  # another drive
+        return name
+    private = {_user(), Path.home().name}
+    if common == Path(common.anchor) or private.intersection(relative.parts):
+        return name
+    return relative.as_posix()
+
+
+def without_folders(text: str) -> str:
+    """Return a text with the folders of paths as ``…/``; names of files stay."""
+    text = text.replace(str(Path.home()), "~")
+    return _PATH.sub(lambda found: "…\\" if "\\" in found[0] else "…/", text)
+
+
+def without_private(text: str) -> str:
+    """Return a text with folders as ``…/``, and without the names of the user, of the home and of the machine; names of files stay."""
+    text = without_folders(text)
+    for name, stands in ((_user(), "(user)"), (Path.home().name, "(user)"), (socket.gethostname(), "(machine)")):
+        if len(name) >= _LEAST_NAME:
+            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", stands, text)
+    return text
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a system that knows no name
+        return ""
