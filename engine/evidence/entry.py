@@ -89,7 +89,10 @@ EVIDENCE = Search(
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("gff3", "Peptides and modified residues along proteins (GFF3)", (".gff3", ".gff")),
-        Export("structures", "Structures with their coverage, for PyMOL, ChimeraX and others"),
+        Export(
+            "structures", "Structures with their coverage, for PyMOL, ChimeraX and others",
+            structure_folders=lambda project, run: evidence.named_structures.recorded_folders(project, run),
+        ),
     ),
     export=_export,
     # An identification of so few spectra has no modified residue; the search of what it left has.

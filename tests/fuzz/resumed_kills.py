@@ -46,7 +46,7 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
         "align": ("align", str(folder / "queries.fasta"), str(database), "--out", "PROJECT-hits.tsv", "--project", "PROJECT"),
         "reads": (
             "reads", str(folder / "genome.fasta"), str(folder / "reads.fasta"), "--out", "PROJECT-reads.tsv", "--project", "PROJECT",
-            "--places", "every",
+            "--places", "every", "--preset", "map-to-genome",
         ),
         "k-means": (
             "cluster", str(SPECTRA), "--out", "PROJECT", "--method", "k-means", "--clusters", "60", "--set", "precursor_tolerance=900 Da",
@@ -174,6 +174,7 @@ def run(
         stem = Project.open(place.project).checkpoint_key(last).path.stem
         left = [str(path) for path in checkpoint_folder().glob(f"{stem}*")]
         assert not left, f"{last} has ended and has the checkpoint {left}"
+        print(f"{n_killed} kills, {n_at_work} of runs at work, {n_resumed} resumed", flush=True)
     return n_at_work, n_resumed
 
 

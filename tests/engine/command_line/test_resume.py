@@ -353,3 +353,53 @@ def test_a_stopped_command_says_how_to_go_on(project: Path, tmp_path: Path) -> N
     assert found.stderr.startswith(
         "proteoscope: interrupted; finished results are untouched; to go on with align-0001: proteoscope resume "
     )
+
+
+def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """Return a process that runs a command after the statements of a program, which change what they need."""
+    text = f"import os, signal, sys, time; from pathlib import Path; from tests.fuzz.keeping_command import main\n{program}\n"
+    command = [sys.executable, "-c", f"{text}sys.exit(main(sys.argv[1:]))", *map(str, arguments)]
+    return subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_run_killed_while_its_checkpoint_is_removed_is_whole(project: Path, stopped: str, tmp_path: Path, moment: str) -> None:
+    remove = {"before": "kill(); unlink(path, **options)", "after": "unlink(path, **options); kill()"}[moment]
+    program = (
+        "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "unlink = Path.unlink\n"
+        "def patched(path, **options):\n"
+        "    if path.parent.name != 'checkpoints': return unlink(path, **options)\n"
+        f"    {remove}\n"
+        "Path.unlink = patched"
+    )
+    with started(program, "resume", project, "--quiet") as process:
+        process.communicate()
+    assert process.returncode == -9 and len(list_checkpoints()) == (moment == "before")
+    summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
+    opened = Project.open(project)
+    assert [run.status for run in opened.runs()] == ["done"] and opened.verify() == []
+    assert summary.run_id is not None and tables(project, stopped) == tables(tmp_path / "other", summary.run_id)
+    assert not list((tmp_path / "cache" / "checkpoints").iterdir()), "what was left is swept"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are other ones there")
+def test_second_process_that_resumes_a_run_is_refused(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "from proteoscope.engine.project.checkpoint_file import CheckpointFile\n"
+        "rows = CheckpointFile.rows\n"
+        "def slow(*arguments):\n"
+        "    print('reads', flush=True); sys.stdin.readline()\n"
+        "    return rows(*arguments)\n"
+        "CheckpointFile.rows = slow"
+    )
+    with started(program, "resume", project) as first:
+        assert first.stdout is not None and first.stdout.readline() == "reads\n"
+        for arguments in ((), ("--run", stopped)):
+            assert f"run {stopped} is at work in another process" in refusal(capsys, "resume", project, *arguments)
+        first.communicate("go\n")
+    assert first.returncode == 0 and tables(project, stopped)
