@@ -166,6 +166,7 @@ class Export:
     endings : of its files, the usual one first; a folder of files has none. files : names of those in a folder, where they are fixed.
     has_queries : whether it can be of the hits of one query alone. is_library : whether it is a spectral library of what was identified.
     has_acceptance : True if it can be limited to the rows that are accepted at the false discovery rate of the run.
+    structure_folders : of a format that reads structures, which the user has to name: the folders that a run of a project records.
     """
 
     name: str
@@ -176,6 +177,7 @@ class Export:
     has_queries: bool = False
     is_library: bool = False
     has_acceptance: bool = False
+    structure_folders: Callable[[Project, str], list[str]] | None = None
 
     @property
     def is_folder(self) -> bool:
@@ -297,6 +299,7 @@ class ExportRequest:
     `query`: of searches with queries, the name of the one whose hits are written; of all where it is empty.
     `consensus`: of a spectral library, whether an entry is the mean of its spectra, or the best of them.
     `accepted_only`: of formats that have it, only the targets that are accepted at the false discovery rate of the run.
+    `structures`: of formats that read structures, the files or folders that the user names; no others outside the project are read.
     """
 
     run_id: str
@@ -306,6 +309,7 @@ class ExportRequest:
     query: str = ""
     consensus: Literal["merged", "best"] = "merged"
     accepted_only: bool = False
+    structures: tuple[Path, ...] = ()
 
 
 class Fitting(Protocol):

@@ -1,25 +1,28 @@
-"""Runs that were stopped and go on: what was asked of a run, as it is recorded with what the run keeps, and as it is asked again.
+"""Stopped runs that are resumed: the request of a run, as its checkpoint records it and as it is made again.
 
-A run goes on with the same files, parameters and version of the program alone: then what it kept is what it would compute again.
+A run is resumed only with the same files, parameters and version of the program: then its checkpoint holds what it would compute again.
+All of this is read from the checkpoint in the user's own cache, nothing from the project, which may be untrusted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.project import Project, RunInput
+from proteoscope.engine.project import Project, RunInput, RunRecord
+from proteoscope.engine.project.checkpoint_store import Checkpoint
+from proteoscope.engine.project.project import INTERRUPTED
 from proteoscope.engine.version import VERSION
 
-__all__ = ["SEALED_ELSEWHERE", "StoppedRun", "check_same", "record_of", "stopped_run"]
+__all__ = ["NO_CHECKPOINT", "StoppedRun", "check_same", "missing_checkpoint", "record_of", "stopped_run"]
 
-SEALED_ELSEWHERE = "what it kept was not sealed by this user on this machine"
-"""Why a run of `Project.resumable_elsewhere` cannot go on here."""
+NO_CHECKPOINT = "this user's cache has no checkpoint of it"
+"""Why a stopped run cannot be resumed here."""
 
 
 def record_of(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
@@ -49,7 +52,7 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
     ------
     InputError : it cannot be resumed, or a file has changed. ParameterError : another version began it, or with other parameters.
     """
-    record = _recorded(project, run_id)
+    record = _checkpoint(project, run_id).header.request
     if record["kind"] != kind or record["parameters"] != json.loads(json.dumps(request.parameters.model_dump(mode="json"))):
         raise ParameterError(f"{run_id} was begun with other parameters; do the search anew")
     before = [(of, digest) for of, _, digest in record["files"]]
@@ -61,26 +64,54 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
         raise ParameterError(f"{run_id} was begun with other files; do the search anew")
 
 
-def _recorded(project: Project, run_id: str) -> Mapping[str, Any]:
-    record = project.kept_request(run_id)
-    if record is None:
-        known = {run.id: run.status for run in project.runs()}
-        if run_id not in known:
-            raise InputError(project.folder, f"holds no run {run_id[:60]!r}", remedy="proteoscope runs lists them")
-        if known[run_id] == "done":
-            raise InputError(project.folder, f"run {run_id} is finished", remedy="Name one that was stopped")
-        if run_id in project.resumable_elsewhere():
-            raise InputError(
-                project.folder,
-                f"run {run_id} cannot be resumed here: {SEALED_ELSEWHERE}",
-                remedy="Resume it as it was begun, or search anew",
-            )
-        raise InputError(project.folder, f"run {run_id} cannot be resumed: it kept nothing to go on with", remedy="Do the search anew")
-    if record.get("version") != VERSION:
-        raise ParameterError(
-            f"{run_id} was begun by version {record.get('version')!s:.40} of the program, and this is {VERSION}; do the search anew"
+def missing_checkpoint(run: RunRecord, resumable: frozenset[str]) -> str:
+    """Return a sentence's end for a run that was stopped and cannot be resumed; empty for all other runs.
+
+    Parameters
+    ----------
+    run : RunRecord
+        A run of a project.
+    resumable : frozenset of str
+        Ids of the runs of the project that can be resumed.
+    """
+    was_stopped = run.status == "cancelled" or (run.status == "failed" and run.message == INTERRUPTED)
+    return f"it cannot be resumed, since {NO_CHECKPOINT}: run it again" if was_stopped and run.id not in resumable else ""
+
+
+def _refuse_running(project: Project, running: Iterable[str]) -> None:
+    """Raise InputError if a run is at work."""
+    for run_id in running:
+        raise InputError(project.folder, f"run {run_id} is at work in another process", remedy="Wait until it has ended")
+
+
+def _checkpoint(project: Project, run_id: str) -> Checkpoint:
+    """Return the checkpoint that a run is resumed from.
+
+    Raises
+    ------
+    InputError : it cannot be resumed. ParameterError : another version of the program began it.
+    """
+    status = {run.id: run.status for run in project.runs()}
+    if run_id not in status:
+        raise InputError(project.folder, f"holds no run {run_id[:60]!r}", remedy="proteoscope runs lists them")
+    if status[run_id] == "done":
+        raise InputError(project.folder, f"run {run_id} is finished", remedy="Name one that was stopped")
+    _refuse_running(project, [run_id] if status[run_id] == "running" else [])
+    if project.read_only:
+        raise InputError(project.folder, "is read-only", remedy="Copy it to a folder that you may write to, and run the search again there")
+    checkpoint = project.checkpoint(run_id)
+    if checkpoint is None:
+        raise InputError(project.folder, f"run {run_id} cannot be resumed: {NO_CHECKPOINT}", remedy="Run it again")
+    if checkpoint.place == "copied":
+        raise InputError(
+            project.folder,
+            f"run {run_id} cannot be resumed: its checkpoint belongs to the project {checkpoint.header.folder}",
+            remedy="Resume it there, or run it again here",
         )
-    return record
+    version = checkpoint.header.request.get("version")
+    if version != VERSION:
+        raise ParameterError(f"{run_id} was begun by version {version!s:.40} of the program, and this is {VERSION}; do the search anew")
+    return checkpoint
 
 
 @dataclass(frozen=True)
@@ -90,19 +121,30 @@ class StoppedRun:
     Attributes
     ----------
     id, kind : of the run. folder : the working directory in which it was asked for, from which paths in its parameters are meant.
+    is_moved : True if the project is not in the folder in which the run was begun.
     """
 
     id: str
     kind: str
     folder: Path
+    is_moved: bool
     _project: Path
     _record: Mapping[str, Any]
 
     @property
-    def lost_output(self) -> Path | None:
-        """The file for its results, where the folder for that is gone: nothing is written there when it goes on."""
+    def lost_output(self) -> str:
+        """Return a sentence if the requested file for its results is not written on resumption; else an empty text."""
         out = self._record["out"]
-        return None if out is None or Path(out).parent.is_dir() else Path(out)
+        if out is None:
+            return ""
+        if self.is_moved:
+            # A project from elsewhere may claim this id: it must not make the program write over a file outside of it.
+            reason = "the project has been moved"
+        elif not Path(out).parent.is_dir():
+            reason = "its folder is gone"
+        else:
+            return ""
+        return f"{out} is not written, since {reason}; proteoscope export writes the results"
 
     def _path(self, path: str) -> str:
         """A file as it was named, since tables name it so; from another working directory, its whole path."""
@@ -127,7 +169,7 @@ class StoppedRun:
             {**inputs, **own},
             search.model.checked(record["parameters"]),
             self._project,
-            None if self.lost_output is not None or record["out"] is None else Path(record["out"]),
+            None if self.lost_output or record["out"] is None else Path(record["out"]),
             record["format"],
             record["options"],
             device or record["device"],
@@ -147,6 +189,8 @@ def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
         found = project.resumable()
         run_id = next((run.id for run in reversed(project.runs()) if run.id in found), "")
         if not run_id:
+            _refuse_running(project, (run.id for run in reversed(project.runs()) if run.status == "running"))
             raise InputError(project.folder, "holds no run that can be resumed", remedy="proteoscope runs lists what there is")
-    record = _recorded(project, run_id)
-    return StoppedRun(run_id, record["kind"], Path(record["folder"]), project.folder, record)
+    checkpoint = _checkpoint(project, run_id)
+    record = checkpoint.header.request
+    return StoppedRun(run_id, record["kind"], Path(record["folder"]), checkpoint.place == "moved", project.folder, record)

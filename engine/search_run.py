@@ -30,8 +30,8 @@ from proteoscope.engine.jobs.background import Background
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project, RunInput
+from proteoscope.engine.project.checkpoint_file import CheckpointFile, CheckpointHeader
 from proteoscope.engine.project.digests import file_digest
-from proteoscope.engine.project.kept_file import KeptFile
 from proteoscope.engine.project.outputs import check_distinct, check_outputs
 from proteoscope.engine.project.paths import check_folder_name
 from proteoscope.engine.project.run import Run
@@ -125,7 +125,7 @@ class SearchRun(Generic[Read]):
     look : for the device. threads : of the processor. progress, clock : told, and measuring, all the while.
     began : seconds of `time.perf_counter`. was_compiled : whether nothing had to be compiled for the processor. seconds : of the whole run,
         once it is recorded. device : what computed, which the search says when it knows.
-    project, run : where it is recorded, None where it is not. kept : what it keeps there so that it can be resumed.
+    project, run : where it is recorded, None where it is not. kept : its checkpoint, from which it can be resumed.
     workers : gives those elsewhere, when they are there; None without.
     """
 
@@ -353,7 +353,7 @@ def search_run(
             run = stack.enter_context(recorded)
             recording.log_to(run.log)
             searching.project, searching.run = project, run
-            searching.kept = stack.enter_context(_keeping(spec, run, inputs, recording))
+            searching.kept = stack.enter_context(_keeping(spec, project, run, inputs, recording))
         else:
             stack.enter_context(_telling_that_nothing_is_kept())
         if kernels is not None:
@@ -361,19 +361,23 @@ def search_run(
         yield searching
 
 
-def _keeping(spec: RunSpec, run: Run, inputs: Sequence[RunInput], progress: Progress) -> KeptPartitions:
-    """What keeps what a run computes, and has what it kept before where it goes on."""
-    resumed = None
-    if spec.request.resume:
-        resumed = KeptFile.open(run.folder)
+def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> KeptPartitions:
+    """Return the checkpoint of a run, with what it holds already if the run is resumed."""
+    key, resumed = project.checkpoint_key(run.id), None
+    if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.place != "copied":
+        resumed = CheckpointFile.open(checkpoint.path)
         n = 0 if resumed is None else len(resumed.partitions)
-        progress.message(f"{run.id} goes on: {n:,} finished {'partition' if n == 1 else 'partitions'} of it are kept")
+        progress.message(f"{run.id} is resumed: its checkpoint holds {n:,} finished {'partition' if n == 1 else 'partitions'}")
 
-    def tell(text: str) -> None:
+    def warn(text: str) -> None:
         with suppress(StorageError):  # the disk may be full
-            run.log("info", text)
+            progress.message(text, "warning")
 
-    return KeptPartitions(lambda: KeptFile.create(run.folder, record_of(spec.request, spec.kind, inputs)), tell, resumed)
+    def create() -> CheckpointFile:
+        header = CheckpointHeader(key.real_folder, run.id, record_of(spec.request, spec.kind, inputs))
+        return CheckpointFile.create(key.prepare(), header)
+
+    return KeptPartitions(create, warn, resumed)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 import PySide6
@@ -14,7 +15,7 @@ from proteoscope.engine.version import VERSION
 from proteoscope.gui.icons import pixmap, set_icon, without_icons
 from proteoscope.gui.theme import colours
 
-__all__ = ["CloseQuestion", "CrashDialog", "LostProjectQuestion", "about", "report_text"]
+__all__ = ["CloseQuestion", "CrashDialog", "LostProjectQuestion", "StructuresQuestion", "about", "report_text"]
 
 
 def report_text(error_report: str, log: str) -> str:
@@ -60,6 +61,9 @@ class CrashDialog(QDialog):
         page.addWidget(buttons)
 
 
+_MAXIMUM_PATH = 300  # characters of a path that are shown
+
+
 class CloseQuestion(QMessageBox):
     """Asks once, when the window is closed while something runs."""
 
@@ -94,6 +98,31 @@ class LostProjectQuestion(QMessageBox):
         self.cancel_button = self.addButton(QMessageBox.StandardButton.Cancel)
         without_icons(self.buttons())
         self.setDefaultButton(self.locate_button)
+        self.setEscapeButton(self.cancel_button)
+
+
+class StructuresQuestion(QMessageBox):
+    """Asks whether an export may read structures outside the project, in folders that the project names, or in another."""
+
+    _SHOWN = 3
+
+    def __init__(self, folders: Sequence[str], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
+        self.setWindowTitle("Read structures outside the project?")
+        self.setText("The export copies atoms from structure files outside the project.")
+        more = f"\n… and {len(folders) - self._SHOWN} more folders" if len(folders) > self._SHOWN else ""
+        self.setInformativeText(
+            "The project names these folders:\n\n" + "\n".join(folder[:_MAXIMUM_PATH] for folder in folders[: self._SHOWN]) + more
+            + "\n\nRead them only if you know them. Files of the same names in another folder will do."
+        )  # fmt: skip
+        self.read_button = self.addButton("Read these folders", QMessageBox.ButtonRole.AcceptRole)
+        self.choose_button = self.addButton("Choose a folder…", QMessageBox.ButtonRole.ActionRole)
+        self.cancel_button = self.addButton(QMessageBox.StandardButton.Cancel)
+        without_icons(self.buttons())
+        self.setDefaultButton(self.cancel_button)
         self.setEscapeButton(self.cancel_button)
 
 

@@ -35,16 +35,15 @@ from PySide6.QtWidgets import (
 from proteoscope.engine import views
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, RunRecord, is_project
-from proteoscope.engine.resumption import SEALED_ELSEWHERE
+from proteoscope.engine.resumption import missing_checkpoint
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.gui.icons import pixmap
 from proteoscope.gui.labels import heading, tip_text, toned_label
 from proteoscope.gui.theme import colours
 
-__all__ = ["CANNOT_BE_RESUMED_HERE", "CAN_BE_RESUMED", "ProjectPane", "run_text"]
+__all__ = ["CAN_BE_RESUMED", "ProjectPane", "run_text"]
 
 CAN_BE_RESUMED = "stopped – can be resumed"
-CANNOT_BE_RESUMED_HERE = f"cannot be resumed here ({SEALED_ELSEWHERE})"
 
 _LOOKS = {
     "done": ("done", "good"),
@@ -89,7 +88,6 @@ class ProjectPane(QWidget):
         self.problem = toned_label(tone="wrong")
         self._records: list[RunRecord] = []
         self._resumable: frozenset[str] = frozenset()
-        self._elsewhere: frozenset[str] = frozenset()
         self.runs = QListWidget()
         self.runs.setItemDelegate(_RunDelegate(self.runs, self.title_of))
         self.runs.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -160,8 +158,8 @@ class ProjectPane(QWidget):
             item.setData(_RUN, record)
             item.setData(_IS_RESUMABLE, is_resumable)
             status = CAN_BE_RESUMED if is_resumable else record.status
-            if record.id in self._elsewhere:
-                status += f", {CANNOT_BE_RESUMED_HERE}"
+            if reason := self.missing_checkpoint(record):
+                status += f", {reason}"
             # Those below are made when they are scrolled to: each takes a millisecond or two.
             title = self.title_of(record) if self.runs.count() < _MADE_AT_ONCE else record.id
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{title}, {record.id}, {status}, {record.message}")
@@ -181,13 +179,13 @@ class ProjectPane(QWidget):
 
     def _read(self) -> str:
         """Take the runs from the project; why that cannot be done."""
-        self._resumable = self._elsewhere = frozenset()
+        self._resumable = frozenset()
         if self.project is None:
             self._records = []
             return ""
         try:
             self._records = self.project.runs()[::-1]
-            self._resumable, self._elsewhere = self.project.resumable(), self.project.resumable_elsewhere()
+            self._resumable = self.project.resumable()
         except ProteoscopeError as error:
             if is_project(self.project.folder):
                 return str(error)
@@ -225,9 +223,9 @@ class ProjectPane(QWidget):
         self.resume_action.setEnabled(is_resumable)
         self.resume_action.setToolTip("Go on where this run was stopped, with the same files and parameters")
 
-    def is_resumable_elsewhere(self, record: RunRecord) -> bool:
-        """Whether a run can go on, but only for who began it and on the machine where it was begun."""
-        return record.id in self._elsewhere
+    def missing_checkpoint(self, record: RunRecord) -> str:
+        """Return why a stopped run cannot be resumed, as the end of a sentence; empty for other runs."""
+        return missing_checkpoint(record, self._resumable)
 
     def title_of(self, record: RunRecord) -> str:
         """What a run was and found, or the title that somebody gave it."""

@@ -1,4 +1,4 @@
-"""Runs that were stopped and go on, as jobs of the window."""
+"""Stopped runs that are resumed, as jobs of the window."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from proteoscope.gui.tasks import SearchTask
 __all__ = ["resume_task"]
 
 
-def resume_task(project: Project, run_id: str) -> SearchTask:
-    """The search that goes on with a run of a project.
+def resume_task(project: Project, run_id: str) -> tuple[SearchTask, str]:
+    """Return the search that resumes a run of a project, and a sentence if a file outside the project is not written.
 
     Raises
     ------
-    InputError, ParameterError : it cannot go on, and why.
+    InputError, ParameterError : it cannot be resumed, and why.
     """
     stopped = stopped_run(project, run_id)
     search = search_of_kind(stopped.kind)
-    return SearchTask(search, f"Resume {run_id}", stopped.request(search))
+    return SearchTask(search, f"Resume {run_id}", stopped.request(search)), stopped.lost_output

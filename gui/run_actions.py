@@ -15,7 +15,7 @@ from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.project import Project, RunNote, RunRecord
 from proteoscope.gui import results
 from proteoscope.gui.forms.prefill import FormPrefill
-from proteoscope.gui.project_pane import CANNOT_BE_RESUMED_HERE, run_text
+from proteoscope.gui.project_pane import run_text
 from proteoscope.gui.resuming import resume_task
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import ReportTask
@@ -135,8 +135,8 @@ class RunActions(QObject):
     def tell_no_results(self, run: RunRecord) -> None:
         """Say why a run of the open project has no results to show, and offer to resume one that can be."""
         why = run_text(run) if run.kind in self._searches else "this version of the program cannot show its kind"
-        if self._pane.is_resumable_elsewhere(run):
-            why += f"; it {CANNOT_BE_RESUMED_HERE}"
+        if reason := self._pane.missing_checkpoint(run):
+            why += f"; {reason}"
         if self._pane.resume_action.isEnabled():
             self._bar.tell(f"This run has no results yet, and can be resumed: {why}", "attention", "Resume", partial(self.resume, run))
         else:
@@ -148,11 +148,13 @@ class RunActions(QObject):
         if project is None or self._tasks.is_resuming(project.folder, run.id):
             return
         try:
-            task = resume_task(project, run.id)
+            task, lost_output = resume_task(project, run.id)
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return
         self._bar.clear()
+        if lost_output:
+            self._bar.tell(lost_output, "attention")
         self._tasks.add(task)
 
     def search_again(self, run: RunRecord) -> None:

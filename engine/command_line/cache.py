@@ -1,20 +1,25 @@
-"""``proteoscope cache``: the sub-command that lists and clears the indexes that are kept for other searches."""
+"""``proteoscope cache``: the sub-command that lists and clears indexes for later searches, and checkpoints of unfinished runs."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from proteoscope.engine import project, searches
 from proteoscope.engine.command_line.terminal import say
+from proteoscope.engine.project.index_store import KeptIndex
 from proteoscope.engine.results.counts import counted
 
 __all__ = ["add_cache"]
 
+_CHECKPOINTS = "checkpoints"
+
 _EPILOG = """
-Kept are {kinds}, up to 20 GB; those used last stay. All may be removed at any time: a search makes again what it
-needs. PROTEOSCOPE_CACHE names another folder for them.
+Indexes: {kinds}, up to 20 GB; those used last stay. A search makes again what it needs of them. Checkpoints: what
+unfinished runs have computed, up to 20 GB, for 90 days; without its checkpoint a run cannot be resumed. Those of runs at
+work are not removed. PROTEOSCOPE_CACHE names another folder for all.
 """
 
 
@@ -32,11 +37,11 @@ def add_cache(commands: Any) -> None:
     """Add ``cache`` to the sub-commands, which are argparse's sub-parsers."""
     kinds = kept_kinds()
     parser = commands.add_parser(
-        "cache", help="list or clear the indexes that are kept for other searches", epilog=_EPILOG.format(kinds=", ".join(kinds.values()))
+        "cache", help="list or clear indexes for later searches, and checkpoints", epilog=_EPILOG.format(kinds=", ".join(kinds.values()))
     )
     parser.add_argument(
-        "--clear", nargs="?", const="all", choices=("all", *kinds), metavar="KIND",
-        help=f"remove what is kept: of one kind ({', '.join(kinds)}), or all",
+        "--clear", nargs="?", const="all", choices=("all", *kinds, _CHECKPOINTS), metavar="KIND",
+        help=f"remove what is in the cache: of one kind ({', '.join((*kinds, _CHECKPOINTS))}), or all",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_cache)
@@ -45,21 +50,40 @@ def add_cache(commands: Any) -> None:
 def _cache(options: argparse.Namespace) -> None:
     store = project.cache.index_store(next(iter(kept_kinds())))
     is_list = options.clear is None
-    indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
+    indexes, checkpoints = list[KeptIndex](), list[KeptIndex]()
+    if options.clear != _CHECKPOINTS:
+        indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
+    if options.clear in (None, "all", _CHECKPOINTS):
+        checkpoints = _checkpoints(is_cleared=not is_list)
+    listed = [*indexes, *checkpoints]
     if options.json:
         rows = [
             {"kind": index.kind, "bytes": index.bytes, "used": index.used.isoformat(), "made_from": index.title, "path": str(index.folder)}
-            for index in indexes
+            for index in listed
         ]
         print(json.dumps({"folder": str(project.cache.cache_folder()), "kept" if is_list else "removed": rows}, indent=2))
         return
-    total = sum(index.bytes for index in indexes)
+    total = sum(index.bytes for index in listed)
     if is_list:
-        for index in indexes:
+        for index in listed:
             # What made it holds names of files, which may hold anything.
-            say(f"{index.kind:<10} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
+            say(f"{index.kind:<11} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
     done = "kept" if is_list else "removed"
-    say(f"{counted(len(indexes), 'index', 'indexes')}, {_size(total)}, {done}: {project.cache.cache_folder()}")
+    counts = [counted(len(indexes), "index", "indexes")] if options.clear != _CHECKPOINTS else []
+    if checkpoints or not counts:
+        counts.append(counted(len(checkpoints), "checkpoint", "checkpoints"))
+    say(f"{', '.join(counts)}, {_size(total)}, {done}: {project.cache.cache_folder()}")
+
+
+def _checkpoints(*, is_cleared: bool) -> list[KeptIndex]:
+    """Return the checkpoints in the cache as lines of the list, or remove them and return the removed ones."""
+    lines = []
+    for checkpoint in project.checkpoint_store.list_checkpoints():
+        if is_cleared and not project.checkpoint_store.clear_checkpoint(checkpoint):
+            continue
+        used = datetime.fromtimestamp(checkpoint.used, UTC)
+        lines.append(KeptIndex(_CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title))
+    return lines
 
 
 def _size(n_bytes: int) -> str:

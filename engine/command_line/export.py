@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project as project_package
@@ -49,6 +50,10 @@ def add_export(commands: Any) -> None:
         "--accepted-only", action="store_true",
         help="in tsv of identifications: only targets that are accepted at the false discovery rate of the run",
     )  # fmt: skip
+    parser.add_argument(
+        "--structures", nargs="+", type=Path, default=[], metavar="PATH",
+        help="of evidence as structures: the structure files to read, or their folders; no others outside the project are read",
+    )  # fmt: skip
     parser.set_defaults(command=_export)
 
 
@@ -76,10 +81,13 @@ def _export(options: argparse.Namespace) -> None:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is no spectral library; leave --consensus out")
     if options.accepted_only and not export.has_acceptance:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} cannot be limited; leave --accepted-only out")
+    if options.structures and export.structure_folders is None:
+        raise ParameterError(f"the {options.format} of {_with_article(search.name)} reads no structures; leave --structures out")
     with output_file(options.out) as path, interruptible(progress):
         request = ExportRequest(
-            run.id, options.format, path, options.spreadsheet_safe, options.query, options.consensus, options.accepted_only
-        )
+            run.id, options.format, path, options.spreadsheet_safe, options.query, options.consensus, options.accepted_only,
+            tuple(options.structures),
+        )  # fmt: skip
         written = search.export(project, request, progress)
     if options.out != STANDARD_OUTPUT:
         for path in written:

@@ -19,8 +19,8 @@ from proteoscope.engine.jobs.progress import Progress
 __all__ = ["add_resume", "add_runs"]
 
 _EPILOG = """
-A run that was stopped or killed after its first seconds goes on where it was: what it had computed is kept in the project until it ends. It
-goes on with the same files, parameters and version of the program; another device or number of threads gives the same results.
+A run that was stopped or killed after its first seconds is resumed from its checkpoint, which your cache holds until the run ends. Files,
+parameters and version of the program must be the same; another device or number of threads gives the same results.
 """
 
 
@@ -44,7 +44,10 @@ def add_runs(commands: Any) -> None:
     parser = commands.add_parser("runs", help="list the runs of a project, and which can be resumed")
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument(
-        "--delete", default="", metavar="ID", help="remove a run that has ended from the project for good, with its results or what it kept"
+        "--delete",
+        default="",
+        metavar="ID",
+        help="remove a run that has ended from the project for good, with its results and checkpoint",
     )
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_runs)
@@ -61,8 +64,8 @@ def _resume(options: argparse.Namespace) -> None:
         command_line.search.begin_gpus(request.device)
     with TerminalProgress(None if options.quiet or options.json else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
-        if stopped.lost_output is not None:
-            progress.message(f"{stopped.lost_output} is not written, since its folder is gone; proteoscope export writes the results")
+        if stopped.lost_output:
+            progress.message(stopped.lost_output)
         with interruptible(progress):
             summary = search.run(request, progress)
     if options.json:
@@ -80,12 +83,11 @@ def _runs(options: argparse.Namespace) -> None:
         project.remove_deleted([options.delete])
         say(f"{options.delete} is deleted")
         return
-    runs, resumable, elsewhere = project.runs(), project.resumable(), project.resumable_elsewhere()
+    runs, resumable = project.runs(), project.resumable()
     if options.json:
         rows = [
             {
                 "id": run.id, "kind": run.kind, "status": run.status, "can_be_resumed": run.id in resumable,
-                "can_be_resumed_elsewhere": run.id in elsewhere,
                 "started": run.started.isoformat(), "finished": None if run.finished is None else run.finished.isoformat(),
                 "device": run.device, "version": run.version, "message": run.message,
             }
@@ -96,7 +98,7 @@ def _runs(options: argparse.Namespace) -> None:
     width = max((len(run.id) for run in runs), default=0)
     for run in runs:
         state = "can be resumed" if run.id in resumable else run.status
-        reason = f"; cannot be resumed here: {engine.resumption.SEALED_ELSEWHERE}" if run.id in elsewhere else ""
-        say(f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {run.message}{reason}")
+        reason = engine.resumption.missing_checkpoint(run, resumable)
+        say(f"{run.id:<{width}}  {run.started.astimezone():%Y-%m-%d %H:%M}  {state:<14}  {'; '.join(filter(None, (run.message, reason)))}")
     for problem in project.problems:
         say(problem, sys.stderr)

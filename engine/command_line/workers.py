@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ def add_workers(commands: Any) -> None:
     parser = commands.add_parser("workers", help="let other machines compute: certificates, a scheduler, and workers", epilog=_EPILOG)
     own = parser.add_subparsers(title="what", metavar="WHAT", required=True)
     certificates = own.add_parser("certificates", help="make certificates by which scheduler, workers and runs know each other")
-    certificates.add_argument("--out", required=True, metavar="DIR", help="folder for them, which only you can read")
+    certificates.add_argument("--out", required=True, metavar="DIR", help="folder for them; a new one can be read by you only")
     certificates.add_argument("--days", type=int, metavar="N", help="how long they are valid (default: a year)")
     certificates.set_defaults(command=_make_certificates)
     scheduler = own.add_parser("scheduler", help="run a scheduler, where workers and runs find each other, until it is interrupted")
@@ -48,6 +50,8 @@ def _make_certificates(options: argparse.Namespace) -> None:
         cluster.certificates.make_certificates(cluster.certificates.USUAL_DAYS if options.days is None else options.days), Path(options.out)
     )
     say(f"{len(written)} files in {options.out}: copy the folder to the machines of scheduler and workers, and let nobody else read it.")
+    if os.name == "posix" and Path(options.out).stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        say(f"others than you may write in {options.out}, and exchange these files: move them to a folder of your own", sys.stderr)
 
 
 def _run_scheduler(options: argparse.Namespace) -> None:

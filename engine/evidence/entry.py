@@ -86,7 +86,9 @@ EVIDENCE = Search(
             "gff3", "Peptides and modified residues along proteins (GFF3)", lambda: evidence.exporting.export_gff3, (".gff3", ".gff")
         ),
         Export(
-            "structures", "Structures with their coverage, for PyMOL, ChimeraX and others", lambda: evidence.exporting.export_structures
+            "structures", "Structures with their coverage, for PyMOL, ChimeraX and others",
+            lambda: evidence.exporting.export_structures,
+            structure_folders=lambda project, run: evidence.named_structures.recorded_folders(project, run),
         ),
     ),
     # An identification of so few spectra has no modified residue; the search of what it left has.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.entry import ExportRequest
-from proteoscope.engine.errors import InputError
-from proteoscope.engine.evidence.structure_files import find_structure, structure_files
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.evidence.named_structures import NamedStructures, recorded_folders
 from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.reader import read_stored
 from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import UNALIGNED, scale_colours
 from proteoscope.engine.structures.outputs import PictureChain, chain_atoms, write_picture
@@ -38,6 +41,7 @@ _MODIFIED = np.array((0xCC, 0x79, 0xA7), np.uint8)
 _UNKNOWN_B = -1.0
 _GONE = "Put the file back as it was, or search again"
 _MAXIMUM_LETTERS = 40
+_REASONS_SHOWN, _NAMES_SHOWN, _FOLDERS_SHOWN = 10, 10, 3
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
 """Names that mean nothing else: words of PyMOL (``all``, ``not``, ``chain``) have no digit, numbers no letter; Windows has ``com1``."""
 _OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
@@ -96,35 +100,54 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
     """Write a folder for each protein that has a near chain; see `proteoscope.engine.entry.Search.export`.
 
     It holds the chain's coordinates, with the number of spectra of each residue in the B-factor column (-1: no residue of the protein is
-    aligned there), and scripts for PyMOL and ChimeraX.
+    aligned there), and scripts for PyMOL and ChimeraX. Only structure files that the request names are read.
+
+    Raises
+    ------
+    ParameterError : no structures are named. InputError : none of the structures can be written.
     """
     chains = read_stored(project, request.run_id, CHAINS, ("protein", "accession", "rank", "chain", "path")).to_pylist()
     residues = read_stored(project, request.run_id, RESIDUES, ("protein", "position", "n_psms", "modifications"))
-    mapped = read_stored(project, request.run_id, MAPPED_RESIDUES, ("chain_row", "position", "chain_residue"))
+    mapped = read_stored(project, request.run_id, MAPPED_RESIDUES, ("chain_row", "position", "chain_residue", "chain_letter"))
     evidence = _Evidence(residues, mapped)
-    files = structure_files([one.path for one in project.inputs(request.run_id) if one.kind == "structures"])
     nearest = [(number, one) for number, one in enumerate(chains) if one["rank"] == 1]
+    if not nearest:
+        raise InputError(project.folder, f"{request.run_id} has no structure near any protein", remedy="Run evidence with other structures")
+    if not request.structures:
+        raise ParameterError(_name_them(request.run_id, recorded_folders(project, request.run_id)))
+    named = NamedStructures(request.structures, progress)
     progress.stage("Exporting structures", len(nearest))
     written: list[Path] = []
-    names = set[str]()
+    names, left_out = set[str](), list[str]()
     for number, one in nearest:
         progress.check()
         rows = evidence.of_chain(number, one["protein"])
         name = _name(one["accession"])
         folder = request.target / _unused(name, names)
         try:
-            path = find_structure(one["path"], files)
-            if path is None:
-                raise InputError(Path(one["path"]), "is none of the files that the run read", remedy=_GONE)
-            chain, atoms = _chain(path, one["chain"])
+            chain, atoms = _chain(named.find(one["path"]), one["chain"], *evidence.letters_of(number))
         except InputError as error:
-            progress.message(f"{one['accession']} is left out: {error}", "warning")
+            left_out.append(one["accession"])
+            if len(left_out) <= _REASONS_SHOWN:
+                progress.message(f"{one['accession']} is left out: {error}", "warning")
         else:
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             written += write_picture(folder, [_painted(name, chain, atoms, *rows)])
         progress.advance(1)
+    if left_out:
+        listed = ", ".join(left_out[:_NAMES_SHOWN]) + (", …" if len(left_out) > _NAMES_SHOWN else "")
+        summary = f"{len(left_out):,} of {counted(len(nearest), 'protein')} left out of the structures ({listed})"
+        if not written:
+            raise InputError(project.folder, summary, remedy="Name the files that the run read with --structures")
+        progress.message(summary, "warning")
     return written
+
+
+def _name_them(run_id: str, folders: list[str]) -> str:
+    """Return a sentence that asks for the structures by name."""
+    shown = " ".join(map(shlex.quote, folders[:_FOLDERS_SHOWN])) + (" …" if len(folders) > _FOLDERS_SHOWN else "")
+    return f"the structures of {run_id} are files outside the project, which are read only if you name them: --structures {shown}"
 
 
 def _name(accession: str) -> str:
@@ -152,20 +175,28 @@ class _Evidence:
 
     def __init__(self, residues: Any, mapped: Any) -> None:
         mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
+        letters = mapped["chain_letter"].fill_null("?").to_numpy().astype("S1").view(np.uint8)
         self._residues = _Groups(
             residues["protein"].to_numpy(), residues["position"].to_numpy(), residues["n_psms"].to_numpy().astype(np.int64),
             pa.compute.list_value_length(residues["modifications"]).to_numpy() > 0,
         )  # fmt: skip
-        self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy())
+        self._mapped = _Groups(
+            mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), letters
+        )  # fmt: skip
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Rows of a chain under residues of the protein, the spectra of each, and whether it is modified."""
-        position, rows = self._mapped.of(chain)
+        position, rows, _ = self._mapped.of(chain)
         known, n_psms, is_modified = self._residues.of(protein)
         place = np.minimum(np.searchsorted(known, position), max(len(known) - 1, 0))
         # A stranger's tables may tell of residues that the protein has not.
         is_there = known[place] == position if len(known) else np.zeros(len(position), np.bool_)
         return rows[is_there], n_psms[place[is_there]], is_modified[place[is_there]]
+
+    def letters_of(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Return rows of a chain under residues of the protein, and the residue of the chain at each, an ASCII code."""
+        _, rows, letters = self._mapped.of(chain)
+        return rows, letters
 
 
 class _Groups:
@@ -181,11 +212,15 @@ class _Groups:
         return [column[first:last] for column in self._columns]
 
 
-def _chain(path: Path, name: str) -> tuple[Chains, gemmi.Structure]:
+def _chain(path: Path, name: str, rows: NDArray[np.int64], letters: NDArray[np.uint8]) -> tuple[Chains, gemmi.Structure]:
+    """Return a chain of a file, and its atoms; it must have the residues `letters` at `rows`, as the run read it."""
     file = read_structure(path)
     if name not in file.chains.names:
         raise InputError(path, f"has no chain {name}", remedy=_GONE)
     chain = file.chains.taken([file.chains.names.index(name)])
+    sequence = np.frombuffer(chain.sequence(ChainRow(0)).encode(), np.uint8)
+    if len(rows) and (rows.max() >= len(sequence) or not np.array_equal(sequence[rows], letters)):
+        raise InputError(path, f"no longer holds {name} as the run read it", remedy="Put the file back as it was, or run evidence again")
     return chain, chain_atoms(path, chain)
 
 

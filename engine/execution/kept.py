@@ -25,9 +25,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.errors import StorageError
 from proteoscope.engine.execution.work import Rows, Work
-from proteoscope.engine.project.kept_file import KeptFile
-from proteoscope.engine.project.kept_records import KeptRecord
+from proteoscope.engine.project.checkpoint_file import CheckpointFile, Partition
 
 __all__ = ["Checkpoint", "KeptPartitions", "KeptRound", "KeptWork", "plain_digest"]
 
@@ -130,12 +130,18 @@ class KeptPartitions:
 
     Parameters
     ----------
-    open_file : makes the file that it is kept in, when the run has lasted some seconds; None where nothing can be kept.
-    resumed : the file of a run that goes on. tell : told, once, why no more is kept.
+    create_file : callable
+        Creates the checkpoint, when the run has lasted some seconds; raises StorageError if the disk refuses.
+    warn : callable
+        Gets the reason, once, if nothing more is stored.
+    resumed : CheckpointFile, optional
+        The checkpoint of a run that is resumed.
     """
 
-    def __init__(self, open_file: Callable[[], KeptFile | None], tell: Callable[[str], None], resumed: KeptFile | None = None) -> None:
-        self._open_file, self._tell, self._file = open_file, tell, resumed
+    def __init__(
+        self, create_file: Callable[[], CheckpointFile], warn: Callable[[str], None], resumed: CheckpointFile | None = None
+    ) -> None:
+        self._create_file, self._warn, self._file = create_file, warn, resumed
         self._changed = threading.Condition()
         self._reading = threading.Lock()  # the file is read by who goes on, and written behind
         self._waiting: deque[_Waiting] = deque()
@@ -143,10 +149,9 @@ class KeptPartitions:
         # What goes on keeps at once: one that is stopped again and again comes to its end too.
         ahead = 0.0 if resumed is None else BEGIN_SECONDS
         self._began, self._began_using, self._spent = time.monotonic() - ahead, time.process_time() - ahead, 0.0
-        self._found: dict[str, list[KeptRecord]] = defaultdict(list)
-        for record in [] if resumed is None else resumed.partitions:
-            if isinstance(name := record.header.get("round"), str):
-                self._found[name].append(record)
+        self._found: dict[str, list[Partition]] = defaultdict(list)
+        for partition in [] if resumed is None else resumed.partitions:
+            self._found[partition.round].append(partition)
         self.is_resumed = resumed is not None
         """Whether the run goes on from what it kept before."""
         self.n_found = sum(map(len, self._found.values()))
@@ -182,17 +187,16 @@ class KeptPartitions:
         if not self._found:
             return []
         with self._reading:
-            records = self._found.pop(str(name), [])
+            partitions = self._found.pop(str(name), [])
             found, done = list[tuple[int, int, Rows]](), 0
-            for record in sorted(records, key=_place):
-                first, end = _place(record)
-                if not done <= first < end <= n or self._file is None:
+            for partition in sorted(partitions, key=lambda partition: (partition.start, partition.stop)):
+                if not done <= partition.start < partition.stop <= n or self._file is None:
                     continue
-                rows = self._file.rows(record)
+                rows = self._file.rows(partition)
                 if rows is not None:
-                    found.append((first, end, rows))
-                    done = end
-        self.n_found -= len(records)
+                    found.append((partition.start, partition.stop, rows))
+                    done = partition.stop
+        self.n_found -= len(partitions)
         return found
 
     def state_of(self, name: _Name) -> dict[str, NDArray] | None:
@@ -221,16 +225,13 @@ class KeptPartitions:
             return
         try:
             if self._file is None:
-                self._file = self._open_file()
-                if self._file is None:
-                    self._stop("there is no key to seal it with")
-                    return
+                self._file = self._create_file()
             is_open = True
             while is_open:
                 is_open = self._wait(FLUSH_SECONDS)
                 self._write_waiting()
-        except OSError as error:
-            self._stop(error.strerror or str(error))
+        except StorageError as error:
+            self._stop(str(error))
 
     def _wait(self, seconds: float) -> bool:
         """Wait; whether the run still goes on."""
@@ -250,13 +251,13 @@ class KeptPartitions:
             # In processor time, since the run's threads and this one have the same processors.
             if self._spent + one.name.n_bytes / _DIGEST_SPEED > SHARE * (time.process_time() - self._began_using):
                 continue
-            if not self._file.has_room(one.n_bytes):
-                self._stop("it has grown as large as it may be")
+            if not self._file.has_space(one.n_bytes):
+                self._stop("it has reached its maximum size")
                 break
             began = time.thread_time()
             with self._reading, contextlib.suppress(TypeError):  # of what is no plain data, nothing is kept
                 if one.end < 0:
-                    self._file.keep_state(str(one.name), one.columns)
+                    self._file.store_state(str(one.name), one.columns)
                 else:
                     self._file.append(str(one.name), one.first, one.end, one.columns)
             self._spent += time.thread_time() - began
@@ -270,13 +271,7 @@ class KeptPartitions:
         with self._changed:
             self._is_over = True
             self._waiting.clear()
-        self._tell(f"What is computed from now on is not kept for a resumption: {reason}")
-
-
-def _place(record: KeptRecord) -> tuple[int, int]:
-    """The items of a partition."""
-    first, end = record.header.get("first"), record.header.get("end")
-    return (first, end) if type(first) is int and type(end) is int else (-1, -1)
+        self._warn(f"What this run computes from now on is not in its checkpoint, and is computed again if the run is resumed: {reason}")
 
 
 class KeptWork:

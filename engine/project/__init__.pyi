@@ -1,4 +1,5 @@
 from . import cache as cache
+from . import checkpoint_store as checkpoint_store
 from . import outputs as outputs
 from .database import gone_error as gone_error
 from .project import Project as Project

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from proteoscope.engine.errors import InputError, ParameterError
 
-__all__ = ["check_distinct", "check_folder_of_outputs", "check_outputs"]
+__all__ = ["check_distinct", "check_folder_of_outputs", "check_outputs", "is_on_another_share"]
 
 _PROJECT_FILES = ("project.sqlite", "project.sqlite-wal", "project.sqlite-shm", "project.sqlite-journal", "project.lock")
 _PROJECT_FOLDERS = ("results", "index")
@@ -72,9 +72,16 @@ def check_distinct(inputs: Sequence[Path]) -> None:
 
 
 def _is_one_file(one: Path, other: Path) -> bool:
+    if is_on_another_share(one, other):
+        return False  # a project from elsewhere may record any address: a look at it would reach the network
     if _is_there(one) and _is_there(other):
         return one.samefile(other)
     return os.path.realpath(one) == os.path.realpath(other)
+
+
+def is_on_another_share(one: PurePath, other: PurePath) -> bool:
+    r"""Return True if `other` lies on a network share of Windows (``\\\\host\\share``) on which `one` does not."""
+    return other.drive.startswith("\\\\") and other.drive.casefold() != one.drive.casefold()
 
 
 def _is_there(path: Path) -> bool:

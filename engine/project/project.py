@@ -5,12 +5,11 @@
     PROJECT/project.sqlite           runs, parameters, inputs with digests, log, register of results
     PROJECT/project.lock             held by the process that is writing a run
     PROJECT/results/RUN/NAME.parquet immutable tables
-    PROJECT/results/RUN/NAME.kept    what a run that is not finished has computed (`proteoscope.engine.project.kept_file`)
     PROJECT/exports/NAME.tsv         tables of the last run that has such, for people; PROJECT/run.json is its record
 
 A run's files are written and flushed first and registered last, in the one transaction that also marks the run as done. So a kill at any
-moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written, but for what
-the run keeps so that it can be resumed.
+moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written. What an
+unfinished run has computed is in the user's cache (`proteoscope.engine.project.checkpoint_store`).
 
 A project may be a stranger's: see `proteoscope.engine.project.paths` for what keeps it from touching anything outside its folder.
 """
@@ -33,10 +32,11 @@ from typing import Any, Self, TypeVar
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.files import atomic_file, is_temporary, remove_leftovers, storage_errors, sync_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project.checkpoint_file import remove_files
+from proteoscope.engine.project.checkpoint_store import Checkpoint, CheckpointKey, remove_finished
 from proteoscope.engine.project.database import Database, gone_error
 from proteoscope.engine.project.digests import canonical_json, content_bytes, file_digest
-from proteoscope.engine.project.kept_file import PARTITIONS, is_kept_name, kept_request, remove_all_but_kept, remove_kept
-from proteoscope.engine.project.kept_records import looks_kept
+from proteoscope.engine.project.identity import read_project_id
 from proteoscope.engine.project.locks import FileLock, ProcessIdentity
 from proteoscope.engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
 from proteoscope.engine.project.publishing import has_unpublished, publish, show_record, unpublish
@@ -58,14 +58,15 @@ from proteoscope.engine.project.run import Run
 from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_good, forget_run, run_note, set_note
 from proteoscope.engine.shared_names import without_folders
 
-__all__ = ["Project", "is_project"]
+__all__ = ["INTERRUPTED", "Project", "is_project"]
 
 _OPENING_SECONDS = 1.0
 _MESSAGE_SECONDS = 60.0  # to wait for another process before warnings are added
 _MAXIMUM_JSON = 16 << 20
 _MAXIMUM_LINES, _MAXIMUM_LETTERS = 20_000, 10_000
 """Of a log, that are read: a stranger's may have any number."""
-_INTERRUPTED = "interrupted: the program ended before the run was finished"
+INTERRUPTED = "interrupted: the program ended before the run was finished"
+"""Message of a run whose process was killed."""
 
 Record = TypeVar("Record")
 
@@ -180,9 +181,9 @@ class Project:
     ) -> Iterator[Run]:
         """Do a run: what the block writes becomes its results when the block ends well.
 
-        When it raises, its files are removed and the run is kept as failed, or as cancelled after `Cancelled` and KeyboardInterrupt, with
-        the error as its message; the error passes on. What a run keeps stays where it was stopped or the disk refused, and the error has a
-        note that says how to resume it. A run that another process's lock keeps from beginning is not kept at all. Where the
+        When it raises, its files are removed and the run is recorded as failed, or as cancelled after `Cancelled` and KeyboardInterrupt,
+        with the error as its message; the error passes on. Its checkpoint stays if it was stopped or the disk refused, and the error has a
+        note with the command that resumes it. A run that another process's lock keeps from beginning is not recorded at all. Where the
         project itself has gone meanwhile, that is the error, whatever else it led to.
 
         Parameters
@@ -193,7 +194,7 @@ class Project:
         version, device : of the program and what it computes on, for the record.
         wait : seconds to wait for another process that is writing a run; the run is queued meanwhile.
         progress : asked while waiting and while computing digests whether the user wants to stop.
-        resume : the id of a run that did not end well, which is begun again under this id; the caller knows that all else is the same.
+        resume : the id of a run that did not end well, which is begun again under this id, and recorded anew from the other arguments.
 
         Raises
         ------
@@ -215,9 +216,10 @@ class Project:
                 raise _busy(self.folder, lock)
             self._sweep(but="" if resume else run_id)
             if resume:
-                self._begin_again(run_id, kind, device)
+                self._begin_again(run_id, kind, described, version, device)
             else:
-                self._start(run_id, list(inputs), progress)
+                self._start(run_id)
+            self._record_inputs(run_id, list(inputs), progress)
             self.inside(RESULTS, *([run_id] if resume else []))
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=bool(resume))
@@ -227,16 +229,16 @@ class Project:
             wanted = isinstance(error, Cancelled | KeyboardInterrupt | GeneratorExit)
             self._abandon(
                 run, "cancelled" if wanted else "failed", "stopped by the user" if wanted else _sentence(error),
-                keeps=wanted or isinstance(error, StorageError),
+                is_resumable=wanted or isinstance(error, StorageError),
             )  # fmt: skip
-            if self.kept_request(run.id) is not None:
+            if self._is_resumable(run.id):
                 error.add_note(f"to go on with {run.id}: proteoscope resume {shlex.quote(str(self.folder))} --run {run.id}")
             if not wanted and not is_project(self.folder):
                 raise gone_error(self.folder) from error
             raise
         else:
-            # The run is kept now, whatever becomes of this; the next opening would do it too.
-            remove_kept(folder)
+            # The run is registered now, whatever becomes of this; the next opening would do it too.
+            self._remove_checkpoint(run_id)
             publish(self.folder, run_id)
         finally:
             lock.release()
@@ -249,36 +251,41 @@ class Project:
             ).fetchall()
         return _whole(rows, run_record)
 
-    def kept_request(self, run: str) -> dict[str, Any] | None:
-        """What was asked of a run that did not end well, as it was recorded to be asked again; None where it cannot be resumed.
+    @property
+    def id(self) -> str:
+        """Random id of the project, which it has from its creation on; empty if it is damaged."""
+        with self._database.transaction() as connection:
+            return read_project_id(connection)
 
-        It cannot where it kept nothing, or on another machine or for another user than those it was begun by.
-        """
-        if not is_run_id(run) or self.read_only:
-            return None
-        try:
-            return kept_request(self.inside(RESULTS, run))
-        except StorageError:
-            return None
+    def checkpoint_key(self, run: str) -> CheckpointKey:
+        """Return what the checkpoint of a run is found by."""
+        return CheckpointKey(self.id, self.folder, run)
+
+    def checkpoint(self, run: str) -> Checkpoint | None:
+        """Return the checkpoint of a run in this user's cache, also one that belongs to the project which this is a copy of; or None."""
+        return self.checkpoint_key(run).find() if is_run_id(run) else None
 
     def resumable(self) -> frozenset[str]:
-        """The ids of the runs that can be resumed."""
-        return frozenset(one.id for one in self._stopped() if self.kept_request(one.id) is not None)
+        """Return the ids of the runs that can be resumed."""
+        return frozenset(run.id for run in self._stopped() if self._is_resumable(run.id))
 
-    def resumable_elsewhere(self) -> frozenset[str]:
-        """The ids of the runs that kept what another user has sealed, or this user on another machine, and that only there can be resumed.
-
-        None of a project that is read-only: nothing can be resumed in it, whoever asks.
-        """
-        if self.read_only:
-            return frozenset()
-        return frozenset(one.id for one in self._stopped() if self._keeps(one.id) and self.kept_request(one.id) is None)
-
-    def _keeps(self, run: str) -> bool:
+    def _is_resumable(self, run: str) -> bool:
+        if self.read_only or not is_project(self.folder):
+            return False
         try:
-            return looks_kept(self.inside(RESULTS, run, PARTITIONS))
+            checkpoint = self.checkpoint(run)
         except StorageError:
             return False
+        return checkpoint is not None and checkpoint.place != "copied"
+
+    def _remove_checkpoint(self, run: str) -> None:
+        """Remove the checkpoint of a run of this project; that of another project with the same id stays."""
+        with contextlib.suppress(StorageError):
+            key = self.checkpoint_key(run)
+            checkpoint = key.find()
+            if checkpoint is not None and checkpoint.place == "moved":
+                remove_files(checkpoint.path)
+            key.remove()
 
     def _stopped(self) -> list[RunRecord]:
         return [one for one in self.runs() if one.status in ("cancelled", "failed") and is_run_id(one.id)]
@@ -537,6 +544,8 @@ class Project:
         )
         problems = []
         with self._database.transaction() as connection:
+            if not read_project_id(connection):
+                problems.append(f"{self.folder / DATABASE}: the project's id is damaged; none of its stopped runs can be resumed")
             for table, name, read in kinds:
                 for row in connection.execute(f"SELECT * FROM {table}"):
                     try:
@@ -576,9 +585,12 @@ class Project:
             connection.execute("UPDATE runs SET id = ? WHERE number = ?", (run_id, number))
         return run_id
 
-    def _start(self, run_id: str, inputs: list[RunInput], progress: Progress | None) -> None:
+    def _start(self, run_id: str) -> None:
         with self._database.transaction(write=True) as connection:
             connection.execute("UPDATE runs SET status = 'running', started = ? WHERE id = ?", (_now(), run_id))
+
+    def _record_inputs(self, run_id: str, inputs: list[RunInput], progress: Progress | None) -> None:
+        """Record the inputs of a run, in place of those recorded before."""
         rows = []
         for one in inputs:
             path = Path(one.path).absolute()
@@ -589,22 +601,24 @@ class Project:
                 raise InputError(path, f"cannot be read ({error.strerror})") from error
             rows.append((os.fsdecode(path), size, digest, one.kind))
         with self._database.transaction(write=True) as connection:
+            connection.execute("DELETE FROM run_inputs WHERE run = ?", (run_id,))
             for position, row in enumerate(rows):
                 connection.execute("INSERT OR IGNORE INTO inputs (path, size, sha256, kind) VALUES (?, ?, ?, ?)", row)
                 connection.execute(
                     "INSERT INTO run_inputs SELECT ?, ?, id FROM inputs WHERE path = ? AND sha256 = ? AND kind = ?",
                     (run_id, position, row[0], row[2], row[3]),
                 )
+            connection.execute("DELETE FROM inputs WHERE id NOT IN (SELECT input FROM run_inputs)")
 
-    def _begin_again(self, run_id: str, kind: str, device: str) -> None:
+    def _begin_again(self, run_id: str, kind: str, parameters: str, version: str, device: str) -> None:
         if self._unfinished(run_id).kind != kind:
             raise InputError(self.folder, f"run {run_id} is no run of {kind}", remedy="Name one that was stopped")
         process = ProcessIdentity.current()
         with self._database.transaction(write=True) as connection:
             connection.execute(
-                "UPDATE runs SET status = 'running', started = ?, finished = NULL, message = '', device = ?, host = ?, pid = ?, "
-                "process_started = ? WHERE id = ? AND status != 'done'",
-                (_now(), device, process.host, process.pid, process.started, run_id),
+                "UPDATE runs SET status = 'running', parameters = ?, version = ?, started = ?, finished = NULL, message = '', device = ?, "
+                "host = ?, pid = ?, process_started = ? WHERE id = ? AND status != 'done'",
+                (parameters, version, _now(), device, process.host, process.pid, process.started, run_id),
             )
 
     def _register(self, run: Run) -> None:
@@ -631,12 +645,11 @@ class Project:
         with self._database.transaction(write=True) as connection:
             connection.execute("DELETE FROM runs WHERE id = ? AND status = 'queued'", (run_id,))
 
-    def _abandon(self, run: Run, status: str, message: str, *, keeps: bool) -> None:
-        # Files first: on a full disk that makes room for the note.
-        if keeps:
-            remove_all_but_kept(run.folder)
-        else:
-            shutil.rmtree(run.folder, ignore_errors=True)
+    def _abandon(self, run: Run, status: str, message: str, *, is_resumable: bool) -> None:
+        # Files first: on a full disk that frees space for the note.
+        shutil.rmtree(run.folder, ignore_errors=True)
+        if not is_resumable:
+            self._remove_checkpoint(run.id)
         if not is_project(self.folder):
             # Whoever wrote a file made its folder anew: a project that was moved must find its place free when it comes back.
             for folder in (run.folder.parent, self.folder):
@@ -663,23 +676,18 @@ class Project:
             if ended:
                 with self._database.transaction(write=True) as connection:
                     connection.execute(
-                        "UPDATE runs SET status = 'failed', finished = ?, message = ? WHERE id = ?", (_now(), _INTERRUPTED, row["id"])
+                        "UPDATE runs SET status = 'failed', finished = ?, message = ? WHERE id = ?", (_now(), INTERRUPTED, row["id"])
                     )
             if row["status"] != "queued" and is_run_id(row["id"]):
                 leftover = self.inside(RESULTS, row["id"])
                 if leftover.is_dir():
-                    remove_all_but_kept(leftover)
+                    shutil.rmtree(leftover, ignore_errors=True)
         self._remove(gone)
+        remove_finished(self.id, self.folder, frozenset(str(row["id"]) for row in rows if row["id"] not in gone) | {but})
         self._publish_pending()
         folders = [run for run in entries(self.inside(RESULTS)) if run.is_dir() and not run.is_symlink()]
         for folder in (self.folder, *folders):
             remove_leftovers(folder)
-        unfinished = {row["id"] for row in rows} | {but}
-        for leftover in (entry for run in folders for entry in entries(run)):
-            is_state = leftover.name.startswith(".state-") and is_temporary(leftover)
-            is_needless = is_state or (is_kept_name(leftover.name) and leftover.parent.name not in unfinished)
-            if is_needless and leftover.is_file() and not leftover.is_symlink():
-                leftover.unlink(missing_ok=True)
 
     def _remove(self, runs: Iterable[str]) -> None:
         """Remove runs for good; the caller holds the lock. The records last: what a kill leaves is removed by the next sweep."""
@@ -688,6 +696,7 @@ class Project:
             unpublish(self.folder, run_id)
             if folder.is_dir():
                 shutil.rmtree(folder, ignore_errors=True)
+            self.checkpoint_key(run_id).remove()
             with self._database.transaction(write=True) as connection:
                 forget_run(connection, run_id)
 

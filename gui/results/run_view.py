@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from proteoscope.engine.entry import ExportRequest, Search
 from proteoscope.engine.errors import ProteoscopeError
@@ -21,6 +22,7 @@ from proteoscope.engine.views.annotation_choice import AnnotationChoice
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
 from proteoscope.engine.views.following_runs import following_runs
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.dialogs import StructuresQuestion
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.results.export import ExportDialog, fitted
@@ -201,9 +203,39 @@ class RunView(QWidget):
             target, format = fitted(Path(name), dialog.chosen, self.search.exports)
             self._export_folder = target.parent
             request = ExportRequest(run.run.id, format.name, target, consensus=dialog.consensus, accepted_only=dialog.accepted_only)
-            self.exportAsked.emit(ExportTask(self.search, project.folder, request))
+            if format.structure_folders is None:
+                self.exportAsked.emit(ExportTask(self.search, project.folder, request))
+            else:
+                self._ask_for_structures(project, request, format.structure_folders)
 
         dialog.fileSelected.connect(ask)
+        dialog.open()
+
+    def _ask_for_structures(self, project: Project, request: ExportRequest, structure_folders: Callable[[Project, str], list[str]]) -> None:
+        """Ask which structures outside the project an export may read, and have it written."""
+        try:
+            folders = structure_folders(project, request.run_id)
+        except ProteoscopeError as error:
+            self.message.emit(str(error))
+            return
+
+        def export(*structures: str) -> None:
+            task = ExportTask(self.search, project.folder, replace(request, structures=tuple(map(Path, structures))))
+            self.exportAsked.emit(task)
+
+        if not folders:
+            export()  # which reports that there are none
+            return
+        question = StructuresQuestion(folders, self)
+        question.read_button.clicked.connect(lambda: export(*folders))
+        question.choose_button.clicked.connect(lambda: self._choose_structures(export))
+        question.open()
+
+    def _choose_structures(self, export: Callable[[str], None]) -> None:
+        dialog = QFileDialog(self, "Folder with the structures", str(self._export_folder or ""))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(export)
         dialog.open()
 
     def show_peptide(self, peptide: str) -> None:

@@ -69,9 +69,9 @@ class Place:
         return {result.path: result.path.read_bytes() for result in project.results()}
 
     def leftovers(self) -> list[str]:
-        """What killed searches left, besides what the next search of the same kind takes away, and by which a run can be resumed."""
+        """Return what killed searches left, without what the next search of the same kind takes away."""
         project = Project.open(self.project)
-        done = {run.id for run in project.runs() if run.status == "done"} | project.resumable()
+        done = {run.id for run in project.runs() if run.status == "done"}
         unfinished = [run.id for run in project.runs() if run.status in ("queued", "running")]
         assert not unfinished, f"runs that nobody does: {unfinished}"
         found = [str(path) for path in (self.project / "results").iterdir() if path.name not in done]
@@ -87,7 +87,7 @@ def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int
     """Kill `n` searches; how many were still at work when they were, and the most files left in the temporary folder."""
     chance = random.Random(seed)
     place, alone = Place(folder / "together", database), dict[tuple[str, int], dict[str, bytes]]()
-    os.environ[VARIABLE] = str(place.cache)  # where the key is by which kept requests are known
+    os.environ[VARIABLE] = str(place.cache)  # where the checkpoints are
     seconds, n_at_work, kept = {}, 0, {}
     for kind in ("identify", "align"):
         prepare(kind)

@@ -22,6 +22,7 @@ import numpy as np
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.cache import VARIABLE
+from proteoscope.engine.project.checkpoint_store import checkpoint_folder
 from tests.fuzz.forks import ForkedCommand, prepare
 from tests.fuzz.kills import DATABASE, SAMPLES
 
@@ -45,7 +46,7 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
         "align": ("align", str(folder / "queries.fasta"), str(database), "--out", "PROJECT-hits.tsv", "--project", "PROJECT"),
         "reads": (
             "reads", str(folder / "genome.fasta"), str(folder / "reads.fasta"), "--out", "PROJECT-reads.tsv", "--project", "PROJECT",
-            "--places", "every",
+            "--places", "every", "--preset", "map-to-genome",
         ),
         "k-means": (
             "cluster", str(SPECTRA), "--out", "PROJECT", "--method", "k-means", "--clusters", "60", "--set", "precursor_tolerance=900 Da",
@@ -140,7 +141,7 @@ def run(
     is_timed_again: bool = True,
 ) -> tuple[int, int]:  # fmt: skip
     """Kill runs `n` times; how many of the kills came while a run was at work, and how many runs went on."""
-    os.environ[VARIABLE] = str(folder / "cache")  # where the key is too
+    os.environ[VARIABLE] = str(folder / "cache")  # where the checkpoints are too
     chance, of_kinds = random.Random(seed), cases(folder, data, database)
     places = [
         Place(folder, kind, arguments, before(kind, data), is_timed_again=is_timed_again)
@@ -170,8 +171,10 @@ def run(
                 break
         last = place.last()
         assert place.tables(last) == place.undisturbed, f"after kill {n_killed}, {last} of {place.kind} has other tables"
-        left = [str(path) for path in place.project.rglob("*.kept") if path.parent.name == last]
-        assert not left, f"{last} has ended and keeps {left}"
+        stem = Project.open(place.project).checkpoint_key(last).path.stem
+        left = [str(path) for path in checkpoint_folder().glob(f"{stem}*")]
+        assert not left, f"{last} has ended and has the checkpoint {left}"
+        print(f"{n_killed} kills, {n_at_work} of runs at work, {n_resumed} resumed", flush=True)
     return n_at_work, n_resumed
 
 

@@ -9,7 +9,9 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from proteoscope.gui.project_pane import CAN_BE_RESUMED, CANNOT_BE_RESUMED_HERE
+from proteoscope.engine.project import Project
+from proteoscope.engine.resumption import NO_CHECKPOINT
+from proteoscope.gui.project_pane import CAN_BE_RESUMED
 from proteoscope.gui.window import MainWindow
 from tests.gui.test_window import click
 from tests.stopped_runs import keep_at_once, stop_a_search, tables
@@ -67,10 +69,8 @@ def test_what_hinders_a_run_from_going_on_is_told(shown: MainWindow, tmp_path: P
 
 
 def test_runs_that_ended_badly_for_good_are_not_offered(window: MainWindow, project: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    from proteoscope.engine.project.kept_file import PARTITIONS
-
     run = stop_a_search(project, tmp_path)
-    (project / "results" / run / PARTITIONS).write_bytes(b"spoilt")
+    Project.open(project).checkpoint_key(run).path.write_bytes(b"damaged")
     window.show()
     window.open_project(project)
     window.project_pane.select(run)
@@ -86,6 +86,6 @@ def test_a_run_that_another_user_began_says_why_it_cannot_go_on(
     window.open_project(project)
     window.project_pane.select(stopped)
     assert not window.project_pane.resume_button.isVisible()
-    assert CANNOT_BE_RESUMED_HERE in spoken(window)[0]
-    assert CANNOT_BE_RESUMED_HERE in window.project_pane.runs.item(0).toolTip()
-    assert CANNOT_BE_RESUMED_HERE in window.message_bar.label.text()
+    assert NO_CHECKPOINT in spoken(window)[0]
+    assert NO_CHECKPOINT in window.project_pane.runs.item(0).toolTip()
+    assert NO_CHECKPOINT in window.message_bar.label.text()

@@ -130,7 +130,10 @@ def make_certificates(days: int = 1) -> Certificates:
 
 
 def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
-    """Write them into a folder that only the user can read, which is made; the paths of what was written.
+    """Write certificates and keys into a folder, and return the paths of what was written.
+
+    A folder that is made can be read by the user only; the mode of one that exists does not change. Keys can be read by the user only in
+    either.
 
     Raises
     ------
@@ -142,8 +145,8 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
     for role, (certificate, key) in certificates.of_role.items():
         texts[f"{role}.pem"], texts[f"{role}-key.pem"] = certificate, key
     with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
     written = []
     for name, text in sorted(texts.items(), reverse=True):  # the authority is there when all are
         with atomic_file(folder / name) as file:

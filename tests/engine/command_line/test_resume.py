@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,9 @@ from proteoscope.engine import resumption
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.jobs.progress import Cancelled
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.kept_file import PARTITIONS
+from proteoscope.engine.project.checkpoint_store import list_checkpoints
 from proteoscope.engine.project.locks import FileLock
-from proteoscope.engine.resumption import SEALED_ELSEWHERE
+from proteoscope.engine.resumption import NO_CHECKPOINT
 from proteoscope.engine.searches import resume_run, run_search
 from tests.stopped_runs import ProgressUntil, inputs_of, keep_at_once, stop_a_search, tables
 
@@ -50,15 +52,15 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 
 def test_a_resumed_run_gives_the_tables_of_one_that_was_not_stopped(project: Path, stopped: str, tmp_path: Path) -> None:
-    assert [path.name for path in (project / "results" / stopped).iterdir()] == [PARTITIONS]
+    assert not list((project / "results").iterdir()) and len(list_checkpoints()) == 1
     assert main(["resume", str(project), "--threads", "1", "--quiet"]) == 0
     summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
     assert summary.run_id is not None
     assert tables(project, stopped) == tables(tmp_path / "other", summary.run_id)
     opened = Project.open(project)
     assert [(run.id, run.status) for run in opened.runs()] == [(stopped, "done")]
-    assert f"{stopped} goes on: 1 finished partition of it are kept" in [line.text for line in opened.log(stopped)]
-    assert not (project / "results" / stopped / PARTITIONS).exists()
+    assert f"{stopped} is resumed: its checkpoint holds 1 finished partition" in [line.text for line in opened.log(stopped)]
+    assert not list_checkpoints()
 
 
 def test_runs_are_listed_with_how_they_stand(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +76,7 @@ def test_runs_are_listed_with_how_they_stand(project: Path, stopped: str, tmp_pa
 
 def test_a_deleted_run_leaves_nothing(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", str(project), "--delete", stopped]) == 0
-    assert Project.open(project).runs() == [] and not list((project / "results").iterdir())
+    assert Project.open(project).runs() == [] and not list((project / "results").iterdir()) and not list_checkpoints()
     assert "holds no run that can be resumed" in refusal(capsys, "resume", project)
     assert "holds no run 'align-0001'" in refusal(capsys, "resume", project, "--run", stopped)
     assert "holds no run align-0001" in refusal(capsys, "runs", project, "--delete", stopped)
@@ -119,36 +121,160 @@ def test_a_resumed_run_that_is_stopped_again_goes_on_once_more(project: Path, st
         opened = Project.open(project)
         assert opened.runs()[-1].status == "cancelled"
         assert opened.resumable() == {stopped}
-        assert [path.name for path in (project / "results" / stopped).iterdir()] == [PARTITIONS], "nothing half-written is left"
+        assert not list((project / "results").iterdir()), "nothing half-written is left"
     assert main(["resume", str(project), "--quiet"]) == 0
     summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
     assert summary.run_id is not None
     assert tables(project, stopped) == tables(tmp_path / "other", summary.run_id)
 
 
-def test_what_a_stranger_kept_is_neither_used_nor_removed(
+def test_resume_refuses_a_run_without_checkpoint(
     project: Path, stopped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "another user's"))
-    assert "not sealed by this user on this machine" in refusal(capsys, "resume", project, "--run", stopped)
+    expected = f"{project}: run {stopped} cannot be resumed: {NO_CHECKPOINT}. Run it again."
+    assert refusal(capsys, "resume", project, "--run", stopped) == expected
     assert main(["runs", str(project)]) == 0
-    assert capsys.readouterr().out.rstrip().endswith(f"cannot be resumed here: {SEALED_ELSEWHERE}")
+    assert capsys.readouterr().out.rstrip().endswith(f"stopped by the user; it cannot be resumed, since {NO_CHECKPOINT}: run it again")
     assert main(["runs", str(project), "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
-    assert (told["can_be_resumed"], told["can_be_resumed_elsewhere"]) == (False, True)
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["can_be_resumed"] is False
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
-    assert Project.open(project).resumable_elsewhere() == frozenset()
     assert main(["resume", str(project), "--quiet"]) == 0
 
 
+def test_cache_lists_and_clears_checkpoints(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["cache", "--json"]) == 0
+    (row,) = [row for row in json.loads(capsys.readouterr().out)["kept"] if row["kind"] == "checkpoints"]
+    assert row["made_from"] == f"{stopped} of {os.path.realpath(project)}" and row["bytes"] == Path(row["path"]).stat().st_size
+    assert main(["cache", "--clear", "sequences"]) == 0 and list_checkpoints()
+    capsys.readouterr()
+    assert main(["cache", "--clear", "checkpoints"]) == 0 and not list_checkpoints()
+    assert capsys.readouterr().out.startswith("1 checkpoint, 0.")
+    stop_a_search(project, tmp_path)
+    assert main(["cache", "--clear"]) == 0 and not list_checkpoints()
+
+
+def forge(project: Path, run: str) -> None:
+    """Change what a project records of a run."""
+    with closing(sqlite3.connect(project / "project.sqlite")) as connection:
+        parameters = json.loads(connection.execute("SELECT parameters FROM runs WHERE id = ?", (run,)).fetchone()[0])
+        forged = json.dumps({**parameters, "gap_open": 78})
+        connection.execute("UPDATE runs SET parameters = ?, version = '66.6', device = 'forged' WHERE id = ?", (forged, run))
+        connection.execute("UPDATE inputs SET path = '/forged', sha256 = ?, size = 1", ("00" * 32,))
+        connection.execute("INSERT INTO inputs (path, size, sha256, kind) VALUES ('/more', 1, 'ff', 'queries')")
+        connection.execute("INSERT INTO run_inputs SELECT ?, 7, id FROM inputs WHERE path = '/more'", (run,))
+        connection.commit()
+
+
+def test_resumed_run_is_recorded_from_what_was_run(project: Path, stopped: str, tmp_path: Path) -> None:
+    forge(project, stopped)
+    assert main(["resume", str(project), "--quiet"]) == 0
+    summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
+    assert summary.run_id is not None
+    resumed, other = Project.open(project), Project.open(tmp_path / "other")
+    assert [(run.parameters, run.version, run.kind) for run in resumed.runs()] == [
+        (run.parameters, run.version, run.kind) for run in other.runs()
+    ]
+    assert resumed.inputs(stopped) == other.inputs(summary.run_id)
+    assert tables(project, stopped) == tables(tmp_path / "other", summary.run_id)
+    with closing(sqlite3.connect(project / "project.sqlite")) as connection:
+        assert connection.execute("SELECT count(*) FROM inputs").fetchone() == (2,), "what no run has read is not recorded"
+
+
+def claim(project: Path, theirs: Path) -> None:
+    """Make an untrusted project of a stopped run claim the id of another project."""
+    with closing(sqlite3.connect(project / "project.sqlite")) as connection:
+        identity = connection.execute("SELECT id FROM identity").fetchone()
+    with closing(sqlite3.connect(theirs / "project.sqlite")) as connection:
+        connection.execute("UPDATE identity SET id = ?", identity)
+        connection.commit()
+
+
+def test_untrusted_project_cannot_resume_the_users_run(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out" / "hits.tsv"
+    out.parent.mkdir()
+    stopped = stop_a_search(project, tmp_path, out=out)
+    theirs = tmp_path / "theirs"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "their cache"))
+        assert stop_a_search(theirs, tmp_path) == stopped
+    assert "cannot be resumed" in refusal(capsys, "resume", theirs, "--run", stopped)
+    claim(project, theirs)
+    assert f"its checkpoint belongs to the project {os.path.realpath(project)}" in refusal(capsys, "resume", theirs, "--run", stopped)
+    assert "holds no run that can be resumed" in refusal(capsys, "resume", theirs)
+    assert main(["runs", str(theirs), "--delete", stopped]) == 0, "which deletes nothing of the other project"
+    assert main(["resume", str(project), "--quiet"]) == 0 and out.exists()
+
+
+def test_untrusted_project_in_place_of_a_removed_one_writes_no_file_outside(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out" / "hits.tsv"
+    out.parent.mkdir()
+    stop_a_search(project, tmp_path, out=out)
+    out.write_text("precious")
+    theirs = tmp_path / "theirs"
+    shutil.copytree(project, theirs)
+    shutil.rmtree(project)
+    assert main(["resume", str(theirs)]) == 0
+    assert out.read_text() == "precious"
+    assert f"{out} is not written, since the project has been moved; proteoscope export writes the results" in capsys.readouterr().err
+
+
+def test_finished_run_whose_checkpoint_was_left_is_swept(project: Path, stopped: str, tmp_path: Path) -> None:
+    (checkpoint,) = list_checkpoints()
+    content = checkpoint.path.read_bytes()
+    assert main(["resume", str(project), "--quiet"]) == 0
+    checkpoint.path.write_bytes(content)  # as a kill between the end of the run and the removal leaves it
+    shutil.copytree(project, tmp_path / "copy")
+    Project.open(tmp_path / "copy")
+    assert list_checkpoints()
+    Project.open(project)
+    assert not list_checkpoints()
+
+
+def test_resume_refuses_a_run_that_is_at_work(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = FileLock(project / "project.lock")
+    assert lock.acquire(f"run {stopped}")
+    try:
+        with closing(sqlite3.connect(project / "project.sqlite")) as connection:
+            connection.execute("UPDATE runs SET status = 'running'")
+            connection.commit()
+        for arguments in ((), ("--run", stopped)):
+            refused = refusal(capsys, "resume", project, *arguments)
+            assert f"run {stopped} is at work in another process. Wait until it has ended." in refused
+    finally:
+        lock.release()
+
+
+def test_search_without_writable_cache_warns_once(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
+    summary = run_search("align", inputs_of(tmp_path), project=project, device="cpu", threads=2)
+    assert summary.run_id is not None
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    other = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
+    assert other.run_id is not None and tables(project, summary.run_id) == tables(tmp_path / "other", other.run_id)
+    warnings = [line.text for line in Project.open(project).log(summary.run_id) if "checkpoint" in line.text]
+    assert len(warnings) == 1 and str(tmp_path / "file") in warnings[0]
+
+
 @pytest.mark.parametrize("change", ["cut", "damaged", "swapped", "empty"])
-def test_spoilt_files_cost_time_and_never_a_result(project: Path, tmp_path: Path, change: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_checkpoints_cost_time_and_no_result(
+    project: Path, tmp_path: Path, change: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     stopped, other = stop_a_search(project, tmp_path), stop_a_search(project, tmp_path, gap_open=12)
-    path, theirs = (project / "results" / run / PARTITIONS for run in (stopped, other))
+    path, theirs = (Project.open(project).checkpoint_key(run).path for run in (stopped, other))
     content = path.read_bytes()
-    is_lost = change in ("swapped", "empty")
-    path.write_bytes({"cut": content[:-50], "damaged": content[:-50] + bytes(50), "swapped": theirs.read_bytes(), "empty": b""}[change])
-    if is_lost:
+    if change == "damaged":
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("UPDATE partitions SET payload = zeroblob(length(payload))")
+            connection.commit()
+    else:
+        path.write_bytes({"cut": content[:-50], "swapped": theirs.read_bytes(), "empty": b""}[change])
+    if change in ("swapped", "empty"):
         assert "cannot be resumed" in refusal(capsys, "resume", project, "--run", stopped)
         assert main(["resume", str(project), "--run", other, "--quiet"]) == 0
         return
@@ -159,7 +285,7 @@ def test_spoilt_files_cost_time_and_never_a_result(project: Path, tmp_path: Path
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_is_read_only_is_told(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
-    folders = [project, project / "results", project / "results" / stopped]
+    folders = [project, project / "results"]
     for folder in folders:
         folder.chmod(0o555)
     try:
@@ -202,7 +328,8 @@ def test_a_stopped_command_says_how_to_go_on(project: Path, tmp_path: Path) -> N
         "import sys, threading, time, os, signal; from pathlib import Path; from tests.fuzz.keeping_command import keep_at_once, main\n"
         "keep_at_once()\n"
         "def stop():\n"
-        "    while not list(Path('project').rglob('partitions.kept')): time.sleep(0.001)\n"
+        "    from proteoscope.engine.project.checkpoint_store import list_checkpoints\n"
+        "    while not any(one.path.stat().st_size for one in list_checkpoints()): time.sleep(0.001)\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "threading.Thread(target=stop, daemon=True).start()\n"
         "sys.exit(main(sys.argv[1:]))"
@@ -226,3 +353,53 @@ def test_a_stopped_command_says_how_to_go_on(project: Path, tmp_path: Path) -> N
     assert found.stderr.startswith(
         "proteoscope: interrupted; finished results are untouched; to go on with align-0001: proteoscope resume "
     )
+
+
+def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """Return a process that runs a command after the statements of a program, which change what they need."""
+    text = f"import os, signal, sys, time; from pathlib import Path; from tests.fuzz.keeping_command import main\n{program}\n"
+    command = [sys.executable, "-c", f"{text}sys.exit(main(sys.argv[1:]))", *map(str, arguments)]
+    return subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_run_killed_while_its_checkpoint_is_removed_is_whole(project: Path, stopped: str, tmp_path: Path, moment: str) -> None:
+    remove = {"before": "kill(); unlink(path, **options)", "after": "unlink(path, **options); kill()"}[moment]
+    program = (
+        "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "unlink = Path.unlink\n"
+        "def patched(path, **options):\n"
+        "    if path.parent.name != 'checkpoints': return unlink(path, **options)\n"
+        f"    {remove}\n"
+        "Path.unlink = patched"
+    )
+    with started(program, "resume", project, "--quiet") as process:
+        process.communicate()
+    assert process.returncode == -9 and len(list_checkpoints()) == (moment == "before")
+    summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
+    opened = Project.open(project)
+    assert [run.status for run in opened.runs()] == ["done"] and opened.verify() == []
+    assert summary.run_id is not None and tables(project, stopped) == tables(tmp_path / "other", summary.run_id)
+    assert not list((tmp_path / "cache" / "checkpoints").iterdir()), "what was left is swept"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are other ones there")
+def test_second_process_that_resumes_a_run_is_refused(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "from proteoscope.engine.project.checkpoint_file import CheckpointFile\n"
+        "rows = CheckpointFile.rows\n"
+        "def slow(*arguments):\n"
+        "    print('reads', flush=True); sys.stdin.readline()\n"
+        "    return rows(*arguments)\n"
+        "CheckpointFile.rows = slow"
+    )
+    with started(program, "resume", project) as first:
+        assert first.stdout is not None and first.stdout.readline() == "reads\n"
+        for arguments in ((), ("--run", stopped)):
+            assert f"run {stopped} is at work in another process" in refusal(capsys, "resume", project, *arguments)
+        first.communicate("go\n")
+    assert first.returncode == 0 and tables(project, stopped)

@@ -145,7 +145,9 @@ def test_exposure_is_that_of_freesasa(found: Found) -> None:
 
 def test_files_are_read_by_other_programs(found: Found, tmp_path: Path) -> None:
     project = Project.open(found.project)
-    EVIDENCE.export(project, ExportRequest(found.run, "structures", tmp_path / "structures"), Progress())
+    EVIDENCE.export(
+        project, ExportRequest(found.run, "structures", tmp_path / "structures", structures=tuple(found.paths.values())), Progress()
+    )
     names = [one["accession"] for one in found.rows[PROTEINS.name]]
     psms: dict[str, dict[int, int]] = {}
     for one in rows(found.project, found.run, RESIDUES):

@@ -279,7 +279,7 @@ def test_leucine_is_isoleucine_and_places_overlap() -> None:
     assert evidence.n_psms.tolist() == [0, 2, 4, 4, 2, 0, 0, 1, 1, 1]
 
 
-def test_exports_are_read_by_others(project: Path, run: str, tmp_path: Path) -> None:
+def test_exports_are_read_by_others(project: Path, run: str, albumin: Path, tmp_path: Path) -> None:
     opened = Project.open(project)
     written = EVIDENCE.export(opened, ExportRequest(run, "tsv", tmp_path / "tables"), Progress())
     assert [path.name for path in written] == [f"evidence_{one.name}.tsv" for one in TABLES]
@@ -290,7 +290,7 @@ def test_exports_are_read_by_others(project: Path, run: str, tmp_path: Path) -> 
     assert {(line[0], int(line[3]), int(line[4])) for line in lines if line[2] == "peptide"} == {
         (one["accession"], one["first"], one["last"]) for one in rows(project, run, PEPTIDE_PLACES)
     }
-    EVIDENCE.export(opened, ExportRequest(run, "structures", tmp_path / "structures"), Progress())
+    EVIDENCE.export(opened, ExportRequest(run, "structures", tmp_path / "structures", structures=(albumin,)), Progress())
     names = [one["accession"] for one in rows(project, run, PROTEINS)]
     relative = names.index("RELATIVE")
     psms = {one["position"]: one["n_psms"] for one in rows(project, run, RESIDUES) if one["protein"] == relative}
@@ -365,7 +365,7 @@ def test_names_with_markup_are_shown_as_text(tmp_path: Path) -> None:
     texts = "".join(path.read_text() for path in report.glob("*.html"))
     assert "<img" not in texts and "&lt;img" in texts and "\u202e" not in texts
     opened = Project.open(made)
-    EVIDENCE.export(opened, ExportRequest(done.run_id, "structures", tmp_path / "structures"), Progress())
+    EVIDENCE.export(opened, ExportRequest(done.run_id, "structures", tmp_path / "structures", structures=(albumin,)), Progress())
     assert all(path.is_relative_to(tmp_path / "structures") for path in (tmp_path / "structures").rglob("*"))
     EVIDENCE.export(opened, ExportRequest(done.run_id, "gff3", tmp_path / "sites.gff3"), Progress())
     assert "<img" not in (tmp_path / "sites.gff3").read_text()

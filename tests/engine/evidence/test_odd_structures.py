@@ -166,10 +166,12 @@ def test_numbers_below_nought_with_insertion_codes_are_told_and_coloured(made: M
             identity.icode = codes[k % 3] or " "
             residue.seqid = identity
 
-    done = made.run(made.changed("numbers", change, is_cif))
+    path = made.changed("numbers", change, is_cif)
+    done = made.run(path)
     mapped = made.mapped(done)
     assert [mapped[k + 1]["author_number"] for k in range(len(names))] == names
-    EVIDENCE.export(Project.open(made.project), ExportRequest(str(done.run_id), "structures", tmp_path / "out"), Progress())
+    request = ExportRequest(str(done.run_id), "structures", tmp_path / "out", structures=(path,))
+    EVIDENCE.export(Project.open(made.project), request, Progress())
     n_psms = [one["n_psms"] for one in rows(made.project, str(done.run_id), RESIDUES)]
     modified = {one["position"] - 1 for one in rows(made.project, str(done.run_id), SITES)}
     for suffix in (".pml", ".cxc"):

@@ -62,6 +62,12 @@ def hostile_structure(folder: Path) -> Path:
     return path
 
 
+def export_structures(project: Project, run: str, target: Path) -> None:
+    """Export a run with the structures that its project records, which is of this user."""
+    paths = tuple(one.path for one in project.inputs(run) if one.kind == "structures")
+    EVIDENCE.export(project, ExportRequest(run, "structures", target, structures=paths), Progress())
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
     """A run whose proteins and structure have such names."""
@@ -81,7 +87,7 @@ def test_a_name_is_no_command_and_no_path_in_what_is_exported(found: tuple[Proje
     project, run = found
     near = [one["accession"] for one in rows(project.folder, run, CHAINS) if one["rank"] == 1]
     assert len(near) == len(NAMES)
-    EVIDENCE.export(project, ExportRequest(run, "structures", tmp_path / "out" / "structures"), Progress())
+    export_structures(project, run, tmp_path / "out" / "structures")
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and [path.name for path in (tmp_path / "out").iterdir()] == ["structures"]
     folders = sorted((tmp_path / "out" / "structures").iterdir())
     # Each has its own, also on a disk that does not tell capitals apart, and none is a word of PyMOL or Windows.
@@ -157,7 +163,7 @@ def test_chains_of_any_name_are_told_apart_and_are_no_commands(chains: tuple[Pro
     # Those that have no blank keep their names.
     assert {"parts:a_b", "parts:AAA-long-name", "parts:../../x"} < {one["chain"] for one in near}
     assert all(one["exposure"] is not None for one in rows(project.folder, run, MAPPED_RESIDUES))
-    EVIDENCE.export(project, ExportRequest(run, "structures", tmp_path / "structures"), Progress())
+    export_structures(project, run, tmp_path / "structures")
     for one in near:
         (path,) = (tmp_path / "structures" / one["accession"]).glob("*.cif")
         assert read_structure(path).chains.sequence(0) == sequence_of[one["accession"]]
@@ -197,7 +203,8 @@ def test_a_structure_of_another_protein_leaves_all_that_needs_none(found: tuple[
     done = run_search("evidence", given, device="cpu", threads=2, proteins=NAMES[3:5])
     assert done.run_id is not None
     assert [len(rows(project.folder, done.run_id, table)) for table in (PROTEINS, CHAINS)] == [2, 0]
-    assert EVIDENCE.export(project, ExportRequest(done.run_id, "structures", tmp_path / "structures"), Progress()) == []
+    with pytest.raises(InputError, match=f"{done.run_id} has no structure near any protein"):
+        export_structures(project, done.run_id, tmp_path / "structures")
     pages = EVIDENCE.write_pages(project, done.run_id, tmp_path / "pages", Progress())
     assert "No structure" in pages[0].read_text()
 
@@ -226,8 +233,9 @@ def test_a_pipe_in_place_of_a_structure_keeps_nobody_waiting(made: Project, tmp_
     try:
         os.mkfifo(path)
         run, progress = str(made.latest("evidence")), RecordingProgress(Progress())
-        assert EVIDENCE.export(made, ExportRequest(run, "structures", tmp_path / "structures"), progress) == []
-        assert len(progress.messages) == 2 and all("1ao6_A.pdb: is a pipe or a device" in text for text in progress.messages)
+        request = ExportRequest(run, "structures", tmp_path / "structures", structures=(path,))
+        with pytest.raises(InputError, match=r"1ao6_A.pdb: is a pipe or a device"):
+            EVIDENCE.export(made, request, progress)
         pages = EVIDENCE.write_pages(made, run, tmp_path / "pages", Progress())
     finally:
         (tmp_path / "kept").replace(path)

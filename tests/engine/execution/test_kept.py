@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import errno
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from proteoscope.engine.clustering import standing
 from proteoscope.engine.clustering.k_means import Points, Seeds, k_means
+from proteoscope.engine.errors import StorageError
 from proteoscope.engine.execution import kept
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.kept import KeptPartitions, plain_digest
@@ -19,11 +21,12 @@ from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.work import Rows, Work
 from proteoscope.engine.jobs.progress import Cancelled, Progress
-from proteoscope.engine.project.kept_file import PARTITIONS, KeptFile
+from proteoscope.engine.project.checkpoint_file import CheckpointFile, CheckpointHeader
 from tests.engine.execution import toy_kinds
 from tests.engine.execution.toy_kinds import FakeCard
 
 X = np.random.default_rng(5).random(300)
+UNSTORED = "What this run computes from now on is not in its checkpoint, and is computed again if the run is resumed"
 EXPECTED = {
     "nearest": np.abs(X[:, None] - np.array([0.1, 0.6])).argmin(axis=1),
     "histogram": np.bincount((X * 10).astype(int), minlength=10),
@@ -37,7 +40,6 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(kept, "BEGIN_SECONDS", 0.0)
     monkeypatch.setattr(kept, "SHARE", 1e9)
-    (tmp_path / "toy-0001").mkdir()
 
 
 class StoppingProgress(Progress):
@@ -59,18 +61,19 @@ def work(kind: str) -> Work:
     return Work(kind, {"points": {"x": X}}, {})
 
 
-def keeping(folder: Path, told: list[str] | None = None) -> KeptPartitions:
-    """What keeps the run in `folder`, going on where there is something."""
-    tell: Callable[[str], Any] = ([] if told is None else told).append
-    return KeptPartitions(lambda: KeptFile.create(folder, {}), tell, KeptFile.open(folder))
+def keeping(path: Path, warnings: list[str] | None = None) -> KeptPartitions:
+    """Return the checkpoint of a run in a file, which is continued if it exists."""
+    warn: Callable[[str], Any] = ([] if warnings is None else warnings).append
+    header = CheckpointHeader(path.parent, "toy-0001", {})
+    return KeptPartitions(lambda: CheckpointFile.create(path, header), warn, CheckpointFile.open(path))
 
 
-def run(folder: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = None) -> tuple[Rows | None, int]:
+def run(path: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = None) -> tuple[Rows | None, int]:
     """A run that is stopped after so many items, or not: its rows, and how many items it has computed itself."""
     progress, computed = StoppingProgress(stop_after), list[int]()
     cards: list[Any] = [FakeCard(f"cuda:{number}") for number in range(n_cards)]
     try:
-        with keeping(folder) as partitions:
+        with keeping(path) as partitions:
             resources = Resources(2, cards, False, progress, kept=partitions)
             with Executor(resources).session(work(kind)) as session:
                 original = session._kind.merge
@@ -90,11 +93,11 @@ def run(folder: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any =
 @pytest.mark.parametrize(("kind", "state", "name"), [("nearest", [0.1, 0.6], "found"), ("histogram", None, "counts")])
 @pytest.mark.parametrize("cards", [(0, 0), (0, 3), (3, 0), (2, 3)])
 def test_what_was_done_before_a_stop_is_not_done_again(tmp_path: Path, kind: str, state: Any, name: str, cards: tuple[int, int]) -> None:
-    folder = tmp_path / "toy-0001"
-    rows, first = run(folder, kind, 140, cards[0], state)
+    path = tmp_path / "toy.sqlite"
+    rows, first = run(path, kind, 140, cards[0], state)
     assert rows is None and first >= 140 // 7
-    assert run(folder, kind, 200, cards[1], state)[0] is None
-    rows, third = run(folder, kind, 1 << 60, cards[1], state)
+    assert run(path, kind, 200, cards[1], state)[0] is None
+    rows, third = run(path, kind, 1 << 60, cards[1], state)
     assert rows is not None
     np.testing.assert_array_equal(rows[name], EXPECTED[kind])
     pieces = -(-300 // 7)
@@ -102,26 +105,26 @@ def test_what_was_done_before_a_stop_is_not_done_again(tmp_path: Path, kind: str
 
 
 def test_a_run_that_was_stopped_at_its_end_computes_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "toy-0001"
-    assert run(folder, "histogram", 300)[0] is None
-    rows, computed = run(folder, "histogram", 1 << 60)
+    path = tmp_path / "toy.sqlite"
+    assert run(path, "histogram", 300)[0] is None
+    rows, computed = run(path, "histogram", 1 << 60)
     assert rows is not None and computed == 0
     np.testing.assert_array_equal(rows["counts"], EXPECTED["histogram"])
 
 
 def test_another_state_work_or_choice_of_items_does_not_take_it(tmp_path: Path) -> None:
-    folder = tmp_path / "toy-0001"
-    run(folder, "nearest", 299, 0, [0.1, 0.6])
-    rows, computed = run(folder, "nearest", 1 << 60, 0, [0.1, 0.7])
+    path = tmp_path / "toy.sqlite"
+    run(path, "nearest", 299, 0, [0.1, 0.6])
+    rows, computed = run(path, "nearest", 1 << 60, 0, [0.1, 0.7])
     assert rows is not None and computed == -(-300 // 7)
     np.testing.assert_array_equal(rows["found"], np.abs(X[:, None] - np.array([0.1, 0.7])).argmin(axis=1))
 
 
 def test_a_phase_of_some_items_goes_on_too(tmp_path: Path) -> None:
-    folder, passed = tmp_path / "toy-0001", np.flatnonzero(X > 0.3)
+    path, passed = tmp_path / "toy.sqlite", np.flatnonzero(X > 0.3)
     for stop_after in (300 + 60, 1 << 60):
         try:
-            with keeping(folder) as partitions:
+            with keeping(path) as partitions:
                 resources = Resources(2, [], False, StoppingProgress(stop_after), kept=partitions)
                 with Executor(resources).session(work("phases")) as session:
                     coarse = session.run("coarse")["found"]
@@ -134,43 +137,42 @@ def test_a_phase_of_some_items_goes_on_too(tmp_path: Path) -> None:
 
 def test_a_short_run_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "BEGIN_SECONDS", 1000.0)
-    folder = tmp_path / "toy-0001"
-    assert run(folder, "histogram", 200)[0] is None
-    assert not list(folder.iterdir())
+    path = tmp_path / "toy.sqlite"
+    assert run(path, "histogram", 200)[0] is None
+    assert not list(tmp_path.glob("toy*"))
 
 
 def test_no_more_processor_time_is_taken_than_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "SHARE", -1.0)
-    folder = tmp_path / "toy-0001"
-    assert run(folder, "histogram", 200)[0] is None
-    file = KeptFile.open(folder)
+    path = tmp_path / "toy.sqlite"
+    assert run(path, "histogram", 200)[0] is None
+    file = CheckpointFile.open(path)
     assert file is not None and file.partitions == []
     file.close()
 
 
 def test_a_disk_that_refuses_is_told_and_costs_the_run_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise StorageError("database or disk is full")
 
-    monkeypatch.setattr(KeptFile, "append", refuse)
-    folder, told = tmp_path / "toy-0001", list[str]()
-    with keeping(folder, told) as partitions:
+    monkeypatch.setattr(CheckpointFile, "append", refuse)
+    path, told = tmp_path / "toy.sqlite", list[str]()
+    with keeping(path, told) as partitions:
         resources = Resources(2, [], False, Progress(), kept=partitions)
         with Executor(resources).session(work("histogram")) as session:
             for _ in range(3):
                 np.testing.assert_array_equal(session.run()["counts"], EXPECTED["histogram"])
             partitions._wait(3 * kept.FLUSH_SECONDS)
-    assert told == ["What is computed from now on is not kept for a resumption: No space left on device"]
+    assert told == [f"{UNSTORED}: database or disk is full"]
 
 
 def test_damaged_partitions_are_computed_again(tmp_path: Path) -> None:
-    folder = tmp_path / "toy-0001"
-    run(folder, "histogram", 200)
-    path = folder / PARTITIONS
-    content = bytearray(path.read_bytes())
-    content[-40] ^= 1  # in the payload of the last record
-    path.write_bytes(content)
-    rows, _ = run(folder, "histogram", 1 << 60)
+    path = tmp_path / "toy.sqlite"
+    run(path, "histogram", 200)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("UPDATE partitions SET payload = zeroblob(length(payload)) WHERE id % 2 = 0").rowcount > 5
+        connection.commit()
+    rows, _ = run(path, "histogram", 1 << 60)
     assert rows is not None
     np.testing.assert_array_equal(rows["counts"], EXPECTED["histogram"])
 
@@ -181,18 +183,18 @@ def test_k_means_goes_on_from_the_round_or_the_seed_where_it_was(tmp_path: Path,
     monkeypatch.setattr(standing, "SECONDS_AT_ONCE", 0.0)
     values = np.random.default_rng(2).normal(size=(3000, 3))
     alone = k_means(Executor(Resources(2)), Points(values), start, rounds=40)
-    folder, stops = tmp_path / "toy-0001", 0
+    path, stops = tmp_path / "toy.sqlite", 0
     for stop_after in (4, 5, 6, 7, 8, 1 << 60):
         progress = StoppingProgress(stop_after)
         try:
-            with keeping(folder) as partitions:
+            with keeping(path) as partitions:
                 found = k_means(
                     Executor(Resources(1 + stop_after % 2, progress=progress, kept=partitions)), Points(values), start, rounds=40,
                     progress=progress,
                 )  # fmt: skip
         except Cancelled:
             stops += 1
-    assert stops == 5 and any(path.name.startswith("state-") for path in folder.iterdir())
+    assert stops == 5
     np.testing.assert_array_equal(found.labels, alone.labels)
     np.testing.assert_array_equal(found.centroids, alone.centroids)
     assert found.rounds == alone.rounds

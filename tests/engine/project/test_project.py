@@ -407,18 +407,18 @@ def test_a_creation_that_was_killed_is_done_again(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["project.lock", "project.sqlite"]
 
 
-@pytest.mark.parametrize("version", [0, 2, 5])
+@pytest.mark.parametrize("version", [0, 1, 5])
 @pytest.mark.parametrize("journal", ["WAL", "DELETE"])
 def test_project_of_another_version_is_refused_and_unchanged(project, capsys, version, journal):
     do_run(project)
     database = project.folder / "project.sqlite"
     with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
         connection.execute(f"PRAGMA user_version = {version}")
         connection.execute(f"PRAGMA journal_mode = {journal}")
     files = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"}
     sentence = (
-        f"{database}: has project format {version}; this program opens only format 1. "
+        f"{database}: has project format {version}; this program opens only format 2. "
         "Open it with the version of Proteoscope that made it, or repeat its searches in a new project."
     )
     for opening in (Project.open, Project.create_or_open):

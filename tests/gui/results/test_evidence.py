@@ -9,15 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search, search_of_kind
 from proteoscope.engine.structures.colouring import quantity_colours
 from proteoscope.engine.structures.reading import read_structure
+from proteoscope.gui.dialogs import StructuresQuestion
 from proteoscope.gui.results.evidence_view import EvidenceView
+from proteoscope.gui.results.export import ExportDialog
 from proteoscope.gui.results.identification_view import IdentificationView
+from proteoscope.gui.tasks import ExportTask
 from proteoscope.gui.theme import Theme
 from tests.engine.evidence.evidence_projects import distant, project_with_evidence, write_albumin, write_identification
 from tests.engine.views.result_projects import rows_of
@@ -315,3 +320,33 @@ def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identifica
     on_protein = np.flatnonzero(evidence.position >= 0)
     np.testing.assert_array_equal(colours[on_protein], quantity_colours(protein.quantity[evidence.position[on_protein]], scale))
     assert len(np.unique(colours, axis=0)) > 1
+
+
+def test_export_of_structures_asks_before_it_reads_them(view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+    asked = list[ExportTask]()
+    view.exportAsked.connect(asked.append)
+
+    def question() -> StructuresQuestion:
+        view.ask_for_export()
+        (dialog,) = [one for one in view.findChildren(ExportDialog) if one.isVisible()]
+        (structures,) = [one for one in dialog.nameFilters() if one.startswith("Structures with their coverage")]
+        dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+        dialog.selectNameFilter(structures)
+        dialog.fileSelected.emit(str(tmp_path / "out"))
+        dialog.close()
+        (box,) = [one for one in view.findChildren(StructuresQuestion) if one.isVisible()]
+        assert str(project.folder.parent) in box.informativeText()
+        return box
+
+    question().cancel_button.click()
+    assert asked == [] and not (tmp_path / "out").exists()
+    question().read_button.click()
+    (task,) = asked
+    assert task.request.structures == (project.folder.parent,)
+    assert len(task.run(Progress())) > 2
+    question().choose_button.click()
+    (folders,) = [one for one in view.findChildren(QFileDialog) if one.isVisible() and not isinstance(one, ExportDialog)]
+    folders.fileSelected.emit(str(tmp_path))
+    folders.close()
+    assert asked[-1].request.structures == (tmp_path,)
+    view.exportAsked.disconnect(asked.append)

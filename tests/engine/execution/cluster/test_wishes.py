@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,29 @@ def test_certificates_are_written_for_their_owner_alone_and_read_again(tmp_path:
     (folder / "scheduler.pem").unlink()
     with pytest.raises(InputError, match="No such file"):
         read_certificates(folder, "scheduler")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
+@pytest.mark.parametrize("mode", [0o2775, 0o1777, 0o755])
+def test_write_certificates_keeps_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, link = tmp_path / "shared", tmp_path / "link"
+    folder.mkdir()
+    folder.chmod(mode)
+    link.symlink_to(folder, target_is_directory=True)
+    assert main(["workers", "certificates", "--out", str(link)]) == 0
+    assert stat.S_IMODE(folder.stat().st_mode) == mode
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert ("others than you may write in" in capsys.readouterr().err) == bool(mode & 0o022)
+
+
+def test_write_certificates_makes_private_folder(tmp_path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        write_certificates(make_certificates(1), tmp_path / "parent" / "own")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "parent" / "own").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "parent").stat().st_mode) == 0o777, "a folder on the way is as usual"
 
 
 @pytest.mark.parametrize("line", ["", "{}", "[1]", '{"authority": 1, "role": "worker", "certificate": ["a", "b"]}', "[" * 9999])

@@ -1,0 +1,247 @@
+"""The checkpoints of unfinished runs in the user's cache: how they are named, found, pruned and removed.
+
+::
+
+    CACHE/checkpoints/PROJECT-RUN-FOLDER.sqlite    a folder with mode 0700, files with mode 0600
+
+PROJECT is the random id of the project, RUN and FOLDER are digests of the run's id and of the project's real path. A project that was moved
+still finds its checkpoints by the first two. A copy does not: as long as a project of the same id exists where the checkpoint was made, the
+checkpoint belongs to that one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import storage_errors
+from proteoscope.engine.project.cache import cache_folder
+from proteoscope.engine.project.checkpoint_file import CheckpointHeader, is_in_use, journal, read_header, remove_files
+from proteoscope.engine.project.identity import is_project_id, project_id_at
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointKey",
+    "ListedCheckpoint",
+    "checkpoint_folder",
+    "clear_checkpoint",
+    "list_checkpoints",
+    "prune_checkpoints",
+    "remove_finished",
+]
+
+TOTAL_BYTES = 20 << 30
+"""Maximum size of all checkpoints together; beyond it those that were not used for the longest time go."""
+MAXIMUM_AGE_SECONDS = 90 * 86400.0
+"""A checkpoint that was not used for so long is removed."""
+_PREFIX = 66  # characters of a name before the digest of the folder
+_GRACE_SECONDS = 86400.0  # a checkpoint used within this time is never pruned: its run may be at work
+_NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}-[0-9a-f]{32}\.sqlite")
+
+
+def checkpoint_folder() -> Path:
+    """Return the folder of the checkpoints; it need not exist yet."""
+    return cache_folder() / "checkpoints"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:32]
+
+
+def _is_private(folder: Path) -> bool:
+    """Return True if a folder exists, is no link, and only this user may write in it."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    is_private = os.name != "posix" or (status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    return is_private and stat.S_ISDIR(status.st_mode)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was found for a run.
+
+    Attributes
+    ----------
+    path : Path
+        Its file.
+    header : CheckpointHeader
+        What it belongs to.
+    place : str
+        ``here`` if it was made by the project in its present folder, ``moved`` if the project has been moved since, ``copied`` if the
+        project it was made by still exists elsewhere.
+    """
+
+    path: Path
+    header: CheckpointHeader
+    place: Literal["here", "moved", "copied"]
+
+
+@dataclass(frozen=True)
+class CheckpointKey:
+    """What the checkpoint of a run is found by.
+
+    Attributes
+    ----------
+    project : str
+        Random id of the project; one that is not valid has no checkpoints.
+    folder : Path
+        Folder of the project.
+    run : str
+        Id of the run.
+    """
+
+    project: str
+    folder: Path
+    run: str
+
+    @property
+    def real_folder(self) -> Path:
+        """Folder of the project without symbolic links."""
+        return Path(os.path.realpath(self.folder))
+
+    @property
+    def path(self) -> Path:
+        """File of the checkpoint that a run of the project in this folder makes."""
+        return checkpoint_folder() / f"{self.project}-{_digest(self.run)}-{_digest(os.fspath(self.real_folder))}.sqlite"
+
+    def find(self) -> Checkpoint | None:
+        """Return the checkpoint of the run, the one of this folder first; None if the user's cache has none."""
+        if not is_project_id(self.project) or not _is_private(checkpoint_folder()):
+            return None
+        own, copied = self.path, None
+        if (header := self._header(own)) is not None:
+            return Checkpoint(own, header, "here")
+        for path in _files(lambda name: name.startswith(own.name[:_PREFIX])):
+            if (header := self._header(path)) is not None:
+                if project_id_at(header.folder) not in (self.project, ""):  # one that cannot be read may be it
+                    return Checkpoint(path, header, "moved")
+                copied = copied or Checkpoint(path, header, "copied")
+        return copied
+
+    def _header(self, path: Path) -> CheckpointHeader | None:
+        header = read_header(path) if path.exists() else None
+        return header if header is not None and header.run == self.run else None
+
+    def prepare(self) -> Path:
+        """Make the folder of the checkpoints, prune it, and return the path for a new checkpoint.
+
+        Raises
+        ------
+        StorageError : the cache cannot be written, or other users may write in the folder; or the project has no valid id.
+        """
+        if not is_project_id(self.project):
+            raise StorageError(f"{self.folder}: the project's id is damaged.")
+        folder = checkpoint_folder()
+        with storage_errors(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(folder):
+            raise StorageError(f"{folder}: other users may write here. Remove it.")
+        prune_checkpoints()
+        return self.path
+
+    def remove(self) -> None:
+        """Remove the checkpoint that a run of the project in this folder made, if there is one."""
+        if is_project_id(self.project):
+            remove_files(self.path)
+
+
+def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> None:
+    """Remove what a kill left: checkpoints of runs of the project in this folder that are finished or were deleted.
+
+    Parameters
+    ----------
+    project : str
+        Random id of the project.
+    folder : Path
+        Folder of the project.
+    unfinished : frozenset of str
+        Ids of the runs that can still be resumed.
+    """
+    if not is_project_id(project):
+        return
+    expected = {CheckpointKey(project, folder, run).path.name for run in unfinished}
+    ending = f"-{_digest(os.path.realpath(folder))}.sqlite"
+    for path in _files(lambda name: name.startswith(project) and name.endswith(ending)):
+        if path.name not in expected:
+            remove_files(path)
+
+
+@dataclass(frozen=True)
+class ListedCheckpoint:
+    """A checkpoint in the cache.
+
+    Attributes
+    ----------
+    path : Path
+        Its file.
+    bytes : int
+        Size of the file and its journal.
+    used : float
+        Time of the last use, seconds since 1970.
+    """
+
+    path: Path
+    bytes: int
+    used: float
+
+    @property
+    def title(self) -> str:
+        """What it belongs to, in words; empty if it is damaged or in use."""
+        header = read_header(self.path)
+        return "" if header is None else f"{header.run} of {header.folder}"
+
+
+def list_checkpoints() -> list[ListedCheckpoint]:
+    """Return all checkpoints, those used last first."""
+    found = []
+    for path in _files(lambda _: True):
+        with suppress(OSError):
+            status = path.lstat()
+            journal_file = journal(path)
+            size = status.st_size + (journal_file.lstat().st_size if journal_file.exists() else 0)
+            found.append(ListedCheckpoint(path, size, status.st_mtime))
+    return sorted(found, key=lambda checkpoint: (-checkpoint.used, checkpoint.path))
+
+
+def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
+    """Remove a checkpoint, unless its run is at work in another process; return True if it was removed.
+
+    Raises
+    ------
+    StorageError : it cannot be removed.
+    """
+    if is_in_use(checkpoint.path):
+        return False
+    remove_files(checkpoint.path)
+    if checkpoint.path.exists():
+        raise StorageError(f"{checkpoint.path}: cannot be removed. You may not write here.")
+    return True
+
+
+def prune_checkpoints() -> None:
+    """Remove checkpoints that were not used for long, and of those beyond the total size the oldest; what cannot be removed stays."""
+    now, total = time.time(), 0
+    for checkpoint in list_checkpoints():
+        total += checkpoint.bytes
+        age = now - checkpoint.used
+        if age > MAXIMUM_AGE_SECONDS or (total > TOTAL_BYTES and age > _GRACE_SECONDS):
+            remove_files(checkpoint.path)
+
+
+def _files(is_chosen: Callable[[str], bool]) -> list[Path]:
+    try:
+        return [path for path in sorted(checkpoint_folder().iterdir()) if _NAME.fullmatch(path.name) and is_chosen(path.name)]
+    except OSError:
+        return []

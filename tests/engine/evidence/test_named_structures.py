@@ -1,0 +1,191 @@
+"""The export of structures reads the files that the user names, and no path that a project records."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import gemmi
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.evidence import exporting
+from proteoscope.engine.evidence.named_structures import NamedStructures, recorded_folders
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.structures.reading import StructureFile
+from tests.engine.evidence.evidence_projects import project_with_evidence, write_albumin
+
+RUN = "evidence-0002"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_evidence(tmp_path_factory.mktemp("evidence") / "made")
+
+
+@pytest.fixture
+def albumin(original: Project) -> Path:
+    return original.folder.parent / "1ao6_A.pdb"
+
+
+@pytest.fixture
+def untrusted(original: Project, tmp_path: Path) -> Callable[..., Path]:
+    def forge(*paths: str) -> Path:
+        """Return a copy of the project whose table of chains names these files, the last of them in all further rows."""
+        folder = tmp_path / "theirs"
+        shutil.copytree(original.folder, folder)
+        table = folder / "results" / RUN / "chains.parquet"
+        chains = pq.read_table(table)
+        named = [paths[min(row, len(paths) - 1)] for row in range(len(chains))]
+        pq.write_table(chains.set_column(chains.column_names.index("path"), "path", pa.array(named)), table)
+        content = table.read_bytes()
+        with closing(sqlite3.connect(folder / "project.sqlite")) as connection:
+            sha256 = hashlib.sha256(content).hexdigest()
+            path = f"results/{RUN}/chains.parquet"
+            connection.execute("UPDATE results SET bytes = ?, sha256 = ? WHERE path = ?", (len(content), sha256, path))
+            # The record of inputs can be forged too.
+            connection.execute("UPDATE inputs SET path = ? WHERE kind = 'structures'", (paths[0],))
+            connection.commit()
+        return folder
+
+    return forge
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return a list to which each structure is added that the export reads."""
+    paths = list[Path]()
+    original = exporting.read_structure
+
+    def recording(path: Path) -> StructureFile:
+        paths.append(path)
+        return original(path)
+
+    monkeypatch.setattr(exporting, "read_structure", recording)
+    return paths
+
+
+def export(project: Path, out: Path, *structures: Path) -> int:
+    named = ["--structures", *map(str, structures)] if structures else []
+    return main(["export", str(project), "--run", RUN, "--format", "structures", "--out", str(out), *named])
+
+
+def written(out: Path) -> set[str]:
+    return {path.parent.name.removeprefix("protein_") for path in out.rglob("*.cif")}
+
+
+def test_export_asks_for_the_structures_by_name(
+    original: Project, albumin: Path, tmp_path: Path, read: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(original.folder, tmp_path / "out") == 2
+    output, errors = capsys.readouterr()
+    assert output == "" and errors == (
+        f"proteoscope: the structures of {RUN} are files outside the project, which are read only if you name them:"
+        f" --structures {albumin.parent}\n"
+    )
+    assert read == [] and not (tmp_path / "out").exists()
+    assert export(original.folder, tmp_path / "out", albumin) == 0
+    assert read == [albumin] * 2 and written(tmp_path / "out") == {"RELATIVE", "TWIN"}
+
+
+def test_moved_structures_are_found_by_their_names(original: Project, albumin: Path, tmp_path: Path, read: list[Path]) -> None:
+    (tmp_path / "moved" / "deep").mkdir(parents=True)
+    moved = shutil.copy(albumin, tmp_path / "moved" / "deep")
+    assert export(original.folder, tmp_path / "out", tmp_path / "moved") == 0
+    assert read == [Path(moved)] * 2 and written(tmp_path / "out") == {"RELATIVE", "TWIN"}
+
+
+@pytest.mark.parametrize("name", ["secret/1ao6_A.pdb", "secret/private.pdb"])
+def test_paths_of_an_untrusted_project_are_not_opened(
+    untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, read: list[Path], capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    secret = tmp_path / name
+    secret.parent.mkdir()
+    shutil.copy(albumin, secret)
+    project = untrusted(str(secret))
+    assert export(project, tmp_path / "out") == 2 and read == []
+    code = export(project, tmp_path / "out", albumin)
+    # Of the same name is the file that the user has named: it is read, and the other is not.
+    assert (code, read) == ((0, [albumin] * 2) if secret.name == albumin.name else (2, []))
+    if code:
+        assert f"{secret}: is not among the named files" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("path", [r"\\host\share\x.pdb", "//host/share/x.pdb", "/dev/zero", "http://host/x.pdb", "x" * 5000, ".", "a:b"])
+def test_odd_paths_of_a_project_are_text(
+    untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, read: list[Path], capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    project = untrusted(path)
+    for structures in ((), (albumin,)):
+        assert export(project, tmp_path / "out", *structures) == 2
+        assert "Traceback" not in capsys.readouterr().err
+    assert read == [] and not (tmp_path / "out").exists()
+
+
+def test_proteins_left_out_are_counted_and_named(
+    untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = untrusted(str(albumin), str(tmp_path / "gone.pdb"))
+    assert export(project, tmp_path / "out", albumin) == 0
+    errors = capsys.readouterr().err
+    (left_out,) = {"RELATIVE", "TWIN"} - written(tmp_path / "out")
+    assert f"{left_out} is left out: {tmp_path / 'gone.pdb'}: is not among the named files" in errors
+    assert f"1 of 2 proteins left out of the structures ({left_out})" in errors
+
+
+def test_another_structure_of_the_same_name_is_left_out(
+    original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    atoms = gemmi.read_structure(str(albumin))
+    for residue in atoms[0][0]:
+        residue.name = "GLY"
+    (tmp_path / albumin.name).write_text(atoms.make_pdb_string())
+    assert export(original.folder, tmp_path / "out", tmp_path / albumin.name) == 2
+    errors = capsys.readouterr().err
+    assert "no longer holds 1ao6_A as the run read it. Put the file back as it was, or run evidence again." in errors
+    assert "2 of 2 proteins left out" in errors and not (tmp_path / "out").exists()
+
+
+def test_named_files_of_one_name_are_told_apart_by_path_only(albumin: Path, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_albumin(tmp_path / folder)
+    named = NamedStructures([tmp_path], Progress())
+    assert named.find(str(tmp_path / "b" / albumin.name)) == tmp_path / "b" / albumin.name
+    with pytest.raises(InputError, match="2 of the named files have this name"):
+        named.find(f"/elsewhere/{albumin.name}")
+    one = NamedStructures([tmp_path / "a"], Progress())
+    assert one.find(rf"C:\data\{albumin.name}") == tmp_path / "a" / albumin.name
+
+
+def test_missing_or_empty_names_are_refused(original: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    for path, reason in ((tmp_path / "missing.pdb", "there is no such file"), (tmp_path / "empty", "holds no files of structures")):
+        assert export(original.folder, tmp_path / "out", path) == 2
+        errors = capsys.readouterr().err
+        assert reason in errors and errors.count("\n") == 1
+
+
+def test_structure_database_is_refused(original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["structure-database", "build", str(albumin), "--out", str(tmp_path / "database")]) == 0
+    capsys.readouterr()
+    assert export(original.folder, tmp_path / "out", tmp_path / "database") == 2
+    assert "is a structure database, which holds no atoms to export. Name the files that it was made from." in capsys.readouterr().err
+
+
+def test_other_formats_take_no_structures(original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["export", str(original.folder), "--run", RUN, "--format", "tsv", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--structures", str(albumin)]) == 2
+    assert "reads no structures; leave --structures out" in capsys.readouterr().err
+
+
+def test_recorded_folders_are_listed_once(original: Project) -> None:
+    assert recorded_folders(original, RUN) == [str(original.folder.parent)]

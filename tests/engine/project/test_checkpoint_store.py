@@ -1,0 +1,152 @@
+"""Checkpoints are found by project, folder and run, pruned, and never lent to a copy of their project."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.project import Project, checkpoint_store
+from proteoscope.engine.project.checkpoint_file import CheckpointFile, CheckpointHeader, journal
+from proteoscope.engine.project.checkpoint_store import (
+    CheckpointKey,
+    checkpoint_folder,
+    clear_checkpoint,
+    list_checkpoints,
+    prune_checkpoints,
+    remove_finished,
+)
+
+RUN = "toy-0001"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.create_or_open(tmp_path / "project")
+
+
+def store(project: Project, run: str = RUN) -> Path:
+    key = project.checkpoint_key(run)
+    CheckpointFile.create(key.prepare(), CheckpointHeader(key.real_folder, run, {"of": str(project.folder)})).close()
+    return key.path
+
+
+def place(project: Project, run: str = RUN) -> str:
+    found = project.checkpoint_key(run).find()
+    return "" if found is None else found.place
+
+
+def test_checkpoint_is_found_by_project_and_run(project: Project, tmp_path: Path) -> None:
+    store(project)
+    other = Project.create_or_open(tmp_path / "other")
+    assert place(project) == "here"
+    assert place(project, "toy-0002") == "" and place(other) == ""
+
+
+def test_folder_with_a_link_is_the_same_folder(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    linked = Project.open(tmp_path / "link" / "project")
+    store(linked)
+    assert place(project) == place(linked) == "here"
+
+
+def test_moved_project_finds_its_checkpoint_and_a_copy_does_not(project: Project, tmp_path: Path) -> None:
+    store(project)
+    shutil.copytree(project.folder, tmp_path / "copy")
+    assert place(Project.open(tmp_path / "copy")) == "copied"
+    project.folder.rename(tmp_path / "moved")
+    moved = Project.open(tmp_path / "moved")
+    assert place(moved) == "moved"
+    assert moved.checkpoint(RUN).header.request == {"of": str(project.folder)}  # type: ignore[union-attr]
+    Project.create_or_open(project.folder)
+    assert place(moved) == "moved", "another project in the former folder has another id"
+
+
+def test_copy_that_cannot_be_read_still_owns_its_checkpoint(project: Project, tmp_path: Path) -> None:
+    store(project)
+    shutil.copytree(project.folder, tmp_path / "copy")
+    (project.folder / "project.sqlite").write_bytes(b"damaged")
+    assert place(Project.open(tmp_path / "copy")) == "copied"
+
+
+def test_copies_that_both_run_have_checkpoints_of_their_own(project: Project, tmp_path: Path) -> None:
+    store(project)
+    shutil.copytree(project.folder, tmp_path / "copy")
+    copy = Project.open(tmp_path / "copy")
+    store(copy)
+    for each in (project, copy):
+        found = each.checkpoint(RUN)
+        assert found is not None and found.place == "here" and found.header.request == {"of": str(each.folder)}
+
+
+def test_finished_runs_lose_checkpoints_only_in_their_folder(project: Project, tmp_path: Path) -> None:
+    first, second = store(project), store(project, "toy-0002")
+    shutil.copytree(project.folder, tmp_path / "copy")
+    remove_finished(project.id, tmp_path / "copy", frozenset())
+    assert first.exists() and second.exists(), "a copy removes nothing of the other project"
+    journal(first).write_bytes(b"")
+    remove_finished(project.id, project.folder, frozenset({"toy-0002"}))
+    assert [path.name for path in checkpoint_folder().iterdir()] == [second.name]
+
+
+@pytest.mark.parametrize("damaged", ["", "*", "../../etc", "AB" * 16, "ab" * 15])
+def test_invalid_project_id_has_no_checkpoints(project: Project, damaged: str) -> None:
+    path = store(project)
+    key = CheckpointKey(damaged, project.folder, RUN)
+    key.remove()
+    remove_finished(damaged, project.folder, frozenset())
+    assert key.find() is None and path.exists()
+    with pytest.raises(StorageError, match="id is damaged"):
+        key.prepare()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
+def test_checkpoint_folder_is_private(project: Project) -> None:
+    store(project)
+    folder = checkpoint_folder()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o777)
+    assert place(project) == "", "others may have written it"
+    with pytest.raises(StorageError, match="other users may write here"):
+        store(project, "toy-0002")
+    shutil.rmtree(folder)
+    (folder.parent / "elsewhere").mkdir()
+    folder.symlink_to(folder.parent / "elsewhere", target_is_directory=True)
+    with pytest.raises(StorageError, match="other users may write here"):
+        store(project)
+
+
+def test_old_and_excess_checkpoints_are_pruned(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [store(project, f"toy-000{number}") for number in range(1, 5)]
+    for days, path in zip((1.5, 2, 3, 91), paths, strict=True):
+        time = path.stat().st_mtime - days * 86400
+        os.utime(path, (time, time))
+    prune_checkpoints()
+    assert {file.path for file in list_checkpoints()} == set(paths[:3])
+    monkeypatch.setattr(checkpoint_store, "TOTAL_BYTES", 2 * paths[0].stat().st_size)
+    prune_checkpoints()
+    assert {file.path for file in list_checkpoints()} == set(paths[:2])
+    monkeypatch.setattr(checkpoint_store, "TOTAL_BYTES", 0)
+    os.utime(paths[0])
+    prune_checkpoints()
+    assert [file.path for file in list_checkpoints()] == [paths[0]], "one used within a day stays"
+
+
+def test_cleared_checkpoints_are_gone_but_those_in_use(project: Project) -> None:
+    store(project)
+    used = CheckpointFile.open(store(project, "toy-0002"))
+    assert used is not None
+    assert [file.title for file in list_checkpoints() if file.title] == [f"{RUN} of {os.path.realpath(project.folder)}"]
+    assert sorted(clear_checkpoint(file) for file in list_checkpoints()) == [False, True]
+    used.close()
+    assert place(project) == "" and place(project, "toy-0002") == "here"
