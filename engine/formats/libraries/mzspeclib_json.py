@@ -134,7 +134,7 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
     InputError : the JSON is broken, or has no list of spectra.
     """
     text = _Text(source, progress)
-    sets = AttributeSets()
+    sets = AttributeSets(source.unfolding)
     begin = -1
     # Sets of attributes may stand behind the spectra that refer to them.
     for name in text.members():
@@ -162,7 +162,6 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
         if len(entries) == _BATCH:
             progress.check()
             _add(library, entries, peaks)
-            library.check_proportions(source.consumed)
     if entries:
         _add(library, entries, peaks)
 

@@ -105,7 +105,6 @@ class TextLibrary(ABC):
                 for entry in parsed.entries:
                     entry.line += n_lines
                 library.add(parsed.entries, parsed.offsets, parsed.mz, parsed.intensity)
-                library.check_proportions(self._source.consumed)
                 n_lines += parsed.n_lines
                 progress.advance(consumed)
         finally:

@@ -68,7 +68,6 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
         places = bounds[begin : begin + _BATCH + 1]
         its = order[places[0] : places[-1]]
         library.add(entries, places - places[0], mz[its], intensity[its])
-        library.check_proportions(source.consumed)
 
 
 def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:

@@ -205,9 +205,9 @@ CASES: dict[str, Hostile] = {
     "lines of one number": Hostile(lambda: b"BEGIN IONS\nPEPMASS=5\n" + b"1\n" * 500_000 + b"END IONS\n", "line 3: a peak has no"),
     "tags of spectra": Hostile(lambda: MZML + b"<spectrum>" * 100_000, "the spectrum has no end", skipped="cut off"),
     # Bombs.
-    "gzip of one line of residues": Hostile(lambda: gzipped(b"M", 100 * MILLION, b">A\n"), "more than 100 times their size", "proteins"),
-    "gzip of one title": Hostile(lambda: gzipped(b"x", 100 * MILLION, b"BEGIN IONS\nTITLE="), "more than 100 times their size"),
-    "gzip of blanks in mzML": Hostile(lambda: gzipped(b" ", 100 * MILLION, MZML), "more than 100 times their size"),
+    "gzip of one line of residues": Hostile(lambda: gzipped(b"M", 100 * MILLION, b">A\n"), "unfolds to [0-9,]+ bytes or more", "proteins"),
+    "gzip of one title": Hostile(lambda: gzipped(b"x", 100 * MILLION, b"BEGIN IONS\nTITLE="), "unfolds to [0-9,]+ bytes or more"),
+    "gzip of blanks in mzML": Hostile(lambda: gzipped(b" ", 100 * MILLION, MZML), "unfolds to [0-9,]+ bytes or more"),
     "long line of residues": Hostile(
         lambda: gzipped(b"M", 90 * MILLION, b";x\n>A\n", size=MILLION),
         "line [12]: the sequence has more than 1,000,000 residues",
@@ -223,14 +223,14 @@ CASES: dict[str, Hostile] = {
     "records of nothing": Hostile(lambda: gzipped(b">A\n", 90 * MILLION, size=MILLION), "more than [0-9,]+ records in", "proteins"),
     "long title": Hostile(lambda: gzipped(b"x", 90 * MILLION, b"BEGIN IONS\nTITLE=", size=MILLION), "no record ends within 64 MB"),
     "long entry": Hostile(lambda: gzipped(b"A=\n", 50 * MILLION, b"BEGIN IONS\n", size=MILLION), "lines that are no peaks belong to one"),
-    "tiny spectra": Hostile(lambda: gzipped(MGF, 90 * MILLION, size=MILLION), "there are more than [0-9,]+ spectra in"),
-    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 90 * MILLION, size=MILLION), "there are more than [0-9,]+ spectra in"),
+    "tiny spectra": Hostile(lambda: gzipped(MGF, 90 * MILLION, size=MILLION), "unfolds to [0-9,]+ spectra or more"),
+    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 90 * MILLION, size=MILLION), "unfolds to [0-9,]+ spectra or more"),
     "peaks without an end": Hostile(
         lambda: gzipped(b"1 1\n", 50 * MILLION, b"BEGIN IONS\nPEPMASS=5\n", b"END IONS\n", size=MILLION), "more than 2,097,152 peaks"
     ),
     "spectra of many peaks": Hostile(
         lambda: gzipped(b"BEGIN IONS\nPEPMASS=5\n" + b"1 1\n" * 5000 + b"END IONS\n", 20 * MILLION, size=MILLION // 4),
-        "there are more than [0-9,]+ peaks in",
+        "unfolds to [0-9,]+ peaks or more",
     ),
     "tags without an end": Hostile(lambda: gzipped(b"<scan/>", 50 * MILLION, MZML + b"<spectrum>", size=MILLION), "XML tags belong to one"),
     "an array of 87 million": Hostile(lambda: MZML + zipped_spectrum(87 * MILLION) + MZML_END, "more than 2,097,152 peaks"),
@@ -238,7 +238,7 @@ CASES: dict[str, Hostile] = {
         lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) * 20 + MZML_END, "unpack to more than 4,194,304 peaks"
     ),
     "an array of one number two million times": Hostile(
-        lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) + MZML_END, "there are more than 2,000,000 peaks in"
+        lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) + MZML_END, "unfolds to [0-9,]+ peaks or more"
     ),
     "noise of two million, again and again": Hostile(
         lambda: zipped_noise(90, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "arrays of noise unpack to more than 8,388,608", "reporters"
@@ -258,7 +258,7 @@ CASES: dict[str, Hostile] = {
         lambda: third_level_of_mzxml(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"
     ),
     "MS3 of one number two million times": Hostile(
-        lambda: third_level(1, 2 * MILLION), "there are more than 2,000,000 peaks in", "third level"
+        lambda: third_level(1, 2 * MILLION), "unfolds to [0-9,]+ peaks or more", "third level"
     ),
     "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "third level"),
     "a large profile": Hostile(large_profile, "read 1"),

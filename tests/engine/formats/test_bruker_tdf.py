@@ -194,7 +194,7 @@ def test_a_cancel_is_heeded(run: Path) -> None:
         ("DELETE FROM Frames WHERE Id = 3", "do not fit together"),
         ("UPDATE PasefFrameMsMsInfo SET ScanNumEnd = 4", "do not fit together"),
         ("UPDATE PasefFrameMsMsInfo SET ScanNumEnd = 1e12", "do not fit together"),
-        ("UPDATE Frames SET NumPeaks = 4000000000", "do not fit together"),
+        ("UPDATE Frames SET NumPeaks = 4000000000", "unfolds to 20,000,000,000 peaks"),
         ("UPDATE Frames SET Time = 'noon'", "cannot be read"),
         ("UPDATE Frames SET TimsId = 1000000", "cannot be read"),
         ("UPDATE Frames SET NumScans = 3", "cannot be read"),
