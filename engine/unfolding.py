@@ -1,21 +1,22 @@
 """How much a file may unfold to: one rule for every reader.
 
 A small file may name one long text a million times, unpack to gigabytes, or compute its columns. What a reader makes of a file is counted
-here, and the file is refused with that number where it exceeds a fixed amount and a multiple of the size of the file on the disk.
+here, and the file is refused where that exceeds a fixed amount and a multiple of the size of the file on the disk.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from proteoscope.engine.errors import InputError
 
 __all__ = [
-    "ATOMS", "ATTRIBUTES", "BOUNDS", "CELLS", "CHARACTERS", "CIF_CHARACTERS", "CIF_ROWS", "CIF_VALUES", "COMPUTING_STEPS",
-    "ENTRIES", "FEATURES", "LINES", "MATCHES", "NOISE", "PACKED_BYTES", "PEAKS", "READS", "RECORDS", "REFERENCES", "RUN_PEAKS",
-    "SCORES", "SCORE_NAMES", "SEARCHED", "SPECTRA", "TABLE_BYTES", "TAGS", "WORDS", "Bound", "Unfolding",
+    "ANNOTATED", "ANNOTATION_BYTES", "ATOMS", "ATTRIBUTES", "BOUNDS", "CELLS", "CHARACTERS", "CIF_CHARACTERS", "CIF_ROWS", "CIF_VALUES",
+    "COMPUTING_STEPS", "ENTRIES", "FEATURES", "LINES", "MATCHES", "NOISE", "PACKED_BYTES", "PEAKS", "READS", "RECORDS",
+    "REFERENCES", "RUN_PEAKS", "SCORES", "SCORE_NAMES", "SEARCHED", "SPECTRA", "TABLE_BYTES", "TAGS", "WORDS", "Bound", "Unfolding",
 ]  # fmt: skip
 
 
@@ -48,7 +49,7 @@ class Bound(NamedTuple):
         """
         if n > self.most(n_bytes):
             raise InputError(
-                path, f"unfolds to {n:,} {self.what} or more; {n_bytes:,} bytes may unfold to {self.most(n_bytes):,}", place=place,
+                path, f"unfolds to more than {self.most(n_bytes):,} {self.what}, the most that its {n_bytes:,} bytes may", place=place,
                 remedy=self.remedy,
             )  # fmt: skip
 
@@ -64,6 +65,7 @@ class Unfolding:
     def __init__(self, path: str | Path, n_bytes: int) -> None:
         self.path, self.n_bytes = path, n_bytes
         self._counts: Counter[Bound] = Counter()
+        self._lock = Lock()
 
     def add(self, bound: Bound, n: int, *, place: str = "") -> None:
         """Count `n` things more, and refuse the file if it exceeds the bound.
@@ -72,8 +74,10 @@ class Unfolding:
         ------
         InputError : the file unfolds to more than it may.
         """
-        self._counts[bound] += n
-        self.check(bound, self._counts[bound], place=place)
+        with self._lock:
+            self._counts[bound] += n
+            total = self._counts[bound]
+        self.check(bound, total, place=place)
 
     def check(self, bound: Bound, n: int, *, place: str = "") -> None:
         """Refuse the file if `n` things altogether exceed the bound. Raises as `add`."""
@@ -94,12 +98,14 @@ NOISE = Bound("files of spectra", "numbers of noise", 20, 20 << 17, f"{_UNPACK},
 RUN_PEAKS = Bound("Bruker runs", "peaks", 8, 0, "Copy it again, or convert it to mzML with msconvert (ProteoWizard)")
 RECORDS = Bound("files of sequences", "records", 1 / 2, 1 << 17, _UNPACK)
 READS = Bound("FASTQ files", "reads", 1 / 2, 1 << 17, _UNPACK)
+ANNOTATION_BYTES = Bound("gzip files of UniProt, GenBank, EMBL and PIR entries", "bytes of entries", 16, 1 << 22, _UNPACK)
+ANNOTATED = Bound("gzip files of UniProt, GenBank, EMBL and PIR entries", "entries", 1 / 128, 1 << 12, _UNPACK)
 FEATURES = Bound("tracks (GFF3, BED)", "features", 1 / 4, 1 << 17, _PARTS)
-ENTRIES = Bound("spectral libraries", "entries", 1 / 16, 1 << 17, _UNPACK)
+ENTRIES = Bound("spectral libraries", "entries", 1 / 32, 1 << 15, _UNPACK)
 ATTRIBUTES = Bound("mzSpecLib", "attributes of sets", 4, 1 << 20, "Write the attributes into the entries that have them")
 COMPUTING_STEPS = Bound("SQLite files", "steps of SQLite", 1000, 1_000_000_000, _AGAIN)
 MATCHES = Bound("results of other programs", "matches", 1 / 16, 1 << 16, _UNPACK)
-TAGS = Bound("results of other programs in XML", "XML tags", 1 / 2, 1 << 20, _UNPACK)
+TAGS = Bound("results of other programs in XML", "XML tags", 1 / 2, 1 << 18, _UNPACK)
 CHARACTERS = Bound(
     "results of other programs", "characters of the peptides, modifications and proteins that matches refer to", 32, 16 << 20, _PARTS
 )

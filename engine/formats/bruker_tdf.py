@@ -31,6 +31,7 @@ _PRECURSORS = 250
 _HIGHEST_CHARGE = 31
 _MAXIMUM_ROWS = 1 << 26
 _MAXIMUM_SCANS = 1 << 16
+_LARGEST_NUMBER = 1 << 31
 _REMEDY = "Convert it to mzML with msconvert (ProteoWizard)"
 _FRAMES = "SELECT Id, Time, MsMsType, NumPeaks, NumScans FROM Frames ORDER BY Id"
 _INFO = "SELECT Precursor, Frame, ScanNumBegin, ScanNumEnd FROM PasefFrameMsMsInfo WHERE Precursor IS NOT NULL ORDER BY Precursor, Frame"
@@ -109,6 +110,9 @@ def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDAr
         found = "is data-independent (diaPASEF): its spectra hold many peptides each, and are not read" if is_dia else "has no MS2 spectra"
         raise InputError(folder, f"the Bruker run {found}", remedy=_REMEDY)
     if not (np.isfinite(frames).all() and np.isfinite(info).all() and np.isfinite(precursors).all()):
+        raise _damaged(folder)
+    # Identifiers, charges and counts become whole numbers.
+    if any((np.abs(whole) >= _LARGEST_NUMBER).any() for whole in (frames[:, [0, 2, 4]], info, precursors[:, [0, 2]])):
         raise _damaged(folder)
     # Only precursors that were broken have spectra.
     precursors = precursors[np.isin(precursors[:, 0], info[:, 0])]

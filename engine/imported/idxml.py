@@ -70,8 +70,10 @@ def _add_identification(
             continue
         scores: dict[str, float] = {}
         rates: dict[str, float] = {}
-        for name, value in (*((name, text) for name, text in params.items() if name not in _NO_SCORES), (called, hit.get("score", ""))):
-            _take(name, value, scores, rates, is_main=value is hit.get("score"), found=found, sense=sense)
+        for name, value in params.items():
+            if name not in _NO_SCORES:
+                _take(name, value, scores, rates, is_main=False, found=found, sense=sense)
+        _take(called, hit.get("score", ""), scores, rates, is_main=True, found=found, sense=sense)
         references = (hit.get("protein_refs", "") or "").split()
         proteins = [accessions[one] for one in references if one in accessions]
         rank = params.get("rank", "")

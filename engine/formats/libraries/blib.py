@@ -23,6 +23,7 @@ from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_PEAKS
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sqlite_inputs import computed_table, open_sqlite
+from proteoscope.engine.unfolding import ENTRIES
 
 __all__ = ["read_blib"]
 
@@ -86,6 +87,7 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
     for row in connection.execute(query):
         batch.add(_entry(library.n_read + len(batch.entries) + 1, row, modifications, proteins))
         if len(batch.entries) == _ROWS or batch.n_peaks > _PEAKS_AT_ONCE:
+            source.unfolding.add(ENTRIES, len(batch.entries))
             batch.give(library)
             progress.check()
             progress.advance(source.size * len(batch.entries) // n_spectra)

@@ -16,6 +16,7 @@ from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.unfolding import ENTRIES
 
 __all__ = ["read_mzspeclib_json"]
 
@@ -161,6 +162,7 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
         peaks.append((mz, intensity))
         if len(entries) == _BATCH:
             progress.check()
+            source.unfolding.add(ENTRIES, len(entries))
             _add(library, entries, peaks)
     if entries:
         _add(library, entries, peaks)

@@ -29,7 +29,7 @@ def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[s
     ],
 )
 def test_matches_that_refer_to_long_lists_are_refused(peptide, accessions, scores):
-    with pytest.raises(InputError, match=r"x\.mzid, match \d+: unfolds to [\d,]+ .* or more; 2,500,000 bytes may unfold to [\d,]+"):
+    with pytest.raises(InputError, match=r"x\.mzid, match \d+: unfolds to more than [\d,]+ .*, the most that its 2,500,000 bytes may"):
         collect(5000, peptide, accessions, scores)
 
 
