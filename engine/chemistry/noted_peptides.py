@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["NotedModification", "NotedPeptide", "noted_modification", "parse_peptide"]
+__all__ = ["NotedModification", "NotedPeptide", "is_sequence", "noted_modification", "parse_peptide"]
 
 _MAXIMUM_LETTERS = 5000
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
@@ -37,6 +37,15 @@ class NotedPeptide(NamedTuple):
 
     sequence: str
     modifications: tuple[NotedModification, ...] = ()
+
+
+def is_sequence(text: str) -> bool:
+    """Return True if a text is the residues of a peptide: capital letters, not more than any peptide has.
+
+    >>> is_sequence("PEPTIDEK"), is_sequence("PEPTIDEk"), is_sequence("K" * 5001)
+    (True, False, False)
+    """
+    return 0 < len(text) <= _MAXIMUM_LETTERS and text.isascii() and text.isalpha() and text.isupper()
 
 
 def noted_modification(position: int, text: str) -> NotedModification:

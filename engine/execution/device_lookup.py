@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from proteoscope.engine.execution.devices import Device, begin_contexts, chosen_device
+from proteoscope.engine.execution.libraries import find_linear_algebra
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["DeviceLookup"]
@@ -23,6 +24,7 @@ class DeviceLookup:
         self.wish, self._choose = wish, choose
         self._device: Device | None = None
         self._error: Exception | None = None
+        find_linear_algebra()  # this is the first thread of a search, and imports modules
         # A driver that hangs must not keep the program from ending.
         self._looking = threading.Thread(target=self._look, name="proteoscope-looking", daemon=True)
         self._looking.start()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
-__all__ = ["bound_kept_memory", "lighten_libraries"]
+__all__ = ["bound_kept_memory", "find_linear_algebra", "lighten_libraries", "one_algebra_thread"]
 
 _ARENA_MAX = -8
 """``M_ARENA_MAX`` of glibc's ``malloc.h``."""
@@ -20,6 +24,30 @@ def lighten_libraries() -> None:
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
+@cache
+def find_linear_algebra() -> Any:
+    """Find NumPy's linear algebra among the loaded libraries, once in a process; call it before threads begin that import modules.
+
+    threadpoolctl holds the lock of the loader of libraries while it waits for Python's lock. An import of an extension module in another
+    thread holds them the other way round, and both wait forever.
+
+    Returns
+    -------
+    threadpoolctl.ThreadpoolController
+    """
+    import numpy as np  # noqa: F401 - the library that is looked for
+    from threadpoolctl import ThreadpoolController  # not needed by programs that only list or export
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_algebra_thread() -> Iterator[None]:
+    """Let NumPy's linear algebra work on one thread: of small matrices, several only wait for each other."""
+    with find_linear_algebra().limit(limits=1, user_api="blas"):
+        yield
 
 
 def bound_kept_memory() -> None:

@@ -19,6 +19,8 @@ from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.sqlite_inputs import computed_table, open_sqlite
+from proteoscope.engine.unfolding import RUN_PEAKS
 
 __all__ = ["read_tdf"]
 
@@ -28,9 +30,8 @@ _PRECURSORS = 250
 """Read at a time, with all their frames."""
 _HIGHEST_CHARGE = 31
 _MAXIMUM_ROWS = 1 << 26
-_MAXIMUM_PEAKS_PER_BYTE = 8
-"""Of the packed frames; those that are measured take two to four bytes for a peak."""
 _MAXIMUM_SCANS = 1 << 16
+_LARGEST_NUMBER = 1 << 31
 _REMEDY = "Convert it to mzML with msconvert (ProteoWizard)"
 _FRAMES = "SELECT Id, Time, MsMsType, NumPeaks, NumScans FROM Frames ORDER BY Id"
 _INFO = "SELECT Precursor, Frame, ScanNumBegin, ScanNumEnd FROM PasefFrameMsMsInfo WHERE Precursor IS NOT NULL ORDER BY Precursor, Frame"
@@ -49,7 +50,7 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
     from opentimspy.opentims import OpenTIMS  # optional: installed with the extra "vendor"
     from opentimspy.opentimspy_cpp import conversion_method  # optional: installed with the extra "vendor"
 
-    frames, info, precursors = _tables(folder)
+    frames, info, precursors = _tables(folder, progress)
     places = np.searchsorted(precursors[:, 0], info[:, 0])
     parts: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
     progress.stage(f"Reading {folder.name}", len(precursors))
@@ -82,32 +83,36 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
     )
 
 
-def _tables(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """Frames; precursor, frame and scans of what was isolated; and the precursors that were, each as the rows of its query.
 
-    The database may be a stranger's: only tables are asked, no views, and what they say has to fit together.
+    The database may be a stranger's: only tables are read that are stored in the file, and what they say has to fit together. opentimspy,
+    which opens it once more, reads the same ones.
     """
     binary = folder / "analysis.tdf_bin"
     try:
         n_bytes = binary.stat().st_size
-        with contextlib.closing(sqlite3.connect(f"{(folder / 'analysis.tdf').absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            kinds = dict(connection.execute("SELECT name, type FROM sqlite_schema").fetchall())
-            missing = [name for name in _TABLES if kinds.get(name) != "table"]
-            if missing:
-                raise InputError(folder, f"the Bruker run has no table {missing[0]}: it is none of DDA-PASEF", remedy=_REMEDY)
+        with contextlib.closing(open_sqlite(folder / "analysis.tdf", is_cancelled=lambda: progress.is_cancelled)) as connection:
+            if missing := computed_table(connection, _TABLES):
+                reason = f"the Bruker run has no table {missing}, or one that is computed: it is none of DDA-PASEF"
+                raise InputError(folder, reason, remedy=_REMEDY)
             frames, info, precursors = (
                 np.array(list(_rows(connection, query, folder)), np.float64).reshape(-1, width)
                 for query, width in ((_FRAMES, 5), (_INFO, 4), (_PRECURSORS_OF_RUN, 4))
             )
     except FileNotFoundError:
         raise InputError(folder, "the Bruker run has no analysis.tdf_bin", remedy="Copy the whole folder") from None
-    except (OSError, sqlite3.Error, ValueError, TypeError) as error:
+    except (OSError, sqlite3.Error, ValueError, TypeError, OverflowError, MemoryError) as error:
+        progress.check()
         raise InputError(folder, f"the Bruker run's analysis.tdf cannot be read ({error})", remedy="Copy it again") from None
     if not len(info):
         is_dia = bool((frames[:, 2] == _PASEF + 1).any())
         found = "is data-independent (diaPASEF): its spectra hold many peptides each, and are not read" if is_dia else "has no MS2 spectra"
         raise InputError(folder, f"the Bruker run {found}", remedy=_REMEDY)
     if not (np.isfinite(frames).all() and np.isfinite(info).all() and np.isfinite(precursors).all()):
+        raise _damaged(folder)
+    # Identifiers, charges and counts become whole numbers.
+    if any((np.abs(whole) >= _LARGEST_NUMBER).any() for whole in (frames[:, [0, 2, 4]], info, precursors[:, [0, 2]])):
         raise _damaged(folder)
     # Only precursors that were broken have spectra.
     precursors = precursors[np.isin(precursors[:, 0], info[:, 0])]
@@ -118,13 +123,13 @@ def _tables(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArr
         and (frames[at, 0] == info[:, 1]).all()
         and (frames[:, 3:] >= 0).all()
         and (frames[:, 4] <= _MAXIMUM_SCANS).all()
-        and frames[:, 3].sum() <= _MAXIMUM_PEAKS_PER_BYTE * n_bytes
         and (info[:, 2] >= 0).all()
         and (info[:, 2] < info[:, 3]).all()
         and (info[:, 3] <= _MAXIMUM_SCANS).all()
     )
     if not is_sound:
         raise _damaged(folder)
+    RUN_PEAKS.check(folder, int(frames[:, 3].sum()), n_bytes)
     return frames, info.astype(np.int64), precursors
 
 

@@ -22,6 +22,7 @@ from proteoscope.engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXI
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
+from proteoscope.engine.unfolding import ANNOTATED, ANNOTATION_BYTES
 
 __all__ = ["PARSER_FAULTS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
 
@@ -106,13 +107,15 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
         return end
 
     for block in blocks(source, cut, most=2 * most):
+        if source.is_gzip:
+            source.unfolding.add(ANNOTATION_BYTES, len(block.text), place=f"line {n_lines + 1}")
         try:
             with warnings.catch_warnings():
                 # What Biopython finds odd, and reads all the same.
                 warnings.simplefilter("ignore", BiopythonWarning)
                 entries = [
                     _checked(entry, path, n_lines, with_chromosomes)
-                    for entry in written_as.entries(block, with_chromosomes=with_chromosomes)
+                    for entry in _counted(source, written_as.entries(block, with_chromosomes=with_chromosomes))
                 ]
         except EntryError as error:
             place = f"line {n_lines + error.line}"
@@ -135,6 +138,14 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
         broken = counted(n_unread, "feature whose place or text is", "features whose places or texts are")
         progress.message(f"{path}: {broken} broken left out", "warning")
     return parts
+
+
+def _counted(source: ByteSource, entries: Iterator[Entry]) -> Iterator[Entry]:
+    """Entries, counted where they are packed: those that are not cannot be smaller than they look."""
+    for entry in entries:
+        if source.is_gzip:
+            source.unfolding.add(ANNOTATED, 1)
+        yield entry
 
 
 def _n_lines(text: bytes) -> int:

@@ -14,6 +14,7 @@ from proteoscope.engine.formats.letters import are_nucleotides, letter_counts
 from proteoscope.engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, TRANSLATE, ProteinRecords
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.unfolding import RECORDS
 
 __all__ = ["MAXIMUM_CHROMOSOME_BYTES", "are_of_chromosome", "parse_fasta", "read_fasta", "too_long"]
 
@@ -26,7 +27,6 @@ MAXIMUM_CHROMOSOME_BYTES = 400 << 20
 _MINIMUM_RECORD_BYTES = 8
 _NUCLEOTIDE_SHARE = 0.9
 """Of the letters of a sequence that may be as long as a chromosome; the others may be IUPAC's for several bases."""
-_FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE = 1 << 17, 0.5
 """Records that a file may hold for each of its bytes, gzipped or not: a name alone takes several."""
 
 
@@ -44,7 +44,7 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
     InputError : see there. Cancelled : the user asked to stop.
     """
     path, parts = source.path, []
-    n_lines = n_records = 0
+    n_lines = 0
     maximum_bytes = MAXIMUM_CHROMOSOME_BYTES if with_chromosomes else _MAXIMUM_RECORD_BYTES
 
     def cut(text: bytes) -> int:
@@ -54,14 +54,7 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
         return end
 
     def count(n: int) -> None:
-        nonlocal n_records
-        n_records += n
-        if n_records > _FREE_RECORDS + _MAXIMUM_RECORDS_PER_BYTE * source.consumed:
-            raise InputError(
-                path,
-                f"there are more than {n_records:,} records in {source.consumed:,} bytes, which no proteins are packed to",
-                remedy="If you trust the file, unpack it and give it unpacked",
-            )
+        source.unfolding.add(RECORDS, n)
 
     for block in blocks(source, cut, most=2 * maximum_bytes):
         records, lines = parse_fasta(path, block, n_lines, every_record=every_record, with_chromosomes=with_chromosomes, count=count)

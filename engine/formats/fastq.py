@@ -15,12 +15,12 @@ from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.sources import BLOCK_BYTES, ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through
+from proteoscope.engine.unfolding import READS
 
 __all__ = ["ReadBlock", "Reads", "is_fastq", "looks_like_phred_64", "read_blocks", "read_fastq"]
 
 _MINIMUM_RECORD_BYTES = 5  # of a block: @, a letter, and three ends of lines
 _MAXIMUM_RECORD_BYTES = 64 << 20
-_FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE = 1 << 17, 0.5
 """Records that a file may hold for each of its bytes, gzipped or not."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SAM_HEADERS = tuple(b"@" + code + b"\t" for code in (b"HD", b"SQ", b"RG", b"PG", b"CO"))
@@ -129,7 +129,7 @@ def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) ->
     Cancelled
         The user asked to stop.
     """
-    carried, lines, reported, n = b"", 0, 0, 0
+    carried, lines, reported = b"", 0, 0
     is_first, is_last = True, False
     while not is_last:
         piece = source.read(max(block_bytes or BLOCK_BYTES, len(carried)))
@@ -138,10 +138,8 @@ def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) ->
         if is_first:
             text, is_first = text.removeprefix(_BYTE_ORDER_MARK), False
         records, n_lines = _scanned(source.path, text, lines, is_last=is_last)
-        carried, lines, n = text[records.n_bytes :], lines + n_lines, n + len(records.lengths)
-        if n > max(_FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE * source.consumed):
-            reason = f"holds more than a read for every {1 / _MAXIMUM_RECORDS_PER_BYTE:g} bytes"
-            raise InputError(source.path, reason, place=f"line {lines}", remedy="Is it what its beginning looks like? Make it again")
+        carried, lines = text[records.n_bytes :], lines + n_lines
+        source.unfolding.add(READS, len(records.lengths), place=f"line {lines}")
         yield records
         if not records.n_bytes and len(carried) > _MAXIMUM_RECORD_BYTES:
             reason = f"no record ends within {_MAXIMUM_RECORD_BYTES >> 20} MB"

@@ -33,6 +33,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.spectra.columns import OtherPrecursors, Spectra
 from proteoscope.engine.spectra.spooling import GrowingColumn
+from proteoscope.engine.unfolding import LINES, NOISE, PEAKS, SPECTRA
 
 __all__ = ["FileState", "check_proportions", "mapped_blocks", "n_processors", "parse_blocks", "parser_of", "read_spectra"]
 
@@ -40,13 +41,9 @@ T = TypeVar("T")
 
 _WAIT_SECONDS = 0.1
 
-# What a file may hold for each of its bytes, gzipped or not: far more than any does whose spectra somebody measured, and little enough that
-# a small file neither fills the memory nor takes minutes.
-_FREE_ITEMS = 1 << 17
 _WIDE_WINDOW = 5.0
 """Thomson. What is isolated to break one peptide is narrower, but for runs that also do what is told here: repeat the same windows."""
 _REPEATS = 3
-_MAXIMUM_SPECTRA_PER_BYTE, _MAXIMUM_ENTRIES_PER_BYTE, _MAXIMUM_PEAKS_PER_BYTE = 1 / 8, 1.0, 10.0
 
 
 @dataclass
@@ -195,7 +192,7 @@ def _read_file(
         parser = parser_of(source, takes_negative=takes_negative)
         for parsed, consumed in parse_blocks(source, parser, pool, n_threads, progress, centroid):
             _take(state, parsed, strict, centroid)
-            check_proportions(state, source.consumed)
+            check_proportions(state, source.size)
             yield parsed
             progress.advance(consumed)
     if state.n_kept == 0:
@@ -326,19 +323,10 @@ def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | 
 
 
 def check_proportions(state: FileState, n_bytes: int) -> None:
-    """Refuse a file that holds more than `n_bytes` bytes of measured spectra can."""
-    for what, n, per_byte in (
-        ("spectra", state.n_spectra, _MAXIMUM_SPECTRA_PER_BYTE),
-        ("lines that are no peaks", state.n_entries, _MAXIMUM_ENTRIES_PER_BYTE),
-        ("peaks", state.n_peaks_read, _MAXIMUM_PEAKS_PER_BYTE),
-        ("numbers of noise", state.n_noise_read, 2 * _MAXIMUM_PEAKS_PER_BYTE),
-    ):
-        if n > _FREE_ITEMS * max(1.0, per_byte) + per_byte * n_bytes:
-            raise InputError(
-                state.path,
-                f"there are more than {n:,} {what} in {n_bytes:,} bytes, which no measured spectra are packed to",
-                remedy="If you trust the file, unpack it and give it unpacked, without zlib compression",
-            )
+    """Refuse a file of `n_bytes` bytes that holds more than it may."""
+    counts = ((SPECTRA, state.n_spectra), (LINES, state.n_entries), (PEAKS, state.n_peaks_read), (NOISE, state.n_noise_read))
+    for bound, n in counts:
+        bound.check(state.path, n, n_bytes)
 
 
 def _place(state: FileState, parsed: ParsedBlock, fault: Fault) -> str:

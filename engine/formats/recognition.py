@@ -47,8 +47,8 @@ def recognise(source: ByteSource) -> FileFormat:
     """
     head = source.peek(HEAD_BYTES)
     for one in registry.FORMATS:
-        # The text of an SQLite database may be in UTF-16.
-        marks = [one.mark.decode().encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be")]
+        # SQLite keeps texts, and names with them, in one of three encodings.
+        marks = (one.mark.decode().encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
         if one.magic and head.startswith(one.magic) and any(mark in head for mark in marks):
             return one
     for signature, what, remedy in _SIGNATURES:

@@ -16,6 +16,7 @@ from proteoscope.engine.formats.numbers import COMMA_WARNING, MISSING
 from proteoscope.engine.formats.sources import ByteSource, blocks
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.unfolding import CELLS, REFERENCES
 
 if TYPE_CHECKING:
     pass
@@ -144,6 +145,8 @@ class Cells:
     def lists(self, separator: str, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
         """A column of lists, CSR: offsets, numbers of the items, and the items, each once; empty items are left out. `separator` is a
         regular expression."""
+        n_most = len(self) + (pa.compute.sum(pa.compute.count_substring_regex(self.text(*names), separator)).as_py() or 0)
+        REFERENCES.check(self.path, n_most, self.path.stat().st_size)
         parts = pa.compute.split_pattern_regex(self.text(*names), separator)
         items = pa.compute.utf8_trim_whitespace(parts.flatten())
         owner = np.repeat(np.arange(len(self)), pa.compute.list_value_length(parts).to_numpy(zero_copy_only=False))
@@ -239,6 +242,7 @@ def read_cells(
         if (lengths != n).any():
             parts = _evened(source.path, rows, lengths, n, number, is_ended=not block.is_last or is_ended)
         cells = parts.flatten()
+        source.unfolding.add(CELLS, len(rows) * len(kept_columns), place=f"line {n_lines}")
         for i, into in zip(kept_columns, parts_of, strict=True):
             into.append(pa.compute.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), ' "'))
         lines.append(number)

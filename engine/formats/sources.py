@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.unfolding import PACKED_BYTES, Unfolding
 
 __all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks"]
 
@@ -16,10 +17,6 @@ BLOCK_BYTES = 2 << 20
 """What a reader makes of a block takes many times its room, in each of its threads."""
 MAXIMUM_RECORD_BYTES = 64 << 20
 """A spectrum of two million points, as base64 of doubles that are not packed, takes 43 MB."""
-MAXIMUM_TIMES_UNPACKED = 100
-"""Spectra and sequences unpack to three or ten times their size, a database of variants of one protein to forty."""
-UNPACKED_AT_LEAST = 16 << 20
-"""So many bytes may come out whatever the size of the file: its beginning may well be blank."""
 _COMPRESSED_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 DATA_FOLDERS = {
@@ -33,7 +30,11 @@ class ByteSource:
     """A file opened for reading, unpacked on the way where its content (not its name) is gzip.
 
     Raises `InputError` where the file is missing, unreadable, a folder, a pipe or a device, or empty, and, while reading, where gzip data
-    are damaged, cut off or unpack to more than `MAXIMUM_TIMES_UNPACKED` times their size.
+    are damaged, cut off or unpack to more than `proteoscope.engine.unfolding.PACKED_BYTES` allows.
+
+    Attributes
+    ----------
+    size : bytes of the file on the disk. unfolding : counts of what its reader makes of it.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -53,6 +54,7 @@ class ByteSource:
             raise InputError(path, "there is no such file", remedy="Check the name and the folder") from None
         except OSError as error:
             raise InputError(path, f"cannot be opened ({error.strerror or error})", remedy="Check that you may read it") from None
+        self.unfolding = Unfolding(path, self.size)
         self.consumed = 0
         """Bytes of the file itself (not unpacked) taken so far."""
         self._unpacked = bytearray()
@@ -64,7 +66,6 @@ class ByteSource:
         self.is_gzip = start == _GZIP_MAGIC
         self._unpacker = zlib.decompressobj(31) if self.is_gzip else None
         self._packed = b""
-        self._n_unpacked = 0
         if self.is_gzip:
             self._packed = start
         else:
@@ -137,14 +138,7 @@ class ByteSource:
             if not piece and not self._unpacker.eof:
                 raise InputError(self.path, "the gzip file is cut off", place=f"byte {self.consumed}", remedy="Copy or download it again")
             self._finished = not piece  # the unpacker may hold more back
-        self._n_unpacked += len(piece)
-        if self._n_unpacked > max(UNPACKED_AT_LEAST, MAXIMUM_TIMES_UNPACKED * self.consumed):
-            raise InputError(
-                self.path,
-                f"the gzip data unpack to more than {MAXIMUM_TIMES_UNPACKED} times their size, as neither spectra nor sequences do",
-                place=f"before byte {self.consumed}",
-                remedy="If you trust the file, unpack it and give it unpacked",
-            )
+        self.unfolding.add(PACKED_BYTES, len(piece), place=f"before byte {self.consumed}")
         return piece
 
 

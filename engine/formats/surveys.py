@@ -135,7 +135,7 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
                 state.n_spectra += parsed.n_spectra
                 state.n_peaks_read += parsed.n_peaks_read
                 state.n_noise_read += parsed.n_noise_read
-                check_proportions(state, source.consumed)
+                check_proportions(state, source.size)
                 yield parsed
                 progress.advance(consumed)
         finally:

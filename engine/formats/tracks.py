@@ -10,11 +10,12 @@ from urllib.parse import unquote
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.unfolding import FEATURES
 
 __all__ = ["Track", "TrackFeature", "read_track"]
 
 _PIECE = 1 << 20
-_MAXIMUM_FEATURES, _MAXIMUM_LINE, _MAXIMUM_PLACE = 1_000_000, 1 << 16, (1 << 31) - 1
+_MAXIMUM_LINE, _MAXIMUM_PLACE = 1 << 16, (1 << 31) - 1
 _MAXIMUM_NAME = 80
 _NAMES = ("Name", "gene", "locus_tag", "product", "ID")
 """Attributes of GFF3 that name a feature for people, the best first."""
@@ -84,8 +85,7 @@ def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
             if found.kind in _WHOLE:
                 continue
             n += 1
-            if n > _MAXIMUM_FEATURES:
-                raise InputError(path, f"has more than {_MAXIMUM_FEATURES:,} features", remedy="Give a part of it")
+            source.unfolding.add(FEATURES, 1, place=f"line {number}")
             features.setdefault(parts[0], []).append(found)
     if not n:
         raise InputError(path, "has no features", remedy="Give a GFF3 or BED file")

@@ -23,7 +23,7 @@ _NO_SCORES = {"target_decoy", "protein_references", "spectrum_reference", "map_i
 
 def read_idxml(source: ByteSource, progress: Progress) -> Identifications:
     """The matches of an idXML file."""
-    found = MatchCollector("idXML", source.path)
+    found = MatchCollector("idXML", source.unfolding)
     accessions: dict[str, int] = {}
     runs: list[str] = []
     for name, element in elements(
@@ -70,10 +70,12 @@ def _add_identification(
             continue
         scores: dict[str, float] = {}
         rates: dict[str, float] = {}
-        for name, value in (*((name, text) for name, text in params.items() if name not in _NO_SCORES), (called, hit.get("score", ""))):
-            _take(name, value, scores, rates, is_main=value is hit.get("score"), found=found, sense=sense)
+        for name, value in params.items():
+            if name not in _NO_SCORES:
+                _take(name, value, scores, rates, is_main=False, found=found, sense=sense)
+        _take(called, hit.get("score", ""), scores, rates, is_main=True, found=found, sense=sense)
         references = (hit.get("protein_refs", "") or "").split()
-        proteins = list(dict.fromkeys(accessions[one] for one in references if one in accessions))
+        proteins = [accessions[one] for one in references if one in accessions]
         rank = params.get("rank", "")
         found.add(
             found.peptide(peptide), proteins, scores, place=found.next_place, charge=charge,

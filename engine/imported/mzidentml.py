@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from proteoscope.engine.chemistry.modification_places import SearchedModification, locate_modification, on_terminal_residues
-from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import elements, number_of, whole_number_of
@@ -14,6 +14,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
 from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
 from proteoscope.engine.row_numbers import PeptideRow
+from proteoscope.engine.unfolding import SEARCHED
 
 __all__ = ["read_mzidentml"]
 
@@ -58,7 +59,7 @@ class _Reader:
     """What was met of a file so far, by its identifiers."""
 
     def __init__(self, source: ByteSource) -> None:
-        self.source, self.found = source, MatchCollector("mzIdentML", source.path)
+        self.source, self.found = source, MatchCollector("mzIdentML", source.unfolding)
         self.accessions: dict[str, int] = {}
         self.peptides: dict[str, _WrittenPeptide] = {}
         self.rows: dict[str, PeptideRow | str] = {}
@@ -77,6 +78,7 @@ class _Reader:
         elif name == "Peptide":
             self.peptides[element.get("id", "")] = self._peptide(element)
         elif name == "SearchModification":
+            self.source.unfolding.add(SEARCHED, 1)
             self.searched.append(_searched_modification(self.source, element))
         elif name == "PeptideEvidence":
             self._take_evidence(element)
@@ -99,7 +101,7 @@ class _Reader:
         sequence = "".join(part.text or "" for part in element if part.tag.endswith("equence")).strip().upper()
         place = f"peptide {shortened(element.get('id', ''), 80)}"
         written = _WrittenPeptide(sequence, [], [], "")
-        if not (sequence.isascii() and sequence.isalpha()):
+        if not is_sequence(sequence):
             return written._replace(reason="its peptide is not a sequence of residues")
         for part in element.iter("{*}Modification"):
             position = whole_number_of(self.source, part, "location", place, -1)
@@ -177,7 +179,7 @@ class _Reader:
             self.found.leave(peptide, place=self.n, peptide=self.peptides[peptide_id].sequence, charge=charge, **told)
             return
         known = [self.evidence[one] for one in references or self.evidence_of.get(peptide_id, []) if one in self.evidence]
-        proteins = list(dict.fromkeys(self.accessions[protein] for protein, _ in known if protein in self.accessions))
+        proteins = [self.accessions[protein] for protein, _ in known if protein in self.accessions]
         told_decoys = [decoy for _, decoy in known if decoy is not None]
         calculated = number_of(self.source, item, "calculatedMassToCharge", place)
         scores, rates = self._scores(item, place)

@@ -14,7 +14,7 @@ from lxml import etree
 from pyteomics.auxiliary import PyteomicsError
 from pyteomics.pepxml import PepXML
 
-from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.recognition import HEAD_BYTES
 from proteoscope.engine.formats.sources import ByteSource
@@ -56,7 +56,7 @@ class _Queries(PepXML):
 def read_pepxml(source: ByteSource, progress: Progress) -> Identifications:
     """The matches of a pepXML file."""
     _check_encoding(source)
-    found = MatchCollector("pepXML", source.path)
+    found = MatchCollector("pepXML", source.unfolding)
     found.program = _program(source)
     n = 0
     for query in _queries(source, progress):
@@ -128,7 +128,7 @@ def _add_query(source: ByteSource, query: Mapping[str, Any], found: MatchCollect
 
 def _add_hit(source: ByteSource, hit: Mapping[str, Any], found: MatchCollector, place: str, told: dict[str, Any]) -> None:
     sequence = hit.get("peptide", "")
-    if not (sequence.isascii() and sequence.isalpha() and sequence.isupper()):
+    if not is_sequence(sequence):
         found.leave("its peptide is not a sequence of residues", peptide=sequence, **told)
         return
     scores: dict[str, float] = {}
@@ -147,7 +147,7 @@ def _add_hit(source: ByteSource, hit: Mapping[str, Any], found: MatchCollector, 
     modifications = _modifications(source, hit.get("modifications", []), len(sequence), place)
     peptide = found.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda noted: noted.position))))
     found.add(
-        peptide, [found.accession(protein) for protein in dict.fromkeys(proteins)], scores,
+        peptide, list(map(found.accession, proteins)), scores,
         rank=whole_number_of(source, hit, "hit_rank", place, 1),
         calculated_mass=number_of(source, hit, "calc_neutral_pep_mass", place), **told, **rates,
     )  # fmt: skip

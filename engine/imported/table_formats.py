@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.chemistry.masses import mz, neutral_mass
-from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence, noted_modification, parse_peptide
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.registry import has_suffix_of
 from proteoscope.engine.formats.separated_cells import Cells, read_cells
@@ -31,6 +31,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
 from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.unfolding import CHARACTERS
 
 if TYPE_CHECKING:
     pass
@@ -158,6 +159,7 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
     """Comet's tables of text, whose first line tells the version and the file."""
     first = source.peek(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace").split("\t")
     cells = read_cells(source, progress, begins=lambda line: line.startswith("scan\tnum\t"))
+    source.unfolding.add(CHARACTERS, sum(map(len, first[1:2])) * len(cells))
     names = ("e-value", "xcorr", "delta_cn", "sp_score", "ions_matched", "ions_total")
     values: Values = {
         "run": pa.array([first[1] if len(first) > 1 else ""] * len(cells), pa.string()), "scan": cells.whole("scan", missing=-1),
@@ -330,6 +332,8 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     found = pa.compute.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
     number = _numbers_of(found, "run", 0)
     names = np.array(["", *(runs.get(i, "") for i in range(1, max(runs, default=0) + 1))], dtype=object)
+    lengths = np.array([len(name) for name in names.tolist()])
+    source.unfolding.add(CHARACTERS, int(lengths[np.minimum(number, len(names) - 1)].sum()))
     native = pa.compute.fill_null(found.field("id"), "") if len(cells) else pa.array([], pa.string())
     charge = cells.whole("charge", missing=0)
     scores: dict[str, NDArray[np.float64]] = {}
@@ -508,7 +512,7 @@ def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
     ------
     ValueError : its sequence is none, or one stands outside of it.
     """
-    if not (sequence.isascii() and sequence.isalpha() and sequence.isupper()):
+    if not is_sequence(sequence):
         raise ValueError(f"{shortened(repr(sequence), 40)} is no sequence of residues")
     if any(not 0 <= one.position <= len(sequence) + 1 for one in placed):
         raise ValueError(f"a modification stands outside {shortened(sequence, 40)}")

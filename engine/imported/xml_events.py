@@ -8,6 +8,7 @@ from typing import Any
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.unfolding import TAGS
 
 __all__ = ["CHECKED_EVERY", "SourceBytes", "broken_xml", "elements", "number_of", "whole_number_of"]
 
@@ -29,8 +30,14 @@ class SourceBytes:
         self._source, self._progress, self._told = source, progress, 0
 
     def read(self, n: int = _PIECE) -> bytes:
-        """The next bytes, so many at most; none at the end."""
+        """The next bytes, so many at most; none at the end.
+
+        Raises
+        ------
+        InputError : the file has more tags than its size allows.
+        """
         piece = self._source.read(min(n, _PIECE) if n > 0 else _PIECE)
+        self._source.unfolding.add(TAGS, piece.count(b"<"))
         self._progress.advance(self._source.consumed - self._told)
         self._told = self._source.consumed
         return piece

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
+from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import elements, number_of, whole_number_of
@@ -24,7 +24,7 @@ _PROTON = 1.007276466622
 
 def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
     """The matches of an X!Tandem file. A peptide that several proteins hold is one match; peptides of one score are as many of one rank."""
-    found = MatchCollector("X!Tandem XML", source.path)
+    found = MatchCollector("X!Tandem XML", source.unfolding)
     found.program = "X!Tandem"
     run: str | None = None
     for _, group in elements(source, progress, ("group",), kept=("group",)):
@@ -69,7 +69,7 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
             accession += ":reversed"
         for domain in protein.iter("{*}domain"):
             sequence = domain.get("seq", "")
-            if not (sequence.isascii() and sequence.isalpha() and sequence.isupper()):
+            if not is_sequence(sequence):
                 unread.add(sequence)
                 continue
             peptide = NotedPeptide(sequence, _modifications(source, domain, len(sequence), place))
@@ -95,7 +95,7 @@ def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) 
         found.leave("its peptide is not a sequence of residues", place=found.next_place, peptide=sequence, **told)
     for peptide, (scores, proteins, mass) in matches.items():
         found.add(
-            found.peptide(peptide), list(dict.fromkeys(proteins)), scores, place=found.next_place, rank=1, calculated_mass=mass, **told
+            found.peptide(peptide), proteins, scores, place=found.next_place, rank=1, calculated_mass=mass, **told
         )  # fmt: skip
 
 

@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from proteoscope.engine.execution.libraries import one_algebra_thread
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.statistics.target_decoy import q_values
@@ -212,8 +212,7 @@ def rescore(
         seen = fold_of[part[0]] != part[1]
         return _learn(learnt_from[seen], of_decoy[seen], settings)
 
-    # The matrices are small: on several threads the linear algebra waits more than it works, ten times longer on a busy machine.
-    with threadpool_limits(1, user_api="blas"):
+    with one_algebra_thread():  # on several threads ten times slower on a busy machine
         weights = run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
         of_all = [_scores(learnt_from, one) for one in weights]
         models, shape = np.stack(weights), (divisions, folds)

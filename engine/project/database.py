@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
-from urllib.parse import quote
 
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.files import storage_error, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.project import schema
+from proteoscope.engine.sqlite_inputs import open_sqlite
 
 __all__ = ["Database", "gone_error", "is_network_file_system"]
 
@@ -20,6 +20,9 @@ _BUSY_SECONDS = 20.0
 
 _JOURNAL_OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
 """Ends a journal that names another, of a transaction over several databases. SQLite would look for that file, and may remove it."""
+
+_DAMAGED = ("malformed", "not a database", "no such table", "no such column", "datatype mismatch", "too big", "interrupted")
+"""Words of SQLite's errors for files that hold what the program does not write: values beyond all bounds, endless computations."""
 
 _ITS_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
@@ -169,19 +172,16 @@ class Database:
             connection.row_factory = sqlite3.Row
             # What is not UTF-8 is shown as far as it can be.
             connection.text_factory = lambda text: text.decode(errors="replace")
-            connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             yield connection
 
     def _open(self) -> sqlite3.Connection:
-        address = f"file:{quote(os.fsencode(self._path))}"
         if not self._read_only:
-            return sqlite3.connect(f"{address}?mode=rw", uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+            return open_sqlite(self._path, "mode=rw", timeout=_BUSY_SECONDS)
         # WAL wants files beside the database, which cannot be made here. Where there are none, nobody is writing: read it as it lies there.
         has_log = self._path.with_name(self._path.name + "-wal").exists()
-        mode = "mode=ro" if has_log else "immutable=1"
-        return sqlite3.connect(f"{address}?{mode}", uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+        return open_sqlite(self._path, "mode=ro" if has_log else "immutable=1", timeout=_BUSY_SECONDS)
 
 
 @cache
@@ -215,7 +215,7 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
             reason, remedy = "the disk is read-only", "Choose a folder that you may write to"
         elif "locked" in text:
             reason, remedy = "another process has held the project's database for long", "Try again when it has finished"
-        elif any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column", "datatype mismatch")):
+        elif any(sign in text for sign in _DAMAGED):
             reason, remedy = "the project's database is damaged", "Restore it from a copy; the tables under results can still be read"
         else:
             reason, remedy = f"the project's database cannot be used ({text})", ""

@@ -22,6 +22,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one, is_list, is_text, written_out_bytes
 from proteoscope.engine.results.columns import Column, Rule, Table, arrow_type
+from proteoscope.engine.unfolding import TABLE_BYTES, Unfolding
 
 if TYPE_CHECKING:
     pass
@@ -32,8 +33,6 @@ CHECKED_ROWS = 1 << 16
 """Rows of a table in memory, unless somebody wants fewer."""
 _MAXIMUM_NAMES = 5  # that an error tells
 _PIECE_BYTES = 1 << 26  # about as many of a piece in memory
-_MAXIMUM_TIMES_UNPACKED, _FREE_BYTES = 100, 1 << 26
-"""A table takes no more memory than so many times its file, and some megabytes that are free; those of searches take 2 to 30 times."""
 _AGAIN = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
@@ -116,7 +115,7 @@ class TableFile:
         wanted = [name for name in asked if name in self.columns]
         with self._read():
             pieces = self._file.iter_batches(min(rows, self._rows_of_piece()), columns=wanted, use_threads=False)
-        n_read, n_bytes, most = 0, 0, _FREE_BYTES + _MAXIMUM_TIMES_UNPACKED * self.path.stat().st_size
+        n_read, unfolding = 0, Unfolding(self.path, self.path.stat().st_size)
         while True:
             with self._read():
                 piece = next(pieces, None)
@@ -124,9 +123,8 @@ class TableFile:
                 break
             with self._read():
                 found = pa.Table.from_batches([piece]).select(wanted)
-                n_bytes += sum(written_out_bytes(column) for column in found.columns)
-            if n_bytes > most:
-                raise self.damaged(f"unpacks to more than {_MAXIMUM_TIMES_UNPACKED} times its size")
+                n_bytes = sum(written_out_bytes(column) for column in found.columns)
+            unfolding.add(TABLE_BYTES, n_bytes)
             n_read += len(found)
             yield self._with_absent(self._checked(found), asked)
         if n_read != self.n_rows:

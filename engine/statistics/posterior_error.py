@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+
+from proteoscope.engine.execution.libraries import one_algebra_thread
 
 __all__ = ["posterior_error_probabilities"]
 
@@ -54,7 +55,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
     # Half a decoy and half a target more, spread evenly, keep the logits finite where the classes do not overlap.
     share = (decoys + 0.5 * total / total.sum()) / (total + total / total.sum())
     if len(centre) > 2:
-        with threadpool_limits(1, user_api="blas"):  # small matrices only wait for each other on several threads
+        with one_algebra_thread():
             share = _expit(_smooth_logit(centre, share, total))
     logit = _logit(_falling(share, total))
     return np.minimum(np.exp(_extended(score, centre, logit)) / decoy_ratio, 1.0)  # d / (1 - d) is the exponential of d's logit

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.unfolding import CIF_CHARACTERS, CIF_ROWS, CIF_VALUES, Unfolding
 
 if TYPE_CHECKING:
     import gemmi
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["read_binary_cif"]
 
 _LONGEST_LIST = 100_000
-_MINIMUM_BYTES_OF_ROW = 4
-_FREE_ROWS = 1 << 12
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
 _REMEDY = "Copy or download it again, or take it as mmCIF"
 
@@ -59,13 +58,14 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
     try:
         root = _unpacked(data)
         document = gemmi.cif.Document()
-        maximum_rows = _FREE_ROWS + len(data) // _MINIMUM_BYTES_OF_ROW
+        # Packed once more by gzip, a column becomes half as long at best.
+        unfolding = Unfolding(path, min(len(data), 2 * path.stat().st_size))
         for block in _list_of(root, "dataBlocks"):
             made = document.add_new_block(_text_of(block, "header") or "unnamed")
             for category in _list_of(block, "categories"):
                 name = _text_of(category, "name")
                 if name in _WANTED:
-                    _add_category(made, name, category, maximum_rows)
+                    _add_category(made, name, category, unfolding)
         return document
     except (_WrongError, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
         reason = shortened(str(error), 200)
@@ -104,25 +104,29 @@ def _unpacked(data: bytes) -> Any:
         raise _WrongError("it holds what MessagePack does not know, or lists too deep") from None
 
 
-def _add_category(block: gemmi.cif.Block, name: str, category: Any, maximum_rows: int) -> None:
+def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: Unfolding) -> None:
     n_rows = category.get("rowCount")
-    if not isinstance(n_rows, int) or not 0 <= n_rows <= maximum_rows:
-        raise _WrongError(f"{name} has not so many rows")
+    if not isinstance(n_rows, int) or n_rows < 0:
+        raise _WrongError(f"{name} does not give its number of rows")
+    unfolding.check(CIF_ROWS, n_rows, place=name)
     columns = {_text_of(column, "name"): column for column in _list_of(category, "columns")}
     tags = [tag for tag in _WANTED[name] if tag in columns]
     if not tags or not n_rows:
         return
+    unfolding.add(CIF_VALUES, n_rows * len(tags), place=name)
     rows = np.arange(n_rows)
-    values = [_values(columns[tag], tag, n_rows, rows, maximum_rows) for tag in tags]
+    values = [_values(columns[tag], tag, n_rows, rows, unfolding) for tag in tags]
     block.init_loop(f"{name}.", tags).set_all_values(values)
 
 
-def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], maximum_rows: int) -> list[str]:
+def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfolding: Unfolding) -> list[str]:
     """The values of a column in these rows, as mmCIF writes them."""
     import gemmi  # slow to import: only structures need it
 
+    maximum_rows = CIF_ROWS.most(unfolding.n_bytes)
     found = _decoded(column.get("data"), n_rows, maximum_rows)
     if isinstance(found, list):
+        unfolding.add(CIF_CHARACTERS, sum(map(len, found)), place=tag)
         quoted: dict[str, str] = {}
         values = []
         for row in rows.tolist():

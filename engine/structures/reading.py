@@ -32,6 +32,7 @@ from proteoscope.engine.structures.binary_cif import read_binary_cif
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 from proteoscope.engine.structures.pdb_text import copy_name, models_note, plain_pdb
 from proteoscope.engine.structures.residue_names import residue_kind
+from proteoscope.engine.unfolding import ATOMS, WORDS, Unfolding
 
 if TYPE_CHECKING:
     import gemmi
@@ -214,7 +215,18 @@ def _content(path: Path) -> bytes:
             if n > MAXIMUM_BYTES:
                 limit = f"holds more than {MAXIMUM_BYTES >> 20} MB of text, the most that a structure may have"
                 raise InputError(path, limit, remedy="Cut it into files of some chains each")
-    return b"".join(parts)
+        text = b"".join(parts)
+        source.unfolding.check(ATOMS, text.count(b"\nATOM  ") + text.count(b"\nHETATM"))
+        _check_words(source.unfolding, text)
+    return text
+
+
+def _check_words(unfolding: Unfolding, text: bytes) -> None:
+    """Refuse a packed text of more words than it may unfold to: gemmi makes an object of each word of mmCIF."""
+    if unfolding.n_bytes == len(text):
+        return
+    is_blank = np.frombuffer(text, np.uint8) <= 32
+    unfolding.check(WORDS, int(np.count_nonzero(is_blank[:-1] & ~is_blank[1:])))
 
 
 def _recognised(path: Path, text: bytes) -> str:

@@ -4,7 +4,7 @@
     python -m tests.fuzz.readers --seed 7 --cases 1 --first 1234 --reader mgf --keep FOLDER
 
 Each case begins with a small valid file, changes it where its format has joints (records, lines, tags, numbers, arrays, encodings), and has
-another process read it, which may take 1 GB of memory above what the program itself does and 10 seconds of processor time. One process
+another process read it, which may take 500 MB of memory above what the program itself does and 5 seconds of processor time. One process
 takes many cases, another goes on where one died. A case depends on reader, seed and its own number alone; ``--keep`` writes those that
 failed, or, with ``--all``, every one. Prints a JSON line for each reader; the exit code is 1 where anything failed.
 """
@@ -20,6 +20,7 @@ import json
 import os
 import random
 import re
+import resource
 import struct
 import sys
 import tempfile
@@ -35,6 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.execution.libraries import bound_kept_memory
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
@@ -46,7 +48,7 @@ from tests.fuzz import libraries
 from tests.fuzz.places import IN_MEMORY
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-MEMORY_BYTES, PROCESSOR_SECONDS = 1 << 30, 10
+MEMORY_BYTES, PROCESSOR_SECONDS = 500 << 20, 5
 CASES_OF_A_PROCESS = 1000
 LONGEST_MESSAGE = 2000
 
@@ -368,6 +370,20 @@ def _read_reads(path: Path, chance: random.Random) -> int:
     return len(reads)
 
 
+def _read_track(path: Path, chance: random.Random) -> int:
+    from proteoscope.engine.formats.tracks import read_track
+
+    del chance
+    track = read_track(path)
+    assert all(one.first <= one.last for some in track.features.values() for one in some)
+    return sum(map(len, track.features.values()))
+
+
+def _tracks() -> list[bytes]:
+    gff = "##gff-version 3\nchr1\tx\tCDS\t10\t200\t.\t+\t0\tID=a;Name=A%20b\nchr1\tx\tgene\t5\t300\t1.5\t-\t.\tID=g\n"
+    return [gff.encode(), b"track name=x\nchr1\t9\t200\ta\t0\t+\nchr2\t0\t5\n"]
+
+
 def _read_matrix(path: Path, chance: random.Random) -> int:
     from proteoscope.engine.sequences.matrices import read_matrix
 
@@ -486,7 +502,7 @@ READERS = {
          b"IntegerPacking", b"FixedPoint", b"StringArray", b"\xff\xff\xff\x7f", b"rowCount"),
     ),
     "results-tables": Reader(
-        lambda: _results_of(tuple(small_results.FORMATS)[:11]), _read_results, re.compile(rb"[^\t\n]+|[\t\n]"),
+        lambda: _results_of(tuple(small_results.FORMATS)[:12]), _read_results, re.compile(rb"[^\t\n]+|[\t\n]"),
         (b"\t", b"\n", b"nan", b"-1", b"1e999", b"[+1e9]", b"PEPTIDE", b"K.[", b"UNIMOD:35", b"(UniMod:9999999)",
          b"99999999999999999999", b'"'),
     ),
@@ -515,6 +531,9 @@ READERS = {
         _presets, _read_preset, _LINES,
         (b"[", b"]", b"{", b"}", b"=", b"a.", b"[parameters]", b"[[parameters]]", b'"""', b"'", b"nan", b"1979-05-27", b'matrix = "'),
         largest=200_000,
+    ),
+    "track": Reader(
+        _tracks, _read_track, _LINES, (b"##FASTA", b">", b"#", b"\t", b"-1", b"99999999999", b"ID=", b"%", b"browser", b"\xff")
     ),
     "matrix": Reader(_matrices, _read_matrix, _LINES, (b"A", b"*", b"#", b"-", b"1_0", b"1e3", "ﬆ".encode(), "ß".encode(), b"\x0c")),
     "proforma": Reader(
@@ -568,12 +587,13 @@ def beginnings(reader: Reader) -> tuple[bytes, ...]:
     return tuple(reader.files())
 
 
-def mutated(reader: Reader, chance: random.Random) -> bytes:
-    """One of the reader's files with one to five changes, now and then packed."""
+def mutated(reader: Reader, chance: random.Random, *, of_structure: bool) -> bytes:
+    """One of the reader's files with one to five changes, of its bytes or of its structure, now and then packed."""
     content = chance.choice(beginnings(reader))
+    mutations = _MUTATIONS_OF_STRUCTURE if of_structure else _MUTATIONS_OF_BYTES
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5))):
-        content = chance.choice(_MUTATIONS)(content, reader, chance)[: reader.largest]
-    if chance.random() < 0.02:
+        content = chance.choice(mutations)(content, reader, chance)[: reader.largest]
+    if of_structure and chance.random() < 0.06:
         content = _flooded(content, reader, chance)
     if reader.is_packed or chance.random() < 0.03:
         content = _packed(content, chance)
@@ -731,9 +751,13 @@ def _swallow(content: bytes, reader: Reader, chance: random.Random) -> bytes:
     return content[:at] + other + content[at:]
 
 
-_MUTATIONS: tuple[Callable[[bytes, Reader, random.Random], bytes], ...] = (
-    _delete_pieces, _repeat_pieces, _move_pieces, _cut_off, _change_number, _change_number, _change_number, _insert_word, _insert_word,
-    _insert_run, _change_bytes, _change_line_ends, _change_encoding, _change_attribute, _change_array, _change_array, _swallow,
+_Mutation = Callable[[bytes, Reader, random.Random], bytes]
+_MUTATIONS_OF_BYTES: tuple[_Mutation, ...] = (
+    _cut_off, _insert_run, _change_bytes, _change_bytes, _change_line_ends, _change_encoding, _change_number, _swallow,
+)  # fmt: skip
+_MUTATIONS_OF_STRUCTURE: tuple[_Mutation, ...] = (
+    _delete_pieces, _repeat_pieces, _move_pieces, _change_number, _change_number, _insert_word, _insert_word, _change_attribute,
+    _change_array, _change_array,
 )  # fmt: skip
 
 
@@ -794,15 +818,15 @@ class Outcome:
 
 
 def case(name: str, seed: int, number: int) -> tuple[bytes, random.Random]:
-    """The content of a case, and the chances for how it is read."""
+    """The content of a case, and the chances for how it is read: of seven, five have other bytes and two another structure."""
     chance = random.Random(f"{name} {seed} {number}")
-    return mutated(READERS[name], chance), chance
+    return mutated(READERS[name], chance, of_structure=number % 7 >= 5), chance
 
 
 def examine(name: str, n_cases: int, seed: int, first: int = 0) -> Outcome:
     """Read so many cases, in processes of their own."""
     outcome = Outcome(n_cases)
-    _read_what_is_right(name)
+    read_beginnings(name)
     number = first
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=IN_MEMORY) as folder:
         while number < first + n_cases:
@@ -811,7 +835,7 @@ def examine(name: str, n_cases: int, seed: int, first: int = 0) -> Outcome:
     return outcome
 
 
-def _read_what_is_right(name: str) -> None:
+def read_beginnings(name: str) -> None:
     """The files that mutations begin with are read; and all that is loaded or compiled for it is there when processes are made."""
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=IN_MEMORY) as folder:
         path = Path(folder, "case")
@@ -856,31 +880,43 @@ def _in_a_process(name: str, seed: int, numbers: range, folder: Path, outcome: O
 
 
 def _lines_of_cases(name: str, seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, str]]:
-    import resource
-
-    warnings.simplefilter("error")
-    if sys.platform == "linux":
-        size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES, size + MEMORY_BYTES))
+    limit_memory()
     path = folder / "case"
     for number in numbers:
         content, chance = case(name, seed, number)
         path.write_bytes(content)
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + PROCESSOR_SECONDS, hard))
+        limit_time()
         yield number, "begun", ""
-        yield (number, *_read(READERS[name], path, chance))
+        yield (number, *read_case(READERS[name], path, chance))
 
 
-def _read(reader: Reader, path: Path, chance: random.Random) -> tuple[str, str]:
+def limit_memory() -> None:
+    """Let this process, which was just made, take no more memory than it may above what it has, and turn warnings into errors."""
+    warnings.simplefilter("error")
+    # Address space is what is limited: heaps and stacks of threads claim far more of it than they use.
+    os.environ.pop("MALLOC_ARENA_MAX", None)
+    bound_kept_memory()
+    threading.stack_size(1 << 20)
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES, size + MEMORY_BYTES))
+
+
+def limit_time() -> None:
+    """Let this process take no more seconds of the processor than it may for one file, from now on."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + PROCESSOR_SECONDS, hard))
+
+
+def read_case(reader: Reader, path: Path, chance: random.Random) -> tuple[str, str]:
+    """Read a file: ``read``, ``refused`` with the message, or ``failed`` with what happened."""
     try:
         reader.read(path, chance)
     except ProteoscopeError as error:
         message = str(error)
         if "\n" in message or len(message) > LONGEST_MESSAGE:
             return "failed", f"a message of {len(message)} letters or several lines: {message[:200]!r}"
-        return "refused", ""
+        return "refused", message
     except BaseException:
         return "failed", traceback.format_exc(limit=-4)
     return "read", ""

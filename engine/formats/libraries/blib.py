@@ -22,6 +22,8 @@ from proteoscope.engine.formats.libraries.msp import adduct_charge
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_PEAKS
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sqlite_inputs import computed_table, open_sqlite
+from proteoscope.engine.unfolding import ENTRIES
 
 __all__ = ["read_blib"]
 
@@ -32,10 +34,6 @@ _COLUMNS = (
 )  # fmt: skip
 _NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
 _ROWS = 500
-_LONGEST_VALUE = 12 * MAXIMUM_PEAKS + (1 << 16)
-_STEPS_BETWEEN_LOOKS = 100_000
-_STEPS_PER_BYTE, _FREE_STEPS = 1_000, 10_000
-"""Instructions of SQLite for each byte of the file (and looks beyond that): an honest library takes some ten."""
 _MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
 """Of one spectrum, and rows beyond that in any case."""
 _PEAKS_AT_ONCE = 1 << 20
@@ -57,22 +55,8 @@ def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress)
             f"{path}: what was last written to it stands in {beside.name}, which is not read: close it in the program that writes it",
             "warning",
         )
-    n_looks = 0
-    most_looks = _FREE_STEPS + source.size * _STEPS_PER_BYTE // _STEPS_BETWEEN_LOOKS
-
-    def look() -> int:
-        nonlocal n_looks
-        n_looks += 1
-        return int(progress.is_cancelled or n_looks > most_looks)
-
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-            # Nothing that a schema names is run: functions, virtual tables and extensions of it stay shut.
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA cell_size_check = ON")
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-            connection.set_progress_handler(look, _STEPS_BETWEEN_LOOKS)
+        with closing(open_sqlite(path, is_cancelled=lambda: progress.is_cancelled)) as connection:
             _read(connection, source, library, progress)
     except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError) as error:
         progress.check()
@@ -80,16 +64,11 @@ def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress)
 
 
 def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
-    kinds = {
-        str(name): (kind, str(text)) for name, kind, text in connection.execute("SELECT name, type, sql FROM sqlite_schema LIMIT 10000")
-    }
-    for name in _TABLES:
-        if not _is_stored(connection, kinds, name):
-            raise InputError(
-                source.path,
-                f"the database has no table {name}, or one that is computed: it is no library of BiblioSpec",
-                remedy="Give another library",
-            )
+    if name := computed_table(connection, _TABLES):
+        raise InputError(
+            source.path, f"the database has no table {name}, or one that is computed: it is no library of BiblioSpec",
+            remedy="Give another library",
+        )  # fmt: skip
     present = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(RefSpectra)")}
     missing = next((name for name in _NEEDED if name.lower() not in present), "")
     if missing:
@@ -100,23 +79,16 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
         f"SELECT r.id, {columns}, p.peakMZ, p.peakIntensity FROM RefSpectra AS r"
         " LEFT JOIN RefSpectraPeaks AS p ON p.RefSpectraID = r.id ORDER BY r.id"
     )
-    modifications = _Modifications(connection, kinds)
-    proteins = _proteins(connection, kinds)
+    modifications = _Modifications(connection)
+    proteins = _proteins(connection)
     n_spectra = max(1, _count(connection, "RefSpectra"))
-    most_peaks, n_peaks = (1 << 20) + source.size, 0
     batch = _Batch()
     # Row by row: what a join repeats and what unpacks may be far larger than the file.
     for row in connection.execute(query):
         batch.add(_entry(library.n_read + len(batch.entries) + 1, row, modifications, proteins))
-        if n_peaks + batch.n_peaks > most_peaks:
-            raise InputError(
-                source.path, f"there are more than {most_peaks:,} peaks in {source.size:,} bytes, which no measured spectra are packed to",
-                remedy="Give another library",
-            )  # fmt: skip
         if len(batch.entries) == _ROWS or batch.n_peaks > _PEAKS_AT_ONCE:
-            n_peaks += batch.n_peaks
+            source.unfolding.add(ENTRIES, len(batch.entries))
             batch.give(library)
-            library.check_proportions(source.size)
             progress.check()
             progress.advance(source.size * len(batch.entries) // n_spectra)
             batch = _Batch()
@@ -154,14 +126,6 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
     return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
-def _is_stored(connection: sqlite3.Connection, kinds: dict[str, tuple[str, str]], table: str) -> bool:
-    """Whether there is such a table, all of whose values stand in the file: no view, no virtual table, no column that is computed."""
-    kind, text = kinds.get(table, ("", ""))
-    if kind != "table" or text.upper().lstrip().startswith("CREATE VIRTUAL"):
-        return False
-    return all(row[6] == 0 for row in connection.execute(f"PRAGMA table_xinfo({table})"))
-
-
 def _check_number(connection: sqlite3.Connection, table: str, of_spectrum: int) -> None:
     """Refuse tables that go beyond what any library has, since they are held in memory."""
     if _count(connection, table) > _FREE_ROWS + of_spectrum * _count(connection, "RefSpectra"):
@@ -171,9 +135,9 @@ def _check_number(connection: sqlite3.Connection, table: str, of_spectrum: int) 
 class _Modifications:
     """What BiblioSpec notes of modifications besides the text of the peptide: their masses in full."""
 
-    def __init__(self, connection: sqlite3.Connection, kinds: dict[str, tuple[str, str]]) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._by_spectrum: dict[int, list[NotedModification]] = {}
-        if not _is_stored(connection, kinds, "Modifications"):
+        if computed_table(connection, ["Modifications"]):
             return
         _check_number(connection, "Modifications", _MAXIMUM_MODIFICATIONS)
         for batch in _batches(connection.execute("SELECT RefSpectraID, position, mass FROM Modifications")):
@@ -188,9 +152,9 @@ class _Modifications:
         return sorted(self._by_spectrum.get(spectrum, ()))
 
 
-def _proteins(connection: sqlite3.Connection, kinds: dict[str, tuple[str, str]]) -> dict[int, str]:
+def _proteins(connection: sqlite3.Connection) -> dict[int, str]:
     """Accessions by spectrum, where the library has them."""
-    if not all(_is_stored(connection, kinds, name) for name in ("Proteins", "RefSpectraProteins")):
+    if computed_table(connection, ("Proteins", "RefSpectraProteins")):
         return {}
     _check_number(connection, "Proteins", _PROTEINS_OF_SPECTRUM)
     _check_number(connection, "RefSpectraProteins", _PROTEINS_OF_SPECTRUM)

@@ -17,7 +17,7 @@ from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.modification_naming import Namer
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, write
-from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.numbers import MISSING, POINT, number_or_nan, read_number
 from proteoscope.engine.formats.spectrum_blocks import (
     HIGHEST_CHARGE,
@@ -31,6 +31,7 @@ from proteoscope.engine.formats.spectrum_blocks import (
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spectral_library import MAXIMUM_SKIPPED_TOLD, Skipped, SkippedEntry, SpectralLibrary
 from proteoscope.engine.spectra.spooling import GrowingColumn
+from proteoscope.engine.unfolding import PEAKS, Unfolding
 
 __all__ = ["Entry", "LibraryCollector", "first_charge", "read_charge", "take_precursor", "take_time"]
 
@@ -40,9 +41,6 @@ _TIME = re.compile(r"(\S*?)\s*(minutes?|mins?\.?|m|seconds?|secs?\.?|s)?", re.IG
 _MAXIMUM_TEXT = MAXIMUM_NAME_BYTES
 _MAXIMUM_LENGTH = 1000
 """Residues of a peptide."""
-_FREE_ENTRIES = 1 << 17
-_ENTRIES_PER_BYTE = 1 / 16
-"""An entry takes more than a hundred bytes; what unpacks to more of them is no library that somebody measured."""
 _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
 
 
@@ -91,28 +89,20 @@ class LibraryCollector:
         self._counts: dict[str, int] = {}
         self.remarks: dict[str, tuple[int, int]] = {}
         """Of the file that is being read: what of entries was not used, with the number of these entries and the line of the first."""
-        self._source = -1
+        self._source, self._unfolding = -1, Unfolding("", 0)
         self.n_read = self.n_taken = 0
         """Of the file that is being read: entries, and those of them that were taken."""
 
-    def begin(self) -> None:
-        """Go on with the next file."""
+    def begin(self, unfolding: Unfolding) -> None:
+        """Continue with the next file, with the counts of what it unfolds to."""
         self._source += 1
+        self._unfolding = unfolding
         self.remarks = {}
         self.n_read = self.n_taken = 0
 
     def first_fault(self) -> tuple[int, str]:
         """Line and reason of the first entry of this file that was not taken."""
         return next(((one.line, one.reason) for one in self._told if one.source == self._source), (0, ""))
-
-    def check_proportions(self, n_bytes: int) -> None:
-        """Refuse a file that holds more entries than `n_bytes` bytes of measured spectra can."""
-        if self.n_read > _FREE_ENTRIES + n_bytes * _ENTRIES_PER_BYTE:
-            raise InputError(
-                self._sources[self._source],
-                f"there are more than {self.n_read:,} entries in {n_bytes:,} bytes, as no library has",
-                remedy="If you trust the file, unpack it and give it unpacked",
-            )
 
     def skip(self, line: int, reason: str) -> None:
         """Count an entry that cannot be taken."""
@@ -121,7 +111,13 @@ class LibraryCollector:
             self._told.append(SkippedEntry(self._source, line, reason))
 
     def add(self, entries: Sequence[Entry], offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> None:
-        """Add entries whose peaks, as the file has them, are `offsets[i]:offsets[i + 1]` of `mz` (thomson) and `intensity`."""
+        """Add entries whose peaks, as the file has them, are `offsets[i]:offsets[i + 1]` of `mz` (thomson) and `intensity`.
+
+        Raises
+        ------
+        InputError : the file holds more of them than its size allows.
+        """
+        self._unfolding.add(PEAKS, len(mz))
         counts = np.diff(offsets)
         mz, heights, owner, is_absurd = _clean_peaks(mz, intensity, counts)
         left = np.bincount(owner, minlength=len(entries))

@@ -11,6 +11,7 @@ from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.libraries.entries import Entry, first_charge
 from proteoscope.engine.formats.numbers import number_or_nan, whole_or
+from proteoscope.engine.unfolding import ATTRIBUTES, Unfolding
 
 __all__ = ["Attribute", "AttributeSets", "described"]
 
@@ -52,6 +53,7 @@ class Attribute:
 class AttributeSets:
     """Attributes that a library gives many entries, by the name of the set; those of ``all`` belong to every entry."""
 
+    unfolding: Unfolding
     spectrum: dict[str, list[Attribute]] = field(default_factory=dict)
     analyte: dict[str, list[Attribute]] = field(default_factory=dict)
 
@@ -65,7 +67,9 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     attributes: list[Attribute] = []
     for own, named in ((spectrum, sets.spectrum), (analytes[0] if analytes else [], sets.analyte)):
         used = _used_sets(own, named)
-        if sum(map(len, used)) > _MAXIMUM_OF_SETS:
+        n_of_sets = sum(map(len, used))
+        sets.unfolding.add(ATTRIBUTES, min(n_of_sets, _MAXIMUM_OF_SETS))
+        if n_of_sets > _MAXIMUM_OF_SETS:
             entry.fault = f"its attribute sets hold more than {_MAXIMUM_OF_SETS:,} attributes"
             return entry
         attributes += [*own, *chain.from_iterable(used)]

@@ -16,6 +16,7 @@ from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.unfolding import ENTRIES
 
 __all__ = ["read_mzspeclib_json"]
 
@@ -134,7 +135,7 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
     InputError : the JSON is broken, or has no list of spectra.
     """
     text = _Text(source, progress)
-    sets = AttributeSets()
+    sets = AttributeSets(source.unfolding)
     begin = -1
     # Sets of attributes may stand behind the spectra that refer to them.
     for name in text.members():
@@ -161,8 +162,8 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
         peaks.append((mz, intensity))
         if len(entries) == _BATCH:
             progress.check()
+            source.unfolding.add(ENTRIES, len(entries))
             _add(library, entries, peaks)
-            library.check_proportions(source.consumed)
     if entries:
         _add(library, entries, peaks)
 

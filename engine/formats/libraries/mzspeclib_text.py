@@ -27,7 +27,7 @@ class MzSpecLibText(TextLibrary):
 
     def __init__(self, source: ByteSource) -> None:
         super().__init__(source)
-        self._sets = AttributeSets()
+        self._sets = AttributeSets(source.unfolding)
 
     def cut(self, text: bytes) -> int:
         """Before the last ``<Spectrum=``."""

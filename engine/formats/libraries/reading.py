@@ -40,7 +40,7 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
                 remedy = "Give it as SPECTRA" if written_as.sort == "spectra" else f"Give {names_of('libraries')}"
                 raise InputError(path, f"is {written_as.name}, where a spectral library belongs", remedy=remedy)
             progress.stage(f"Reading {path.name}", source.size)
-            library.begin()
+            library.begin(source.unfolding)
             reader()(source, library, progress)
         line, reason = library.first_fault()
         if not library.n_taken:

@@ -22,6 +22,7 @@ from proteoscope.engine.formats.peak_lists import MAXIMUM_LINES
 from proteoscope.engine.formats.reading import mapped_blocks, n_processors
 from proteoscope.engine.formats.sources import Block, ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.unfolding import ENTRIES
 
 __all__ = ["Line", "TextLibrary", "decoded", "last_of"]
 
@@ -105,7 +106,6 @@ class TextLibrary(ABC):
                 for entry in parsed.entries:
                     entry.line += n_lines
                 library.add(parsed.entries, parsed.offsets, parsed.mz, parsed.intensity)
-                library.check_proportions(self._source.consumed)
                 n_lines += parsed.n_lines
                 progress.advance(consumed)
         finally:
@@ -138,11 +138,13 @@ class TextLibrary(ABC):
         self._decimal = COMMA if n_sound[COMMA] > n_sound[POINT] else POINT
 
     def _parse(self, block: Block) -> _ParsedBlock:
-        return self._parsed(_without_mark(block))
+        return self._parsed(_without_mark(block), is_counted=True)
 
-    def _parsed(self, data: bytes) -> _ParsedBlock:
+    def _parsed(self, data: bytes, *, is_counted: bool = False) -> _ParsedBlock:
         scan = self._scanned(data)
         rows = self.entry_rows(data, scan.table)
+        if is_counted:
+            self._source.unfolding.add(ENTRIES, len(rows))
         entries: list[Entry] = []
         peaks: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         bounds = [*rows, len(scan.table)]

@@ -10,6 +10,7 @@ from proteoscope.engine.formats.separated_cells import read_cells
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.unfolding import ENTRIES
 
 __all__ = ["read_transitions"]
 
@@ -67,8 +68,8 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
             entries.append(entry)
         places = bounds[begin : begin + _BATCH + 1]
         its = order[places[0] : places[-1]]
+        source.unfolding.add(ENTRIES, len(entries))
         library.add(entries, places - places[0], mz[its], intensity[its])
-        library.check_proportions(source.consumed)
 
 
 def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:

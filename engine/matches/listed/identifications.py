@@ -14,19 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
-from proteoscope.engine.errors import InputError
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import PeptideRow
+from proteoscope.engine.unfolding import CHARACTERS, MATCHES, REFERENCES, SCORE_NAMES, SCORES, Unfolding
 
 if TYPE_CHECKING:
     pass
 
 __all__ = ["Identifications", "MatchCollector", "joined", "spectrum_names", "unread_matches"]
 
-_MAXIMUM_SCORES = 500
 _MODIFICATION = 20  # characters of a modification in a peptide
-_FREE_CHARACTERS, _CHARACTERS_PER_MATCH = 50_000_000, 5_000
-"""What the matches of a file may refer to together."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -118,8 +115,9 @@ class MatchCollector:
     }  # fmt: skip
     _TEXTS = ("run", "native_id", "title")
 
-    def __init__(self, format: str, path: Path) -> None:
-        self.format, self.path, self.program = format, path, ""
+    def __init__(self, format: str, unfolding: Unfolding) -> None:
+        self.format, self.path, self.program = format, Path(unfolding.path), ""
+        self._unfolding = unfolding
         self.n = 0
         self.senses: dict[str, int] = {}
         self._unread: list[tuple[int, str, str, int]] = []
@@ -131,7 +129,6 @@ class MatchCollector:
         self._accessions: dict[str, int] = {}
         self._protein_sizes: list[int] = []
         self._peptide_sizes: list[int] = []
-        self._referred = 0
         self._peptide: list[Any] = []
         self._counts: list[Any] = []
         self._protein: list[Any] = []
@@ -157,19 +154,30 @@ class MatchCollector:
         return number
 
     def leave(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, **spectrum: Any) -> None:
-        """List a match that is not taken: its number in the file, its peptide as the file writes it, and what names its spectrum."""
+        """List a match that is not taken: its number in the file, its peptide as the file writes it, and what names its spectrum.
+
+        Raises
+        ------
+        InputError : the matches refer to more than the size of the file allows.
+        """
+        self._unfolding.add(MATCHES, 1)
+        self._unfolding.add(CHARACTERS, len(peptide) + sum(len(spectrum.get(name, "")) for name in self._TEXTS))
         self._unread.append((place, reason, peptide, charge))
         for name, column in self._unread_spectra.items():
             column.append(spectrum.get(name, -1 if name == "scan" else ""))
 
     def add(self, peptide: PeptideRow, proteins: Sequence[int], scores: Mapping[str, float], **values: Any) -> None:
-        """Add a match: numbers of its peptide and proteins, scores by their columns, and what else is known of it by the names of
-        `Identifications`.
+        """Add a match: numbers of its peptide and proteins (one may come again, and counts once), scores by their columns, and what else is
+        known of it by the names of `Identifications`.
 
         Raises
         ------
-        InputError : the matches refer to more, or have more kinds of scores, than those of a search.
+        InputError : the matches refer to more, or have more kinds of scores, than the size of the file allows.
         """
+        self._unfolding.add(REFERENCES, len(proteins), place=f"match {self.next_place}")
+        proteins = list(dict.fromkeys(proteins))
+        n_characters = self._peptide_sizes[peptide] + sum(map(self._protein_sizes.__getitem__, proteins))
+        self._check_proportions(n_characters + sum(len(values.get(name, "")) for name in self._TEXTS), scores)
         for name, column in self._numbers.items():
             column.append(values.get(name, self._NUMBERS[name][1]))
         for name, texts in self._texts.items():
@@ -180,20 +188,15 @@ class MatchCollector:
         self._counts.append(len(proteins))
         self._protein.extend(proteins)
         self.n += 1
-        self._check_proportions(self._peptide_sizes[peptide] + sum(map(self._protein_sizes.__getitem__, proteins)))
 
-    def _check_proportions(self, size: int) -> None:
-        """Refuse a short file whose matches all refer to the same long lists."""
-        self._referred += size
-        if len(self._scores) > _MAXIMUM_SCORES:
-            found = f"has more than {_MAXIMUM_SCORES} kinds of scores"
-        elif self._referred > _FREE_CHARACTERS + _CHARACTERS_PER_MATCH * self.n:
-            found = f"has matches with {self._referred:,} characters of peptides, modifications and proteins"
-        else:
-            return
-        raise InputError(
-            self.path, f"{found}, as no search engine writes", place=f"match {self.next_place - 1}", remedy="Write the results again"
-        )
+    def _check_proportions(self, n_characters: int, scores: Mapping[str, float]) -> None:
+        """Count what the next match refers to: a short file may refer to the same long lists in all matches."""
+        place = f"match {self.next_place}"
+        self._unfolding.add(MATCHES, 1, place=place)
+        self._unfolding.add(CHARACTERS, n_characters, place=place)
+        n_names = len(self._scores) + sum(name not in self._scores for name in scores)
+        self._unfolding.check(SCORE_NAMES, n_names, place=place)
+        self._unfolding.check(SCORES, n_names * (self.n + 1), place=place)
 
     def finish(self) -> Identifications:
         """The table."""

@@ -11,10 +11,8 @@ import base64
 import functools
 import json
 import os
-import resource
 import struct
 import tempfile
-import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from tests.engine.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term
-from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS
+from tests.fuzz.readers import limit_memory, limit_time
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MILLION = 1_000_000
@@ -205,9 +203,11 @@ CASES: dict[str, Hostile] = {
     "lines of one number": Hostile(lambda: b"BEGIN IONS\nPEPMASS=5\n" + b"1\n" * 500_000 + b"END IONS\n", "line 3: a peak has no"),
     "tags of spectra": Hostile(lambda: MZML + b"<spectrum>" * 100_000, "the spectrum has no end", skipped="cut off"),
     # Bombs.
-    "gzip of one line of residues": Hostile(lambda: gzipped(b"M", 100 * MILLION, b">A\n"), "more than 100 times their size", "proteins"),
-    "gzip of one title": Hostile(lambda: gzipped(b"x", 100 * MILLION, b"BEGIN IONS\nTITLE="), "more than 100 times their size"),
-    "gzip of blanks in mzML": Hostile(lambda: gzipped(b" ", 100 * MILLION, MZML), "more than 100 times their size"),
+    "gzip of one line of residues": Hostile(
+        lambda: gzipped(b"M", 100 * MILLION, b">A\n"), "unfolds to more than [0-9,]+ bytes", "proteins"
+    ),
+    "gzip of one title": Hostile(lambda: gzipped(b"x", 100 * MILLION, b"BEGIN IONS\nTITLE="), "unfolds to more than [0-9,]+ bytes"),
+    "gzip of blanks in mzML": Hostile(lambda: gzipped(b" ", 100 * MILLION, MZML), "unfolds to more than [0-9,]+ bytes"),
     "long line of residues": Hostile(
         lambda: gzipped(b"M", 90 * MILLION, b";x\n>A\n", size=MILLION),
         "line [12]: the sequence has more than 1,000,000 residues",
@@ -219,18 +219,20 @@ CASES: dict[str, Hostile] = {
     ),
     "long header": Hostile(lambda: gzipped(b"x", 90 * MILLION, b">A", size=MILLION), "the header is longer than", "proteins"),
     "blanks in a sequence": Hostile(lambda: gzipped(b" ", 60 * MILLION, b">A\nM", size=MILLION), "longer than 16 MB", "proteins"),
-    "tiny records": Hostile(lambda: gzipped(b">A\nM\n", 20 * MILLION, size=MILLION // 4), "more than [0-9,]+ records in", "proteins"),
-    "records of nothing": Hostile(lambda: gzipped(b">A\n", 90 * MILLION, size=MILLION), "more than [0-9,]+ records in", "proteins"),
+    "tiny records": Hostile(
+        lambda: gzipped(b">A\nM\n", 20 * MILLION, size=MILLION // 4), "unfolds to more than [0-9,]+ records", "proteins"
+    ),
+    "records of nothing": Hostile(lambda: gzipped(b">A\n", 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ records", "proteins"),
     "long title": Hostile(lambda: gzipped(b"x", 90 * MILLION, b"BEGIN IONS\nTITLE=", size=MILLION), "no record ends within 64 MB"),
     "long entry": Hostile(lambda: gzipped(b"A=\n", 50 * MILLION, b"BEGIN IONS\n", size=MILLION), "lines that are no peaks belong to one"),
-    "tiny spectra": Hostile(lambda: gzipped(MGF, 90 * MILLION, size=MILLION), "there are more than [0-9,]+ spectra in"),
-    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 90 * MILLION, size=MILLION), "there are more than [0-9,]+ spectra in"),
+    "tiny spectra": Hostile(lambda: gzipped(MGF, 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ spectra"),
+    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ spectra"),
     "peaks without an end": Hostile(
         lambda: gzipped(b"1 1\n", 50 * MILLION, b"BEGIN IONS\nPEPMASS=5\n", b"END IONS\n", size=MILLION), "more than 2,097,152 peaks"
     ),
     "spectra of many peaks": Hostile(
         lambda: gzipped(b"BEGIN IONS\nPEPMASS=5\n" + b"1 1\n" * 5000 + b"END IONS\n", 20 * MILLION, size=MILLION // 4),
-        "there are more than [0-9,]+ peaks in",
+        "unfolds to more than [0-9,]+ peaks",
     ),
     "tags without an end": Hostile(lambda: gzipped(b"<scan/>", 50 * MILLION, MZML + b"<spectrum>", size=MILLION), "XML tags belong to one"),
     "an array of 87 million": Hostile(lambda: MZML + zipped_spectrum(87 * MILLION) + MZML_END, "more than 2,097,152 peaks"),
@@ -238,7 +240,7 @@ CASES: dict[str, Hostile] = {
         lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) * 20 + MZML_END, "unpack to more than 4,194,304 peaks"
     ),
     "an array of one number two million times": Hostile(
-        lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) + MZML_END, "there are more than 2,000,000 peaks in"
+        lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) + MZML_END, "unfolds to more than [0-9,]+ peaks"
     ),
     "noise of two million, again and again": Hostile(
         lambda: zipped_noise(90, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "arrays of noise unpack to more than 8,388,608", "reporters"
@@ -247,10 +249,12 @@ CASES: dict[str, Hostile] = {
         lambda: zipped_noise(90, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED_SLOF)), "arrays of noise unpack to more than", "reporters"
     ),
     "noise just below the bound": Hostile(
-        lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "more than 6,000,000 numbers of noise in", "reporters"
+        lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "unfolds to more than [0-9,]+ numbers of noise", "reporters"
     ),
     "noise that is none, just below the bound": Hostile(
-        lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED), -1.0), "more than 6,000,000 numbers of noise in", "reporters"
+        lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED), -1.0),
+        "unfolds to more than [0-9,]+ numbers of noise",
+        "reporters",
     ),
     "noise in many blocks, each below the bound": Hostile(noise_in_many_blocks, "read 4", "reporters"),
     "MS3 of two million peaks": Hostile(lambda: third_level(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"),
@@ -258,7 +262,7 @@ CASES: dict[str, Hostile] = {
         lambda: third_level_of_mzxml(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"
     ),
     "MS3 of one number two million times": Hostile(
-        lambda: third_level(1, 2 * MILLION), "there are more than 2,000,000 peaks in", "third level"
+        lambda: third_level(1, 2 * MILLION), "unfolds to more than [0-9,]+ peaks", "third level"
     ),
     "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "third level"),
     "a large profile": Hostile(large_profile, "read 1"),
@@ -319,11 +323,8 @@ def _within_limits(work: Callable[[], int]) -> str:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        warnings.simplefilter("error")
-        size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES, size + MEMORY_BYTES))
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + PROCESSOR_SECONDS, resource.RLIM_INFINITY))
+        limit_memory()
+        limit_time()
         try:
             told = f"read {work()}"
         except ProteoscopeError as error:

@@ -361,7 +361,7 @@ def test_nested_columns_packed_and_boundless_parquet_reports_are_refused(tmp_pat
         read_identifications([tmp_path / "long.parquet"])
     letters = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["A" * 100_000])
     pq.write_table(pa.table({"Modified.Sequence": letters, "Precursor.Charge": [2] * 100_000, "Q.Value": [0.1] * 100_000}), tmp_path / "x")
-    with pytest.raises(InputError, match="unpacks to more than 100 times its size"):
+    with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ bytes"):
         read_identifications([tmp_path / "x"])
 
 

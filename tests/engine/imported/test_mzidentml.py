@@ -16,6 +16,7 @@ from proteoscope.engine.matches.listed.identifications import MatchCollector
 from proteoscope.engine.matches.listed.references import find_spectra
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.unfolding import Unfolding
 from tests.searching import import_results
 
 ACETYL = '<Modification{}monoisotopicMassDelta="42.010565"><cvParam cvRef="UNIMOD" accession="UNIMOD:1" name="Acetyl"/></Modification>'
@@ -137,7 +138,7 @@ def test_files_of_one_name_are_found_by_their_folders(tmp_path):
         "run.mzML": -2, "/elsewhere/C/run.mzML": -2, "A/other.mzML": -1,
     }  # fmt: skip
     for name, row in names.items():
-        collected = MatchCollector("mzIdentML", tmp_path)
+        collected = MatchCollector("mzIdentML", Unfolding(tmp_path, 1000))
         collected.add(collected.peptide(read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", ""))]).peptides[0]), [], {},
                       native_id="scan=1", run=name)  # fmt: skip
         assert find_spectra(collected.finish(), spectra).spectrum.tolist() == [row], name

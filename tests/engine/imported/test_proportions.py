@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.matches.listed.identifications import MatchCollector
+from proteoscope.engine.unfolding import Unfolding
 
 
 def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[str, float]) -> MatchCollector:
     """Matches of one peptide with the same proteins and scores."""
-    found = MatchCollector("mzIdentML", Path("x.mzid"))
+    found = MatchCollector("mzIdentML", Unfolding("x.mzid", n * 500))
     proteins = [found.accession(one) for one in accessions]
     for _ in range(n):
         found.add(found.peptide(peptide), proteins, scores)
@@ -30,7 +29,7 @@ def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[s
     ],
 )
 def test_matches_that_refer_to_long_lists_are_refused(peptide, accessions, scores):
-    with pytest.raises(InputError, match=r"x\.mzid.*as no search engine writes"):
+    with pytest.raises(InputError, match=r"x\.mzid, match \d+: unfolds to more than [\d,]+ .*, the most that its 2,500,000 bytes may"):
         collect(5000, peptide, accessions, scores)
 
 

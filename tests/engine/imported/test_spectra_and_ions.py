@@ -20,6 +20,7 @@ from proteoscope.engine.matches.listed.identifications import MatchCollector
 from proteoscope.engine.matches.listed.ions import count_ions
 from proteoscope.engine.matches.listed.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
 from proteoscope.engine.project import Project
+from proteoscope.engine.unfolding import Unfolding
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_results, write_spectra
 from tests.searching import import_results
 
@@ -56,7 +57,7 @@ def runs(tmp_path):
 
 
 def found_by(runs, tmp_path, **told) -> tuple[int, str]:
-    collected = MatchCollector("x", tmp_path / "x")
+    collected = MatchCollector("x", Unfolding(tmp_path / "x", 1000))
     collected.add(collected.peptide(NotedPeptide("PEPTIDEK")), [], {}, **told)
     found = find_spectra(collected.finish(), runs)
     return int(found.spectrum[0]), WAYS[found.way[0]] if found.way[0] >= 0 else ""

@@ -25,6 +25,7 @@ from proteoscope.engine.project import Project, RunInput, is_project
 from proteoscope.engine.project.database import is_network_file_system
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.locks import ProcessIdentity
+from proteoscope.engine.sqlite_inputs import LONGEST_VALUE
 from tests.effort import LookingProgress
 from tests.leftovers import leave_file
 
@@ -652,6 +653,15 @@ def test_a_damaged_row_is_told_and_the_others_are_shown(project, change, told):
     assert [run.id for run in opened.runs()] == [first] and opened.latest() == first
     assert pq.read_table(opened.table("psms", first)).equals(TABLE)
     do_run(opened)
+
+
+def test_project_with_a_message_of_many_megabytes_is_refused(project):
+    do_run(project)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        connection.execute("UPDATE runs SET message = ?", ("x" * (LONGEST_VALUE + 1),))
+    with pytest.raises(StorageError, match="database is damaged") as refused:
+        Project.open(project.folder).runs()
+    assert "\n" not in str(refused.value)
 
 
 def test_what_is_not_utf8_is_shown_as_far_as_it_can_be(project):

@@ -1,0 +1,82 @@
+"""SQLite files from elsewhere: opened in one way, so that nothing in them is executed, and what they compute and hold is bounded."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+from proteoscope.engine.unfolding import COMPUTING_STEPS
+
+__all__ = ["LONGEST_VALUE", "computed_table", "open_sqlite"]
+
+LONGEST_VALUE = 32 << 20
+"""Bytes of a text or blob: a spectrum of two million peaks takes 24 MB."""
+_STEPS_BETWEEN_LOOKS = 100_000
+_LARGEST_SCHEMA = 10_000  # tables, indexes, views and triggers
+
+
+def open_sqlite(
+    path: Path, options: str = "mode=ro&immutable=1", *, longest_value: int = LONGEST_VALUE, timeout: float = 0.0,
+    is_cancelled: Callable[[], bool] | None = None,
+) -> sqlite3.Connection:  # fmt: skip
+    """Open a database that anybody may have written.
+
+    Functions, extensions and virtual tables that its schema names are not run, no other file is attached, values longer than
+    `longest_value` bytes are errors, and a statement is interrupted when the connection has taken more steps than
+    `proteoscope.engine.unfolding.COMPUTING_STEPS` allows, or when the user cancels.
+
+    Parameters
+    ----------
+    path : of the file.
+    options : of SQLite's URI; by default the file is read as it is, whatever lies in a log next to it.
+    timeout : seconds to wait for a lock.
+    is_cancelled : asked every hundred thousand steps.
+
+    Raises
+    ------
+    sqlite3.Error : it cannot be opened.
+    """
+    address = f"file:{quote(os.fsencode(path.absolute()))}?{options}"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=timeout)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest_value)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        n_bytes = path.stat().st_size if path.is_file() else 0
+        connection.set_progress_handler(_Watch(COMPUTING_STEPS.most(n_bytes), is_cancelled), _STEPS_BETWEEN_LOOKS)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class _Watch:
+    """The progress handler of a connection: not 0 where SQLite has to stop."""
+
+    def __init__(self, most_steps: int, is_cancelled: Callable[[], bool] | None) -> None:
+        self._looks_left, self._is_cancelled = most_steps // _STEPS_BETWEEN_LOOKS, is_cancelled
+
+    def __call__(self) -> int:
+        self._looks_left -= 1
+        return int(self._looks_left < 0 or (self._is_cancelled is not None and self._is_cancelled()))
+
+
+def computed_table(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
+    """Return the first of some tables that is missing or not stored in the file, or '' if all are.
+
+    A view, a virtual table and a table with a generated column are computed: their rows and values may be far larger than the file.
+    """
+    schema = connection.execute("SELECT name, type, sql FROM sqlite_schema LIMIT ?", (_LARGEST_SCHEMA,))
+    kinds = {str(name): (kind, str(text)) for name, kind, text in schema}
+    for table in tables:
+        kind, text = kinds.get(table, ("", ""))
+        if kind != "table" or text.upper().lstrip().startswith("CREATE VIRTUAL"):
+            return table
+        # The hidden column of table_xinfo is 0 for a column that is stored. The names are the callers' own.
+        if any(row[6] != 0 for row in connection.execute(f"PRAGMA table_xinfo({table})")):
+            return table
+    return ""

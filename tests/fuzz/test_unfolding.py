@@ -1,0 +1,55 @@
+"""Small files that unfold to very much are refused within the limits of processor time and memory, for each reader."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.unfolding import BOUNDS, PEAKS, Unfolding
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are made and limited as on Linux")
+if sys.platform.startswith("linux"):
+    from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS, REPOSITORY
+    from tests.fuzz.unfolding import ATTACKS
+
+QUICK = (
+    "mzid accession", "mzid modifications", "mzid evidence", "mzid scores", "idxml accession", "idxml scores", "pepxml scores",
+    "pin features within bounds", "comet name of the run", "mzspeclib set of all", "blib view", "blib computed column", "bcif long text",
+)  # fmt: skip
+"""Those whose files are soon made, and whose readers have nothing to compile."""
+
+
+@pytest.mark.parametrize("names", [QUICK, pytest.param(None, marks=pytest.mark.long)], ids=["quick", "all"])
+def test_attacks_are_refused_within_the_limits(names):
+    chosen = ATTACKS if names is None else names
+    options = [part for name in chosen for part in ("--attack", name)]
+    command = [sys.executable, "-m", "tests.fuzz.unfolding", *options]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    outcomes = {line["attack"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert list(outcomes) == list(chosen), done.stderr[-2000:]
+    for name, outcome in outcomes.items():
+        assert outcome["status"] == ("refused" if ATTACKS[name].is_refused else "read"), (name, outcome)
+        assert outcome["seconds"] <= PROCESSOR_SECONDS, (name, outcome)
+        assert outcome["megabytes"] <= MEMORY_BYTES >> 20, (name, outcome)
+
+
+@pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: bound.what)
+def test_unfolding_refuses_what_exceeds_a_bound(bound):
+    n_bytes = 1_000_000
+    unfolding = Unfolding("x.mgf", n_bytes)
+    unfolding.add(bound, bound.most(n_bytes))
+    with pytest.raises(InputError, match=rf"x\.mgf, line 7: unfolds to more than {bound.most(n_bytes):,} ") as refused:
+        unfolding.add(bound, 1, place="line 7")
+    assert "\n" not in str(refused.value)
+
+
+def test_unfolding_counts_each_thing_alone():
+    unfolding = Unfolding("x.mgf", 0)
+    for bound in BOUNDS:
+        unfolding.add(bound, bound.free)
+    with pytest.raises(InputError):
+        unfolding.add(PEAKS, 1)
