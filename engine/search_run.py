@@ -30,7 +30,7 @@ from proteoscope.engine.jobs.background import Background
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project, RunInput
-from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.project.digests import copied_files, copy_text, file_digest
 from proteoscope.engine.project.kept_file import KeptFile
 from proteoscope.engine.project.outputs import check_distinct, check_outputs
 from proteoscope.engine.project.paths import check_folder_name
@@ -352,6 +352,8 @@ def search_run(
             searching.kept = stack.enter_context(_keeping(spec, run, inputs, recording))
         else:
             stack.enter_context(_telling_that_nothing_is_kept())
+        for copy, original in copied_files((str(one.path), one.sha256 or "") for one in inputs if one.kind == "spectra").items():
+            recording.message(f"{copy_text(copy, original)}: its spectra are counted twice. Give the file once", "warning")
         if kernels is not None:
             kernels.compile(recording)
         yield searching

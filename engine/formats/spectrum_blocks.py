@@ -151,9 +151,7 @@ _REMARKS: dict[RemarkCode, str] = {
         " check the program that wrote the masses"
     ),
     RemarkCode.WINDOW_TARGET: "{n} without the m/z of a selected ion, where the target of the isolation window is used",
-    RemarkCode.SEVERAL: (
-        "{n} with several precursors: searches for peptides try each (one match for a spectrum), and all else uses the first"
-    ),
+    RemarkCode.SEVERAL: "{n} with several precursors, all of which are searched, with one match for a spectrum",
 }
 
 
