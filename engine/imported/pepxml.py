@@ -37,6 +37,7 @@ _Q_VALUES = {"q_value", "q-value", "percolator_qvalue", "qvalue", "q value"}
 _ERRORS = {"posterior_error_probability", "percolator_pep", "pep", "posterior error probability_score"}
 _PROBABILITIES = {"peptideprophet_result": "score_peptideprophet", "interprophet_result": "score_iprophet"}
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"'>]*)""")
+_HYDROGEN, _HYDROXYL, _TERMINAL_ERROR = 1.007825, 17.00274, 0.01  # dalton
 _NUMBERS = {
     "search_hit": ("hit_rank",), "modification_info": ("mod_nterm_mass", "mod_cterm_mass"), "mod_aminoacid_mass": ("position", "mass"),
 }  # fmt: skip
@@ -254,5 +255,8 @@ def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: i
             raise UnreadableValueError("a modification of it is located outside its sequence", str(position))
         added = [numbers.number(one, name) for name in ("static", "variable") if one.get(name) not in (None, "")]
         mass = sum(added) if added else numbers.number(one, "mass")
+        bare = {0: _HYDROGEN, length + 1: _HYDROXYL}.get(position)
+        if not added and bare is not None and abs(mass - bare) < _TERMINAL_ERROR:
+            continue  # the terminus without a modification, which some engines write too
         found.append(NotedModification(position, "", mass, is_whole=not added))
     return found

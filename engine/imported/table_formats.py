@@ -65,7 +65,8 @@ _MSFRAGGER_PLACE = re.compile(r"(?P<site>N-term|C-term|\d+[A-Z]?|[A-Z]\d+)\((?P<
 _COMET_PLACE = re.compile(r"(?P<place>\d+)_[SV]_(?P<mass>[+-]?[\d.]+)(?:_(?P<end>[nNcC]))?")
 _MZTAB_PLACE = re.compile(r"(?P<first>\d+)(?:\[[^\]]*\])?(?:\|\d+(?:\[[^\]]*\])?)*-(?P<name>[^,\[]+(?:\[[^\]]*\])?)")
 _DIA_NN_SCORES = ("Global.Q.Value", "Protein.Q.Value", "PG.Q.Value", "CScore", "Evidence", "Quantity.Quality")
-_MZTAB_RUN = re.compile(r"ms_run\[(\d+)\]:\s*(.*)")
+_MZTAB_LOSS = re.compile(r"(?:(?<![^,])\d+-|\||(?<=\d))\[[^\]]*loss[^\]]*\]")
+"""Neutral losses of a modification, or at a place: they change no mass of the peptide."""
 
 Values = dict[str, Any]
 
@@ -174,7 +175,7 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
     def parse(text: str) -> NotedPeptide:
         sequence, _, modifications = text.partition("\t")
         placed = []
-        for found in _COMET_PLACE.finditer(modifications):
+        for found in _whole_matches(_COMET_PLACE, modifications):
             end = (found["end"] or "").lower()
             place = 0 if end == "n" else len(sequence) + 1 if end == "c" else int(found["place"])
             placed.append(NotedModification(place, "", float(found["mass"])))
@@ -216,7 +217,7 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
     def parse(text: str) -> NotedPeptide:
         sequence, _, modifications = text.partition("\t")
         placed = []
-        for found in _MSFRAGGER_PLACE.finditer(modifications):
+        for found in _whole_matches(_MSFRAGGER_PLACE, modifications):
             site = found["site"]
             digits = re.sub("[^0-9]", "", site)
             place = 0 if site == "N-term" else len(sequence) + 1 if site == "C-term" else int(digits)
@@ -311,7 +312,7 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
     sequence, _, *listed = text.split("\t")
     placed = []
     for modifications in listed:
-        for found in _PEPTIDESHAKER_MODIFICATION.finditer(modifications):
+        for found in _whole_matches(_PEPTIDESHAKER_MODIFICATION, modifications):
             name = found["name"].strip(" ,;")
             is_front, is_end = (end in name.lower() for end in ("n-term", "c-term"))
             places = map(int, found["places"].split(","))
@@ -326,7 +327,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     runs, scores_called = _mztab_metadata(source)
     cells = read_cells(source, progress, begins=lambda line: line.startswith("PSH\t"), strip="PSM")
     texts = pa.compute.binary_join_element_wise(cells.required("sequence"), cells.text("modifications"), "\t")
-    references = cells.required("spectra_ref")
+    references = pa.compute.utf8_trim_whitespace(_first_of(cells.required("spectra_ref")))
     found = pa.compute.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
     number = _numbers_of(found, "run", 0)
     names = np.array(["", *(runs.get(i, "") for i in range(1, max(runs, default=0) + 1))], dtype=object)
@@ -362,7 +363,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _first_of(lists: pa.StringArray) -> pa.StringArray:
-    """The first items of lists that mzTab separates by bars, as retention times of merged spectra."""
+    """The first items of lists that mzTab separates by bars, as references and retention times of merged spectra."""
     return pa.compute.replace_substring_regex(lists, r"\|.*$", "")
 
 
@@ -406,9 +407,22 @@ def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
 
 def _parse_mztab(text: str) -> NotedPeptide:
     sequence, _, modifications = text.partition("\t")
-    placed = () if modifications.lower() in ("null", "") else _MZTAB_PLACE.finditer(modifications)
+    modifications = "" if modifications.lower() == "null" else _MZTAB_LOSS.sub("", modifications)
+    placed = _whole_matches(_MZTAB_PLACE, modifications)
     # Where several places are given, the first represents them.
-    return _checked(sequence, [noted_modification(min(int(one["first"]), len(sequence) + 1), one["name"]) for one in placed])
+    return _checked(sequence, [noted_modification(int(one["first"]), one["name"]) for one in placed])
+
+
+def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """Return the matches of a list of modifications.
+
+    Raises
+    ------
+    ValueError : something in the list is not one, and would be lost.
+    """
+    if rest := pattern.sub("", text).strip(" ,;-"):
+        raise ValueError(f"{shortened(rest, 40)!r} in it is not a modification with its place and mass or name")
+    return list(pattern.finditer(text))
 
 
 def _identifications(
