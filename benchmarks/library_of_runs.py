@@ -45,8 +45,8 @@ def identified(folder: Path) -> dict[str, str]:
     return {f"{Path(row['spectrum_file']).name} {row['spectrum_id']}": row["sequence"] for row in rows}
 
 
-def told(figure: str, found: dict[str, str], beside: dict[str, str], **more: Any) -> None:
-    """A line of figures."""
+def report(figure: str, found: dict[str, str], beside: dict[str, str], **more: Any) -> None:
+    """Print a line of figures."""
     both = [(peptide, found[name]) for name, peptide in beside.items() if name in found]
     same = sum(one == other for one, other in both)
     emit({}, figure=figure, psms=len(found), peptides=len(set(found.values())), identify_psms=len(beside),
@@ -116,21 +116,21 @@ def main() -> None:
         for n_others in (0, 40):
             library, albumin = comparison.predicted(n_others)
             found = comparison.search(library, RUNS)
-            told("predicted library", found, of_all, absent_proteins=n_others, foreign=sum(one not in albumin for one in found.values()))
+            report("predicted library", found, of_all, absent_proteins=n_others, foreign=sum(one not in albumin for one in found.values()))
         for consensus in given.consensus:
             library = comparison.library(first, consensus)
             held = set(read_libraries([library]).sequence.to_pylist())
             of_library = sum(peptide in held for peptide in two.values())
-            told("library of one run", comparison.search(library, RUNS[1:]), two, consensus=consensus, identify_of_library=of_library)
-            told("own library", comparison.search(comparison.library(whole, consensus), RUNS), of_all, consensus=consensus)
+            report("library of one run", comparison.search(library, RUNS[1:]), two, consensus=consensus, identify_of_library=of_library)
+            report("own library", comparison.search(comparison.library(whole, consensus), RUNS), of_all, consensus=consensus)
             every: dict[str, str] = {}
             every_alone: dict[str, str] = {}
             for name in RUNS:
                 found = comparison.search(comparison.library(others[name], consensus), [name])
-                told("library of the others", found, alone[name], consensus=consensus, run=name)
+                report("library of the others", found, alone[name], consensus=consensus, run=name)
                 every |= found
                 every_alone |= alone[name]
-            told("library of the others, all", every, every_alone, consensus=consensus)
+            report("library of the others, all", every, every_alone, consensus=consensus)
 
 
 if __name__ == "__main__":

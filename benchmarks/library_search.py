@@ -51,8 +51,8 @@ MEASURES = (  # of matchms: similarity, power of intensities, precursor toleranc
 ARRAYS = ("source", "number", "charge", "precursor_mz", "retention_time", "is_decoy", "n_members")
 
 
-def told(**values: Any) -> None:
-    """A line of figures."""
+def report(**values: Any) -> None:
+    """Print a line of figures."""
     print(json.dumps(values), flush=True)
 
 
@@ -158,7 +158,7 @@ def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
                 accepted += len(entry)
                 false += int((entry >= len(library)).sum())
             low, high = false_share_interval(accepted, false, 0.5)
-            told(figure="foreign", library=library.sources[0].name, similarity=similarity, tolerance=tolerance, accepted=accepted,
+            report(figure="foreign", library=library.sources[0].name, similarity=similarity, tolerance=tolerance, accepted=accepted,
                  foreign=false,
                  share=round(2 * false / max(1, accepted), 4), low=round(low, 4), high=round(high, 4))  # fmt: skip
 
@@ -191,13 +191,13 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
             searched(library, spectra.only(asked[:20]), parameters)  # loads kernels
             judged, references, seconds = searched(library, spectra.only(asked), parameters)
             right = label[references.entry[judged.found.reference]] == label[judged.found.spectrum]
-            told(figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()),
+            report(figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()),
                  **seconds)  # fmt: skip
     if with_matchms:
         for measure, power, tolerance in MEASURES:
             beside = matchms(spectra, rows, asked, label, tolerance, measure, power)
-            told(figure="molecules", program="matchms", similarity=measure, intensity_power=power, tolerance=tolerance, queries=len(asked),
-                 **beside)  # fmt: skip
+            settings = {"similarity": measure, "intensity_power": power, "tolerance": tolerance}
+            report(figure="molecules", program="matchms", **settings, queries=len(asked), **beside)
 
 
 def matchms(
@@ -231,7 +231,7 @@ def speed(data: Path, n_entries: int) -> None:
     parameters = LibrarySearchParameters().changed(isotope_errors=(0, 1))
     begun = time.perf_counter()
     _, references, seconds = searched(library, spectra, parameters)
-    told(figure="speed", spectra=len(spectra), references=len(references), **seconds,
+    report(figure="speed", spectra=len(spectra), references=len(references), **seconds,
          with_index=round(time.perf_counter() - begun, 2))  # fmt: skip
 
 
@@ -252,7 +252,7 @@ def reading(data: Path, megabytes: int) -> None:
             for _ in range(-(-megabytes * 1_000_000 // len(text))):
                 out.write(text)
         done = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)
-        told(figure="reading", megabytes=round(path.stat().st_size / 1e6), **json.loads(done.stdout))
+        report(figure="reading", megabytes=round(path.stat().st_size / 1e6), **json.loads(done.stdout))
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgr
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project, RunInput
 from proteoscope.engine.project.checkpoint_file import CheckpointFile, CheckpointHeader
-from proteoscope.engine.project.digests import file_digest
+from proteoscope.engine.project.digests import copied_files, copy_text, file_digest
 from proteoscope.engine.project.outputs import check_distinct, check_outputs
 from proteoscope.engine.project.paths import check_folder_name
 from proteoscope.engine.project.run import Run
@@ -356,6 +356,8 @@ def search_run(
             searching.kept = stack.enter_context(_keeping(spec, project, run, inputs, recording))
         else:
             stack.enter_context(_telling_that_nothing_is_kept())
+        for copy, original in copied_files((str(one.path), one.sha256 or "") for one in inputs if one.kind == "spectra").items():
+            recording.message(f"{copy_text(copy, original)}: its spectra are counted twice. Give the file once", "warning")
         if kernels is not None:
             kernels.compile(recording)
         yield searching

@@ -38,8 +38,8 @@ _CAPITALS = bytes.maketrans(string.ascii_lowercase.encode(), string.ascii_upperc
 
 
 class Entry(NamedTuple):
-    """An entry: its accession and description as FASTA has them, sequence, features, the line of the text where it begins, from 1, and how
-    many features could not be read."""
+    """An entry: its accession and description as FASTA has them, sequence, features, the line of the text where it begins, from 1, how many
+    features could not be read, and how many coding sequences have no protein sequence."""
 
     accession: str
     description: str
@@ -47,6 +47,7 @@ class Entry(NamedTuple):
     features: Sequence[FeatureRow]
     line: int
     n_unread: int = 0
+    n_untranslated: int = 0
 
 
 class EntryError(ValueError):
@@ -92,7 +93,7 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
     """
     from Bio import BiopythonWarning  # slow to import: only annotated or translated sequences need it
 
-    path, parts, n_lines, n_outside, n_unread = source.path, [], 0, 0, 0
+    path, parts, n_lines, n_outside, n_unread, n_untranslated = source.path, [], 0, 0, 0, 0
     most = MAXIMUM_CHROMOSOME_BYTES if with_chromosomes or written_as.has_lines else MAXIMUM_ENTRY_BYTES
 
     def cut(text: bytes) -> int:
@@ -129,11 +130,15 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
             parts.append(records)
             n_outside += n
             n_unread += sum(entry.n_unread for entry in entries)
+            n_untranslated += sum(entry.n_untranslated for entry in entries)
         n_lines += _n_lines(block.text)
         progress.advance(block.consumed)
     if n_outside:
         outside = counted(n_outside, "feature that lies outside its sequence", "features that lie outside their sequences")
         progress.message(f"{path}: {outside} left out", "warning")
+    if n_untranslated:
+        untranslated = counted(n_untranslated, "coding sequence (CDS) without", "coding sequences (CDS) without")
+        progress.message(f"{path}: {untranslated} /translation left out; translation=six-frame translates the nucleotides", "warning")
     if n_unread:
         broken = counted(n_unread, "feature whose place or text is", "features whose places or texts are")
         progress.message(f"{path}: {broken} broken left out", "warning")

@@ -37,6 +37,10 @@ _KINDS_OF_SITES = {
 """What GenBank's sites are called in their qualifier."""
 
 
+_NOT_MISSED = {"translation", "pseudo", "pseudogene"}
+"""Qualifiers of coding sequences that have a protein sequence, or code for none."""
+
+
 class _FlatFile:
     """Records that end with a line ``//``."""
 
@@ -89,11 +93,13 @@ class _FlatFile:
             sequence, features = self._checked_sequence(record, text, line), _protein_features(record) if is_protein else ()
             yield Entry(_name(record), record.description.rstrip("."), sequence, features, line, n_broken)
             return
-        if n_broken:
-            # What is told of the record itself, of which no protein may be left; without a sequence it is none.
-            yield Entry(_name(record), "", b"", (), line, n_broken)
-        for feature in record.features:
-            if feature.type == "CDS" and feature.location is not None and "translation" in feature.qualifiers:
+        coding = [feature for feature in record.features if feature.type == "CDS" and feature.location is not None]
+        n_untranslated = sum(not _NOT_MISSED & feature.qualifiers.keys() for feature in coding)
+        if n_broken or n_untranslated:
+            # Counts of the record itself, of which no protein may be left; without a sequence it is none.
+            yield Entry(_name(record), "", b"", (), line, n_broken, n_untranslated)
+        for feature in coding:
+            if "translation" in feature.qualifiers:
                 yield _coded(record, feature, line)
 
     def _parsed(self, text: bytes) -> Any:

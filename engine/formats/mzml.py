@@ -52,7 +52,7 @@ _NAMES = Names(
     ("accession", "value", "unitAccession", "id", "ref", "defaultArrayLength", "arrayLength", "spectrumRef"),
 )
 # Terms of the PSI-MS vocabulary and, for units, of the unit ontology.
-_SECONDS = {31: 60.0, 1000038: 60.0, 10: 1.0, 1000039: 1.0, 28: 0.001}
+_SECONDS = {31: 60.0, 1000038: 60.0, 10: 1.0, 1000039: 1.0, 28: 0.001, 32: 3600.0}
 _DTYPES = {1000523: "<f8", 1000521: "<f4", 1000522: "<i8", 1000519: "<i4"}
 _COMPRESSIONS = {
     1000576: (PLAIN, False),
@@ -223,6 +223,8 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     factors = np.full(len(chosen), np.nan)
     for unit, factor in _SECONDS.items():
         factors[units == unit] = factor
+    for row in spectrum[chosen[np.isnan(factors)]].tolist():
+        table.remark(RemarkCode.TIME_UNIT, row)
     with np.errstate(over="ignore"):
         fill(table.retention_time, chosen, numbers(chosen, strict=True) * factors)
     has_ion = np.zeros(len(table), np.bool_)

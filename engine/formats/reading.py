@@ -51,6 +51,7 @@ class FileState:
     """State of a file while its blocks come in."""
 
     path: Path
+    uses_all_precursors: bool = False
     n_spectra: int = 0
     n_lines: int = 0
     n_kept: int = 0
@@ -76,6 +77,7 @@ def read_spectra(
     threads: int | None = None,
     centroid: bool | Literal["auto"] = "auto",
     takes_negative: bool = False,
+    uses_all_precursors: bool = False,
     spool: Path | None = None,
 ) -> Spectra:
     """Read the MS2 spectra of files, in the order given, into one set of columns.
@@ -96,6 +98,7 @@ def read_spectra(
         signal looks sampled (`proteoscope.engine.formats.profiles`); True: also those that the file calls centroids; False: refuse them.
 
     takes_negative : read spectra of negative ions, with bit 0 of `Spectra.charge_mask`; otherwise they are left out and counted.
+    uses_all_precursors : the caller uses `Spectra.others`; otherwise a message has the number of precursors that are not used.
     spool : a folder; peaks that take more than some hundred megabytes are mapped from a nameless file there, instead of being held in
         memory.
 
@@ -115,11 +118,12 @@ def read_spectra(
         raise ValueError("no spectrum files were given")
     with ExitStack() as stack:
         read = [path if (found := vendor_format(path)) is None else stack.enter_context(converted(path, found, progress)) for path in files]
-        return _read_files(files, read, progress, strict, threads, centroid, takes_negative=takes_negative, spool=spool)
+        states = [FileState(path, uses_all_precursors=uses_all_precursors) for path in files]
+        return _read_files(states, read, progress, strict, threads, centroid, takes_negative=takes_negative, spool=spool)
 
 
 def _read_files(
-    files: list[Path],
+    states: list[FileState],
     read: list[Path],
     progress: Progress,
     strict: bool,
@@ -131,9 +135,9 @@ def _read_files(
 ) -> Spectra:
     """Read files, each from where its spectra lie: there, or in what it was converted to."""
     total = 0
-    for path, there in zip(files, read, strict=True):
+    for state, there in zip(states, read, strict=True):
         with ByteSource(there) as source:
-            source.path = path  # of which the user is told
+            source.path = state.path  # of which the user is told
             parser_of(source, takes_negative=takes_negative)
             total += source.size
     progress.stage("Reading spectra", total)
@@ -141,18 +145,15 @@ def _read_files(
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="spectrum-reader")
     try:
         mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
-        states = []
-        for path, there in zip(files, read, strict=True):
-            state = FileState(path)
+        for state, there in zip(states, read, strict=True):
             for parsed in _read_file(state, there, pool, n_threads, progress, strict, centroid, takes_negative=takes_negative):
                 mz.append(parsed.mz)
                 intensity.append(parsed.intensity)
                 parsed.mz, parsed.intensity = parsed.mz[:0].copy(), parsed.intensity[:0].copy()
-            states.append(state)
     finally:
         # A block in work ends by itself within milliseconds; nobody waits for it after a cancel.
         pool.shutdown(wait=False, cancel_futures=True)
-    return _assemble(files, states, mz.finish(), intensity.finish())
+    return _assemble([state.path for state in states], states, mz.finish(), intensity.finish())
 
 
 def n_processors() -> int:
@@ -227,7 +228,20 @@ def _tell_what_was_read(state: FileState, progress: Progress, *, has_decimal_com
             f"{state.path}: {n:,} of {total} left out{negative}; {_first_skipped(state)}. {state.first_skipped[0].remedy}", "warning"
         )
     for code, (n, place) in sorted(state.remarks.items()):
-        progress.message(f"{state.path}: {remark_text(code, n, place)}", "info" if code in QUIET_REMARKS else "warning")
+        text = remark_text(code, n, place)
+        if code == RemarkCode.SEVERAL and not state.uses_all_precursors:
+            text = _unused_precursors(n, sum(len(block.others.spectrum) for block in state.parsed), place)
+        progress.message(f"{state.path}: {text}", "info" if code in QUIET_REMARKS else "warning")
+
+
+def _unused_precursors(n_spectra: int, n_precursors: int, place: str) -> str:
+    """Return the remark on precursors that are not used, the first of them at a place of the file."""
+    verb = "precursor is" if n_precursors == 1 else "precursors are"
+    spectra = counted(n_spectra, "spectrum", "spectra")
+    return (
+        f"{n_precursors:,} further {verb} not used, in {spectra} with several precursors, of which the first is used; the first: {place}."
+        " Write a spectrum for each precursor to use all"
+    )
 
 
 def _first_skipped(state: FileState) -> str:

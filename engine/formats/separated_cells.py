@@ -39,15 +39,17 @@ class Cells:
     ----------
     path : of the file. line : (n,) int64, the line of each row, from 1. names : of the columns, in their order. is_ended : whether the last
         line has an end, without which the file may be cut off in it.
-    broken_reason : (n,) object, why a number of the row cannot be read, empty where all can.
+    broken_reason, broken_value : (n,) object, why a number of the row cannot be read, and its text; empty where all can.
+    place_name : what `line` numbers, ``line`` or ``row``.
     """
 
     def __init__(
         self, path: Path, names: Sequence[str], columns: Sequence[pa.StringArray], line: NDArray[np.int64], *, is_ended: bool = True,
-        progress: Progress | None = None,
+        progress: Progress | None = None, place_name: str = "line",
     ) -> None:  # fmt: skip
         self.path, self.line, self.names, self.is_ended = path, line, list(names), is_ended
-        self.broken_reason = np.full(len(line), "", np.object_)
+        self.place_name = place_name
+        self.broken_reason, self.broken_value = (np.full(len(line), "", np.object_) for _ in range(2))
         self._progress, self._has_decimal_commas = progress or Progress(), False
         # A column without a name, as the numbers of rows that pandas writes, is nobody's.
         self._columns = {name.strip().lower(): column for name, column in zip(names, columns, strict=True) if name.strip()}
@@ -84,19 +86,22 @@ class Cells:
             )
         return self.text(*names)
 
-    def numbers(self, *names: str, is_strict: bool = False) -> NDArray[np.float64]:
+    def numbers(self, *names: str, skip_texts: bool = False) -> NDArray[np.float64]:
         """The first column that there is of these names as numbers, NaN where a cell is empty; NaN everywhere where there is none.
 
-        Rows whose cell is neither empty nor a number are noted in `is_broken`.
+        Rows whose cell is neither empty nor a number are noted in `is_broken`. `skip_texts`: a column of which more cells are texts than
+        numbers is NaN everywhere.
 
         Raises
         ------
-        InputError : no cell is a number, or, `is_strict`, one is neither empty nor a number.
+        InputError : the cell of no row is a number.
         """
         name = next((name for name in names if self.has(name)), "")
-        if not name:
-            return np.full(len(self), np.nan)
-        texts = pa.compute.utf8_trim_whitespace(self.text(name))
+        return self.numbers_of(self.text(name), name, skip_texts=skip_texts) if name else np.full(len(self), np.nan)
+
+    def numbers_of(self, texts: pa.StringArray, name: str, *, skip_texts: bool = False) -> NDArray[np.float64]:
+        """Texts made of the column `name` as numbers; see `numbers`."""
+        texts = pa.compute.utf8_trim_whitespace(texts)
         try:
             return _bounded(texts.cast(pa.float64()))
         except pa.ArrowInvalid:
@@ -107,13 +112,15 @@ class Cells:
             texts = pa.compute.replace_substring(texts, ",", ".")
             wrong = _wrong_numbers(texts)
         if len(wrong):
-            shown, line = shortened(repr(texts[int(wrong[0])].as_py()), 60), self.line[wrong[0]]
-            if is_strict or len(wrong) == len(texts) - texts.null_count:
+            if skip_texts and 2 * len(wrong) > len(texts) - texts.null_count:
+                return np.full(len(self), np.nan)
+            if len(wrong) == len(texts):
+                shown = shortened(repr(texts[int(wrong[0])].as_py()), 60)
                 raise InputError(
-                    self.path, f"{shown} in column {name} is no number", place=f"line {line}",
-                    remedy="Give the table as its program wrote it",
+                    self.path, f"{shown} in column {name} is not a number, nor is that of any other row",
+                    place=f"{self.place_name} {self.line[wrong[0]]}", remedy="Give the table as its program wrote it",
                 )  # fmt: skip
-            self.broken_reason[wrong[~self.is_broken[wrong]]] = f"column {name} is not a number"
+            self._note(wrong, f"column {name} is not a number", texts)
             is_wrong = np.zeros(len(texts), np.bool_)
             is_wrong[wrong] = True
             texts = pa.compute.if_else(pa.array(is_wrong), pa.scalar(None, pa.string()), texts)
@@ -137,10 +144,20 @@ class Cells:
         return True
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
-        """As `numbers`, as whole numbers; `missing` where there is none, or none that is one."""
+        """As `numbers`, as whole numbers; `missing` where a cell is empty. Rows with another number are noted in `is_broken`."""
         found = self.numbers(*names)
         usable = np.isfinite(found) & (np.abs(found) < 2**53) & (found == np.round(found))
+        other = np.flatnonzero(np.isfinite(found) & ~usable)
+        if len(other):
+            name = next(name for name in names if self.has(name))
+            self._note(other, f"column {name} is not a whole number", self.text(name))
         return np.where(usable, np.where(usable, found, 0), missing).astype(np.int64)
+
+    def _note(self, rows: NDArray[np.int64], reason: str, texts: pa.StringArray) -> None:
+        """Note why rows cannot be read, and their texts, those that have no reason yet."""
+        rows = rows[~self.is_broken[rows]]
+        self.broken_reason[rows] = reason
+        self.broken_value[rows] = [shortened(text, 60) for text in texts.take(pa.array(rows)).to_pylist()]
 
     def lists(self, separator: str, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
         """A column of lists, CSR: offsets, numbers of the items, and the items, each once; empty items are left out. `separator` is a

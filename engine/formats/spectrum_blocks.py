@@ -139,6 +139,7 @@ class RemarkCode(IntEnum):
     FAR_MASS = 4
     WINDOW_TARGET = 5
     SEVERAL = 6
+    TIME_UNIT = 7
 
 
 _REMARKS: dict[RemarkCode, str] = {
@@ -151,9 +152,8 @@ _REMARKS: dict[RemarkCode, str] = {
         " check the program that wrote the masses"
     ),
     RemarkCode.WINDOW_TARGET: "{n} without the m/z of a selected ion, where the target of the isolation window is used",
-    RemarkCode.SEVERAL: (
-        "{n} with several precursors: searches for peptides try each (one match for a spectrum), and all else uses the first"
-    ),
+    RemarkCode.TIME_UNIT: "{n} whose scan start time has no unit, or one that is not a time, so that their retention times are unknown",
+    RemarkCode.SEVERAL: "{n} with several precursors, all of which are searched, with one match for a spectrum",
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,6 +18,8 @@ __all__ = ["Track", "TrackFeature", "read_track"]
 _PIECE = 1 << 20
 _MAXIMUM_LINE, _MAXIMUM_PLACE = 1 << 16, (1 << 31) - 1
 _MAXIMUM_NAME = 80
+_MAXIMUM_SHOWN = 3
+_HEADER = re.compile(r"(track|browser)(\s|$)")
 _NAMES = ("Name", "gene", "locus_tag", "product", "ID")
 """Attributes of GFF3 that name a feature for people, the best first."""
 _WHOLE = frozenset({"region", "chromosome", "databank_entry"})
@@ -40,6 +43,8 @@ class Track:
 
     name: str
     features: dict[str, list[TrackFeature]]
+    warning: str = ""
+    """Sentence about lines that are left out, empty where none is."""
 
     def __len__(self) -> int:
         return sum(map(len, self.features.values()))
@@ -58,40 +63,53 @@ class Track:
 
 def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
     """Read a GFF3 file, up to its sequences, or a BED file of three columns or more, gzipped or not. Features that are the whole sequence
-    are left out.
+    are left out, and so are lines that cannot be read, which are counted.
 
     Raises
     ------
-    InputError : the file is missing, is neither, or has too many features; named with its line.
+    InputError : the file is missing, has too many features, or none that can be read; named with its line.
     Cancelled : the user asked to stop.
     """
     path, progress = Path(path), progress or Progress()
     features: dict[str, list[TrackFeature]] = {}
-    n, is_gff = 0, None
+    n, n_unread = 0, 0
+    unread: list[tuple[int, str]] = []
     with ByteSource(path) as source:
         progress.stage("Reading the track", source.size)
         for number, line in _lines(source, progress):
             if line.startswith(("##FASTA", ">")):
                 break
-            if not line.strip() or line.startswith(("#", "track", "browser")):
+            if not line.strip() or line.startswith("#"):
                 continue
-            parts = line.split("\t")
-            if is_gff is None:
-                is_gff = len(parts) == 9 and parts[3].isdigit() and parts[4].isdigit()
-            found = _of_gff(parts) if is_gff else _of_bed(parts)
+            found = _of_bed(line) or _of_gff(line)
             if found is None:
-                kind = "GFF3" if is_gff else "BED or GFF3"
-                raise InputError(path, f"is no line of {kind}: {shortened(line)}", place=f"line {number}", remedy="Give a GFF3 or BED file")
-            if found.kind in _WHOLE:
+                if not _HEADER.match(line):
+                    n_unread += 1
+                    unread += [(number, line)] if n_unread <= _MAXIMUM_SHOWN else []
+                continue
+            name, feature = found
+            if feature.kind in _WHOLE:
                 continue
             n += 1
             source.unfolding.add(FEATURES, 1, place=f"line {number}")
-            features.setdefault(parts[0], []).append(found)
+            features.setdefault(name, []).append(feature)
+    if not n and unread:
+        number, line = unread[0]
+        raise InputError(path, f"is no line of BED or GFF3: {shortened(line)}", place=f"line {number}", remedy="Give a GFF3 or BED file")
     if not n:
         raise InputError(path, "has no features", remedy="Give a GFF3 or BED file")
     for some in features.values():
         some.sort(key=lambda one: (one.first, -one.last))
-    return Track(path.name, features)
+    return Track(path.name, features, _left_out(path, n_unread, unread))
+
+
+def _left_out(path: Path, n: int, first: Sequence[tuple[int, str]]) -> str:
+    """Return the sentence about `n` lines that cannot be read, with the first of them; empty where there is none."""
+    if not n:
+        return ""
+    shown = "; ".join(f"line {number}: {shortened(line, 60)!r}" for number, line in first)
+    lines = f"{n:,} {'line is' if n == 1 else 'lines are'}"
+    return f"{path}: {lines} left out, which are neither BED nor GFF3 ({shown}). Correct their numbers"
 
 
 def _lines(source: ByteSource, progress: Progress) -> Iterator[tuple[int, str]]:
@@ -109,22 +127,25 @@ def _lines(source: ByteSource, progress: Progress) -> Iterator[tuple[int, str]]:
         yield number + 1, rest.decode("utf-8", "replace").rstrip("\r")
 
 
-def _of_gff(parts: list[str]) -> TrackFeature | None:
-    if len(parts) != 9:
-        return None
-    place = _place(parts[3], parts[4], 0)
+def _of_gff(line: str) -> tuple[str, TrackFeature] | None:
+    """The sequence and the feature of a line of GFF3, or None."""
+    parts = line.split("\t")
+    place = _place(parts[3], parts[4], 0) if len(parts) == 9 else None
     if place is None:
         return None
     attributes = dict(one.split("=", 1) for one in parts[8].split(";") if "=" in one)
     name = next((unquote(attributes[key]) for key in _NAMES if attributes.get(key)), parts[2])
-    return TrackFeature(*place, _strand(parts[6]), _shown(name), _shown(parts[2]))
+    return unquote(parts[0]), TrackFeature(*place, _strand(parts[6]), _shown(name), _shown(parts[2]))
 
 
-def _of_bed(parts: list[str]) -> TrackFeature | None:
-    place = _place(parts[1], parts[2], 1) if len(parts) >= 3 else None
-    if place is None:
-        return None
-    return TrackFeature(*place, _strand(parts[5] if len(parts) > 5 else "."), _shown(parts[3] if len(parts) > 3 else ""), "")
+def _of_bed(line: str) -> tuple[str, TrackFeature] | None:
+    """The sequence and the feature of a line of BED, whose columns have tabs between them, or any blanks; or None."""
+    for parts in (line.split("\t"), line.split()):
+        place = _place(parts[1], parts[2], 1) if len(parts) >= 3 else None
+        if place is not None:
+            name, strand = (parts[at] if len(parts) > at and parts[at] != "." else "" for at in (3, 5))
+            return parts[0], TrackFeature(*place, _strand(strand), _shown(name), "")
+    return None
 
 
 def _place(first: str, last: str, counted_from: int) -> tuple[int, int] | None:

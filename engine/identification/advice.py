@@ -156,7 +156,12 @@ def _read_again(
     databases = searched_databases(files["database"], [Path(one) for one in parameters.contaminants], digests, parameters)
     indexes = open_indexes(databases, folder, parameters, resources)
     spectra = read_spectra(
-        files["spectra"], progress=quiet, strict=request.flag("strict"), threads=threads, spool=nearest_folder(project.folder)
+        files["spectra"],
+        progress=quiet,
+        strict=request.flag("strict"),
+        threads=threads,
+        uses_all_precursors=True,
+        spool=nearest_folder(project.folder),
     )
     errors = record.get("precursor_errors", {}).get("medians_ppm", [0.0] * len(spectra.files))
     index = build_spectrum_index(spectra, parameters, resources).corrected(np.asarray(errors, np.float64)[spectra.file])

@@ -55,7 +55,10 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
     def read(progress: Progress, threads: int) -> Spectra:
         warn_of_misfits("identify", request.files("spectra"), parameters, progress)
-        return read_spectra(request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, spool=spec.spool)
+        return read_spectra(
+            request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, uses_all_precursors=True,
+            spool=spec.spool,
+        )  # fmt: skip
 
     with search_run(spec, read, SCORING, progress) as run:
         assert run.run is not None

@@ -1,4 +1,4 @@
-"""What importing results takes, told by its request."""
+"""Expected time and memory of importing results, estimated from the request."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ _SOURCES = {"file": "taken from the file", "decoys": "computed here from the dec
 
 def _rates(facts: RunFacts) -> str:
     """Whose the q-values are."""
-    told = facts.record.get("q_values_of")
-    source = told.get("psms") if isinstance(told, dict) else None
+    sources = facts.record.get("q_values_of")
+    source = sources.get("psms") if isinstance(sources, dict) else None
     return f"q-values of PSMs were {_SOURCES[source]}." if source in tuple(_SOURCES) else ""
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from proteoscope.engine.chemistry.modification_places import SearchedModification, locate_modification, on_terminal_residues
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence
-from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.sources import ByteSource
-from proteoscope.engine.imported.xml_events import elements, number_of, whole_number_of
+from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
 from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
@@ -39,7 +40,11 @@ _WHOLE = ("Peptide", "SpectraData", "SpectrumIdentificationResult", "DBSequence"
 
 def read_mzidentml(source: ByteSource, progress: Progress) -> Identifications:
     """The matches of an mzIdentML file."""
-    reader = _Reader(source)
+    return read_with_decimal_sign(source, progress, _read)
+
+
+def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Identifications:
+    reader = _Reader(source, numbers)
     for name, element in elements(source, progress, _MAIN, kept=_WHOLE):
         reader.take(name, element)
     reader.warn(progress)
@@ -47,24 +52,28 @@ def read_mzidentml(source: ByteSource, progress: Progress) -> Identifications:
 
 
 class _WrittenPeptide(NamedTuple):
-    """A peptide of the file: located modifications, those without a location with the residues named, and why it cannot be read, or ''."""
+    """A peptide of the file: located modifications, those without a location with the residues named, why it cannot be read, or '', and the
+    value that cannot be read, or ''."""
 
     sequence: str
     placed: list[NotedModification]
     unplaced: list[tuple[NotedModification, str]]
     reason: str
+    value: str = ""
 
 
 class _Reader:
     """What was met of a file so far, by its identifiers."""
 
-    def __init__(self, source: ByteSource) -> None:
-        self.source, self.found = source, MatchCollector("mzIdentML", source.unfolding)
+    def __init__(self, source: ByteSource, numbers: NumberReader) -> None:
+        self.path, self.numbers, self.unfolding = source.path, numbers, source.unfolding
+        self.found = MatchCollector("mzIdentML", source.unfolding)
         self.accessions: dict[str, int] = {}
         self.peptides: dict[str, _WrittenPeptide] = {}
         self.rows: dict[str, PeptideRow | str] = {}
         self.searched: list[SearchedModification] = []
         self.n_placed = 0
+        self.unread_rules: list[str] = []
         self.evidence: dict[str, tuple[str, bool | None]] = {}
         self.evidence_of: dict[str, list[str]] = {}
         self.peptide_of_evidence: dict[str, str] = {}
@@ -78,8 +87,8 @@ class _Reader:
         elif name == "Peptide":
             self.peptides[element.get("id", "")] = self._peptide(element)
         elif name == "SearchModification":
-            self.source.unfolding.add(SEARCHED, 1)
-            self.searched.append(_searched_modification(self.source, element))
+            self.unfolding.add(SEARCHED, 1)
+            self._take_rule(element)
         elif name == "PeptideEvidence":
             self._take_evidence(element)
         elif name == "SpectraData":
@@ -99,23 +108,28 @@ class _Reader:
 
     def _peptide(self, element: Any) -> _WrittenPeptide:
         sequence = "".join(part.text or "" for part in element if part.tag.endswith("equence")).strip().upper()
-        place = f"peptide {shortened(element.get('id', ''), 80)}"
         written = _WrittenPeptide(sequence, [], [], "")
         if not is_sequence(sequence):
             return written._replace(reason="its peptide is not a sequence of residues")
+        try:
+            return self._modified(element, written)
+        except UnreadableValueError as error:
+            return written._replace(reason=f"of a modification of its peptide, {error.reason}", value=error.value)
+
+    def _modified(self, element: Any, written: _WrittenPeptide) -> _WrittenPeptide:
         for part in element.iter("{*}Modification"):
-            position = whole_number_of(self.source, part, "location", place, -1)
-            mass = number_of(self.source, part, "monoisotopicMassDelta", place)
+            position = self.numbers.whole(part, "location", -1)
+            mass = self.numbers.number(part, "monoisotopicMassDelta")
             terms = [(term.get("accession", ""), term.get("name", "")) for term in part.iter("{*}cvParam")]
             noted = NotedModification(position, _modification_name(terms), None if mass != mass else mass)
             if not (part.get("location") or "").strip():
                 written.unplaced.append((noted, "".join((part.get("residues") or "").split())))
-            elif 0 <= position <= len(sequence) + 1:
+            elif 0 <= position <= len(written.sequence) + 1:
                 written.placed.append(noted)
             else:
                 written = written._replace(reason="a modification of it is located outside its sequence")
         for part in element.iter("{*}SubstitutionModification"):
-            written = _substituted(written, part, whole_number_of(self.source, part, "location", place, -1))
+            written = _substituted(written, part, self.numbers.whole(part, "location", -1))
         return written
 
     def _row(self, peptide_id: str) -> PeptideRow | str:
@@ -137,77 +151,105 @@ class _Reader:
         return self.rows[peptide_id]
 
     def warn(self, progress: Progress) -> None:
-        """Warn of modifications that the file does not locate."""
+        """Warn of modifications that the file does not locate, and of search settings that cannot be read."""
+        if self.unread_rules:
+            progress.message(
+                f"{self.path}: {len(self.unread_rules):,} searched modifications have a mass that is not a number"
+                f" ({', '.join(self.unread_rules[:3])}), and locate none of those without a location", "warning",
+            )  # fmt: skip
         if self.n_placed:
             progress.message(
-                f"{self.source.path.name}: {self.n_placed:,} peptides have a modification without a location; it is placed at the terminus"
+                f"{self.path.name}: {self.n_placed:,} peptides have a modification without a location; it is placed at the terminus"
                 " that the search or Unimod names for it, or at the only residue that can carry it", "warning",
             )  # fmt: skip
 
+    def _take_rule(self, element: Any) -> None:
+        """Take a modification that the search looked for."""
+        try:
+            self.searched.append(_searched_modification(self.numbers, element))
+        except UnreadableValueError as error:
+            self.unread_rules.append(repr(error.value))
+
     def _take_result(self, result: Any) -> None:
-        identifier = result.get("spectrumID", "")
-        place = f"spectrum {shortened(identifier, 80)}"
-        told: dict[str, Any] = {
-            "native_id": identifier, "run": self.files.get(result.get("spectraData_ref", ""), result.get("spectraData_ref", "")),
-        }  # fmt: skip
-        if told["run"] == result.get("spectraData_ref", "") and self.files:
-            told["run"] = ""
+        data = result.get("spectraData_ref", "")
+        spectrum: dict[str, Any] = {"native_id": result.get("spectrumID", ""), "run": self.files.get(data, "" if self.files else data)}
+        fault: UnreadableValueError | None = None
         for part in result:
             accession, value = part.get("accession", ""), part.get("value", "")
             if accession == _TITLE:
-                told["title"] = value
+                spectrum["title"] = value
             elif accession in _SCANS and value.strip().isdecimal() and len(value) <= _MAXIMUM_DIGITS:
-                told["scan"] = int(value)
+                spectrum["scan"] = int(value)
             elif accession in _TIMES:
-                time = number_of(self.source, part, "value", place)
-                told["retention_time"] = time * 60.0 if part.get("unitAccession") in _MINUTES else time
+                try:
+                    time = self.numbers.value(value, part.get("name", "") or "retention time")
+                except UnreadableValueError as error:
+                    fault = error
+                else:
+                    spectrum["retention_time"] = time * 60.0 if part.get("unitAccession") in _MINUTES else time
         for item in result.iter("{*}SpectrumIdentificationItem"):
             self.n += 1
-            self._take_item(item, told, place)
+            self._take_item(item, spectrum, fault)
 
-    def _take_item(self, item: Any, told: dict[str, Any], place: str) -> None:
+    def _take_item(self, item: Any, spectrum: dict[str, Any], fault: UnreadableValueError | None) -> None:
         references = [part.get("peptideEvidence_ref", part.get("PeptideEvidence_Ref", "")) for part in item.iter("{*}PeptideEvidenceRef")]
         peptide_id = item.get("peptide_ref", "") or next((self.peptide_of_evidence.get(one, "") for one in references), "")
         if peptide_id not in self.peptides:
-            raise InputError(
-                self.source.path, f"refers to a peptide {shortened(repr(peptide_id), 60)} that the file does not describe", place=place,
-                remedy="Is the file cut? Write it again",
-            )  # fmt: skip
-        peptide = self._row(peptide_id)
-        charge = whole_number_of(self.source, item, "chargeState", place, 0)
+            reason = "it refers to a peptide that the file does not describe"
+            self.found.leave(reason, place=self.n, value=shortened(peptide_id, 60), **spectrum)
+            return
+        peptide, written = self._row(peptide_id), self.peptides[peptide_id]
+        try:
+            if fault is not None:
+                raise fault
+            values = self._values(item)
+            scores, rates = self._scores(item)
+        except UnreadableValueError as error:
+            self.found.leave(error.reason, place=self.n, peptide=written.sequence, value=error.value, **spectrum)
+            return
         if isinstance(peptide, str):
-            self.found.leave(peptide, place=self.n, peptide=self.peptides[peptide_id].sequence, charge=charge, **told)
+            charge = values["charge"]
+            self.found.leave(peptide, place=self.n, peptide=written.sequence, charge=charge, value=written.value, **spectrum)
             return
         known = [self.evidence[one] for one in references or self.evidence_of.get(peptide_id, []) if one in self.evidence]
         proteins = [self.accessions[protein] for protein, _ in known if protein in self.accessions]
-        told_decoys = [decoy for _, decoy in known if decoy is not None]
-        calculated = number_of(self.source, item, "calculatedMassToCharge", place)
-        scores, rates = self._scores(item, place)
-        self.found.add(
-            peptide, proteins, scores, place=self.n, rank=whole_number_of(self.source, item, "rank", place, 0), charge=charge,
-            precursor_mz=number_of(self.source, item, "experimentalMassToCharge", place),
-            calculated_mass=(calculated - 1.007276466622) * charge if charge else float("nan"),
-            is_decoy=int(all(told_decoys)) if told_decoys else -1, **told, **rates,
-        )  # fmt: skip
+        decoys = [decoy for _, decoy in known if decoy is not None]
+        is_decoy = int(all(decoys)) if decoys else -1
+        self.found.add(peptide, proteins, scores, place=self.n, is_decoy=is_decoy, **values, **spectrum, **rates)
 
-    def _scores(self, item: Any, place: str) -> tuple[dict[str, float], dict[str, float]]:
+    def _values(self, item: Any) -> dict[str, Any]:
+        """Charge, rank and masses of a match."""
+        charge, calculated = self.numbers.whole(item, "chargeState", 0), self.numbers.number(item, "calculatedMassToCharge")
+        return {
+            "charge": charge, "rank": self.numbers.whole(item, "rank", 0),
+            "precursor_mz": self.numbers.number(item, "experimentalMassToCharge"),
+            "calculated_mass": (calculated - 1.007276466622) * charge if charge else math.nan,
+        }  # fmt: skip
+
+    def _scores(self, item: Any) -> tuple[dict[str, float], dict[str, float]]:
         scores: dict[str, float] = {}
         rates: dict[str, float] = {}
         for part in item:
             tag = part.tag.rpartition("}")[2]
             if tag not in ("cvParam", "userParam") or part.get("value") is None:
                 continue
-            try:
-                value = float(part.get("value"))
-            except ValueError:
-                continue  # a text, as a name of a file
             accession, name = part.get("accession", ""), part.get("name", "")
-            if accession in _Q_VALUES or name.lower() in ("q-value", "psm q-value", "percolator q-value"):
+            is_q_value = accession in _Q_VALUES or name.lower() in ("q-value", "psm q-value", "percolator q-value")
+            is_error = accession in _ERRORS or name.lower() in ("pep", "posterior error probability")
+            known = score_called(accession) or score_called(name)
+            try:
+                value = self.numbers.value(part.get("value"), name or accession)
+            except UnreadableValueError:
+                if is_q_value or is_error or known is not None:
+                    raise
+                continue  # a text, as a name of a file
+            if math.isnan(value):
+                continue
+            if is_q_value:
                 rates["q_value"] = value
-            elif accession in _ERRORS or name.lower() in ("pep", "posterior error probability"):
+            elif is_error:
                 rates["posterior_error"] = value
             elif name:
-                known = score_called(accession) or score_called(name)
                 scores[known.column if known is not None else score_column_of(name)] = value
         return scores, rates
 
@@ -231,11 +273,11 @@ def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _Written
     return written._replace(reason=written.reason or "a residue that a substitution replaces is not at that place of its sequence")
 
 
-def _searched_modification(source: ByteSource, element: Any) -> SearchedModification:
+def _searched_modification(numbers: NumberReader, element: Any) -> SearchedModification:
     """What a search looked for: name, mass, residues (empty where any) and termini."""
     terms = [(term.get("accession", ""), term.get("name", "")) for term in element.iterchildren("{*}cvParam")]
     rules = {term.get("accession", "") for rule in element.iter("{*}SpecificityRules") for term in rule.iter("{*}cvParam")}
     return SearchedModification(
-        _modification_name(terms), number_of(source, element, "massDelta", "search modification"),
+        _modification_name(terms), numbers.number(element, "massDelta"),
         "".join(one for one in element.get("residues", "") if one.isalpha()), bool(rules & _FRONT_RULES), bool(rules & _BACK_RULES),
     )  # fmt: skip

@@ -48,4 +48,4 @@ def read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progre
                 parts[name] += pa.compute.fill_null(piece[name].cast(pa.string()), "").chunks
         progress.advance(source.size)
     columns = [pa.concat_arrays(parts[name]) if parts[name] else pa.array([], pa.string()) for name in names]
-    return Cells(source.path, names, columns, np.arange(1, n_rows + 1))
+    return Cells(source.path, names, columns, np.arange(1, n_rows + 1), place_name="row")

@@ -18,9 +18,17 @@ from proteoscope.engine.chemistry.noted_peptides import NotedModification, Noted
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.recognition import HEAD_BYTES
 from proteoscope.engine.formats.sources import ByteSource
-from proteoscope.engine.imported.xml_events import CHECKED_EVERY, SourceBytes, broken_xml, elements, number_of, whole_number_of
+from proteoscope.engine.imported.xml_events import (
+    CHECKED_EVERY,
+    NumberReader,
+    SourceBytes,
+    UnreadableValueError,
+    broken_xml,
+    elements,
+    read_with_decimal_sign,
+)
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_column_of
+from proteoscope.engine.matches.engine_scores import score_called, score_column_of
 from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
 
 __all__ = ["read_pepxml"]
@@ -29,21 +37,45 @@ _Q_VALUES = {"q_value", "q-value", "percolator_qvalue", "qvalue", "q value"}
 _ERRORS = {"posterior_error_probability", "percolator_pep", "pep", "posterior error probability_score"}
 _PROBABILITIES = {"peptideprophet_result": "score_peptideprophet", "interprophet_result": "score_iprophet"}
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"'>]*)""")
+_HYDROGEN, _HYDROXYL, _TERMINAL_ERROR = 1.007825, 17.00274, 0.01  # dalton
+_NUMBERS = {
+    "search_hit": ("hit_rank",), "modification_info": ("mod_nterm_mass", "mod_cterm_mass"), "mod_aminoacid_mass": ("position", "mass"),
+}  # fmt: skip
+"""Attributes that Pyteomics computes with."""
 _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-125\d|latin-?\d")
 
 
 class _Queries(PepXML):
-    """Spectrum queries of a pepXML file as Pyteomics' dictionaries, each with the ``run`` that it stands in."""
+    """Spectrum queries of a pepXML file as Pyteomics' dictionaries, each with its ``run``, and hits with the ``fault`` of their numbers.
+
+    All values are texts, save numbers that Pyteomics computes with: one that cannot be read would stop the file.
+    """
+
+    _default_schema = PepXML._default_schema | {
+        "ints": {("search_hit", "hit_rank"), ("mod_aminoacid_mass", "position")},
+        "floats": {("mod_aminoacid_mass", "mass")},
+        "bools": set(),
+    }
+    _convert_items = ()
+
+    def __init__(self, source: SourceBytes, numbers: NumberReader) -> None:
+        super().__init__(source, read_schema=False, use_index=False)
+        self._numbers = numbers
+        self._fault: UnreadableValueError | None = None
 
     def _get_version_info(self) -> tuple[None, None]:
         """No version: it decides nothing where no schema is fetched, and a packed file cannot be read twice."""
         return None, None
 
     def _get_info_smart(self, element: Any, **options: Any) -> dict[str, Any]:
-        info: dict[str, Any] = super()._get_info_smart(element, **options)
         name = element.tag.rpartition("}")[2]
         if name == "search_hit":
+            self._fault = None
+        self._correct_numbers(name, element)
+        info: dict[str, Any] = super()._get_info_smart(element, **options)
+        if name == "search_hit":
             info.setdefault("hit_rank", 1)  # which Pyteomics sorts by
+            info["fault"] = self._fault
         elif name == "spectrum_query":
             run = element.getparent()
             info["run"] = run.get("base_name", "") + run.get("raw_data", "")
@@ -52,15 +84,35 @@ class _Queries(PepXML):
                 del run[0]
         return info
 
+    def _correct_numbers(self, name: str, element: Any) -> None:
+        """Replace numbers that Pyteomics cannot read: by 0, with the fault of their hit stored, or those with decimal commas by points."""
+        for attribute in _NUMBERS.get(name, ()):
+            if name != "mod_aminoacid_mass" and not element.get(attribute, "").strip():
+                element.attrib.pop(attribute, None)
+                continue
+            is_whole = attribute in ("hit_rank", "position")
+            try:
+                number = self._numbers.number(element, attribute)
+                if not math.isfinite(number) or (is_whole and number != math.floor(number)):
+                    kind = "whole number" if is_whole else "number"
+                    raise UnreadableValueError(f"{attribute} is not a {kind}", element.get(attribute, ""))
+            except UnreadableValueError as error:
+                self._fault, number = self._fault or error, 0.0
+            element.set(attribute, str(int(number)) if is_whole else repr(number))
+
 
 def read_pepxml(source: ByteSource, progress: Progress) -> Identifications:
     """The matches of a pepXML file."""
     _check_encoding(source)
+    return read_with_decimal_sign(source, progress, _read)
+
+
+def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Identifications:
     found = MatchCollector("pepXML", source.unfolding)
     found.program = _program(source)
     n = 0
-    for query in _queries(source, progress):
-        n = _add_query(source, query, found, n)
+    for query in _queries(source, numbers, progress):
+        n = _add_query(query, numbers, found, n)
     return found.finish()
 
 
@@ -72,16 +124,16 @@ def _program(source: ByteSource) -> str:
     return ""
 
 
-def _queries(source: ByteSource, progress: Progress) -> Iterator[dict[str, Any]]:
+def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iterator[dict[str, Any]]:
     """The queries of the file, one after the other.
 
     Raises
     ------
-    InputError : the XML is broken or cut off, or holds something else where pepXML wants a number. Cancelled : the user asked to stop.
+    InputError : the XML is broken or cut off, or lacks what pepXML demands. Cancelled : the user asked to stop.
     """
     place = "before the first spectrum"
     try:
-        for n, query in enumerate(_Queries(SourceBytes(source, progress), read_schema=False, use_index=False)):
+        for n, query in enumerate(_Queries(SourceBytes(source, progress), numbers)):
             if n % CHECKED_EVERY == 0:
                 progress.check()
             place = f"after spectrum {shortened(str(query.get('spectrum', n)), 80)}"
@@ -89,7 +141,7 @@ def _queries(source: ByteSource, progress: Progress) -> Iterator[dict[str, Any]]
     except etree.XMLSyntaxError as error:
         raise broken_xml(source, error) from None
     except (PyteomicsError, LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        # What Pyteomics raises of elements that lack what the schema demands, or hold text in place of numbers.
+        # What Pyteomics raises of elements that lack what the schema demands.
         said = shortened(" ".join(str(getattr(error, "message", error)).split("\n", 1)[0].split()), 120)
         raise InputError(
             source.path, f"a match holds what pepXML does not allow ({type(error).__name__}: {said})", place=place,
@@ -108,49 +160,62 @@ def _check_encoding(source: ByteSource) -> None:
         )
 
 
-def _add_query(source: ByteSource, query: Mapping[str, Any], found: MatchCollector, n: int) -> int:
-    spectrum = query.get("spectrum", "")
-    place = f"spectrum {shortened(spectrum, 80)}" if spectrum else f"after match {n}"
-    charge = whole_number_of(source, query, "assumed_charge", place, 0)
-    mass = number_of(source, query, "precursor_neutral_mass", place)
-    told = {
-        "run": query["run"], "native_id": query.get("spectrumNativeID", ""), "title": spectrum, "charge": charge,
-        "scan": whole_number_of(source, query, "start_scan", place, -1),
-        "retention_time": number_of(source, query, "retention_time_sec", place),
-        "precursor_mz": mass / charge + 1.007276466622 if charge > 0 else math.nan,
-    }  # fmt: skip
+def _add_query(query: Mapping[str, Any], numbers: NumberReader, found: MatchCollector, n: int) -> int:
+    spectrum: dict[str, Any] = {"run": query["run"], "native_id": query.get("spectrumNativeID", ""), "title": query.get("spectrum", "")}
+    fault: UnreadableValueError | None = None
+    try:
+        charge, mass = numbers.whole(query, "assumed_charge", 0), numbers.number(query, "precursor_neutral_mass")
+        spectrum |= {
+            "charge": charge, "scan": numbers.whole(query, "start_scan", -1),
+            "retention_time": numbers.number(query, "retention_time_sec"),
+            "precursor_mz": mass / charge + 1.007276466622 if charge > 0 else math.nan,
+        }  # fmt: skip
+    except UnreadableValueError as error:
+        fault = error
     for result in query.get("search_result", [query]):
         for hit in result.get("search_hit", []):
             n += 1
-            _add_hit(source, hit, found, place, {"place": n, **told})
+            _add_hit(hit, numbers, found, fault or hit["fault"], {"place": n, **spectrum})
     return n
 
 
-def _add_hit(source: ByteSource, hit: Mapping[str, Any], found: MatchCollector, place: str, told: dict[str, Any]) -> None:
+def _add_hit(
+    hit: Mapping[str, Any], numbers: NumberReader, found: MatchCollector, fault: UnreadableValueError | None, spectrum: dict[str, Any]
+) -> None:
     sequence = hit.get("peptide", "")
     if not is_sequence(sequence):
-        found.leave("its peptide is not a sequence of residues", peptide=sequence, **told)
+        found.leave("its peptide is not a sequence of residues", peptide=sequence, **spectrum)
         return
+    try:
+        if fault is not None:
+            raise fault
+        scores, rates = _scores(hit, numbers)
+        modifications = _modifications(hit.get("modifications", []), numbers, len(sequence))
+        values = {"rank": numbers.whole(hit, "hit_rank", 1), "calculated_mass": numbers.number(hit, "calc_neutral_pep_mass")}
+    except UnreadableValueError as error:
+        found.leave(error.reason, peptide=sequence, value=error.value, **spectrum)
+        return
+    proteins = [one["protein"] for one in hit.get("proteins", hit.get("alternative_protein", [])) if one.get("protein")]
+    peptide = found.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda noted: noted.position))))
+    accessions = list(map(found.accession, proteins))
+    found.add(peptide, accessions, scores, **values, **spectrum, **rates)
+
+
+def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, float], dict[str, float]]:
+    """Scores of a hit by their columns, and its error rates."""
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}
     for name, value in _search_scores(hit):
-        _take_score(name, value, scores, rates)
+        _take_score(name, value, numbers, scores, rates)
     for result in hit.get("analysis_result", []):
         for name, column in _PROBABILITIES.items():
             if name in result:
-                scores[column] = number_of(source, result[name], "probability", place)
+                scores[column] = numbers.number(result[name], "probability")
                 rates.setdefault("posterior_error", 1.0 - scores[column])
     for name in ("num_matched_ions", "massdiff"):
         if hit.get(name) is not None:
-            scores[score_column_of(name)] = number_of(source, hit, name, place)
-    proteins = [one["protein"] for one in hit.get("proteins", hit.get("alternative_protein", [])) if one.get("protein")]
-    modifications = _modifications(source, hit.get("modifications", []), len(sequence), place)
-    peptide = found.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda noted: noted.position))))
-    found.add(
-        peptide, list(map(found.accession, proteins)), scores,
-        rank=whole_number_of(source, hit, "hit_rank", place, 1),
-        calculated_mass=number_of(source, hit, "calc_neutral_pep_mass", place), **told, **rates,
-    )  # fmt: skip
+            scores[score_column_of(name)] = numbers.value(hit[name].removeprefix("+-"), name)
+    return scores, rates
 
 
 def _search_scores(hit: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -166,27 +231,32 @@ def _search_scores(hit: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from score.items()
 
 
-def _take_score(name: str, value: Any, scores: dict[str, float], rates: dict[str, float]) -> None:
+def _take_score(name: str, value: Any, numbers: NumberReader, scores: dict[str, float], rates: dict[str, float]) -> None:
+    lowered = name.lower()
+    is_rate = lowered in _Q_VALUES or lowered in _ERRORS
     try:
-        number = float(value)
-    except ValueError:
+        number = value if isinstance(value, float) else numbers.value(value, name)
+    except UnreadableValueError:
+        if is_rate or score_called(name) is not None:
+            raise
         return  # text, as a comment of the engine
-    if name.lower() in _Q_VALUES:
-        rates["q_value"] = number
-    elif name.lower() in _ERRORS:
-        rates["posterior_error"] = number
-    elif name:
+    if is_rate and not math.isnan(number):
+        rates["q_value" if lowered in _Q_VALUES else "posterior_error"] = number
+    elif name and not is_rate:
         scores[score_column_of(name)] = number
 
 
-def _modifications(source: ByteSource, noted: list[dict[str, Any]], length: int, place: str) -> list[NotedModification]:
+def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: int) -> list[NotedModification]:
     """Modifications of a hit: masses of residues and termini with them, or what is added where the file says that too."""
     found = []
     for one in noted:
-        position = whole_number_of(source, one, "position", place, -1)
+        position = numbers.whole(one, "position", -1)
         if not 0 <= position <= length + 1:
-            continue
-        added = [number_of(source, one, name, place) for name in ("static", "variable") if one.get(name) not in (None, "")]
-        mass = sum(added) if added else number_of(source, one, "mass", place)
+            raise UnreadableValueError("a modification of it is located outside its sequence", str(position))
+        added = [numbers.number(one, name) for name in ("static", "variable") if one.get(name) not in (None, "")]
+        mass = sum(added) if added else numbers.number(one, "mass")
+        bare = {0: _HYDROGEN, length + 1: _HYDROXYL}.get(position)
+        if not added and bare is not None and abs(mass - bare) < _TERMINAL_ERROR:
+            continue  # the terminus without a modification, which some engines write too
         found.append(NotedModification(position, "", mass, is_whole=not added))
     return found

@@ -16,7 +16,7 @@ from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.listed.identifications import Identifications, joined
 
-__all__ = ["READERS", "read_identifications"]
+__all__ = ["READERS", "describe_unread", "read_identifications"]
 
 READERS: Mapping[str, Callable[[], Callable[[ByteSource, Progress], Identifications]]] = {
     "mzIdentML": lambda: imported.mzidentml.read_mzidentml,
@@ -36,6 +36,7 @@ READERS: Mapping[str, Callable[[], Callable[[ByteSource, Progress], Identificati
 }
 """The reader of each format of identifications in the registry, by the name of the format: a callable that imports and returns it."""
 
+_MAXIMUM_PLACES = 3
 _LARGEST_SCORE = 1e30
 _LARGEST_NUMBER = 1e9
 """Of seconds, thomson and dalton."""
@@ -62,12 +63,39 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
             progress.stage(f"Reading {Path(path).name}", source.size)
             found = READERS[written_as.name]()(source, progress)
         if not len(found):
-            reason = found.unread["reason"][0].as_py() if len(found.unread) else ""
-            raise InputError(
-                path, f"holds no match of a spectrum and a peptide{f': {reason}' if reason else ''}", remedy="Give other results"
-            )
+            raise _nothing_read(found)
         parts.append(_bounded(found))
     return joined(parts)
+
+
+def _nothing_read(found: Identifications) -> InputError:
+    """Return the error of a file without a match that can be read, with the first one."""
+    first = found.unread.slice(0, 1).to_pylist()
+    reason = "".join(f": of the first, {row['reason']}{_shown(row['value'])}" for row in first)
+    place = "".join(f"{found.place_name} {row['line']}" for row in first)
+    return InputError(found.files[0], f"holds no match of a spectrum and a peptide{reason}", place=place, remedy="Give other results")
+
+
+def _shown(value: str) -> str:
+    return f" ({value!r})" if value else ""
+
+
+def describe_unread(found: Identifications) -> dict[str, str]:
+    """Return examples of the matches that cannot be read by their reasons: the first three places, with the values.
+
+    Parameters
+    ----------
+    found : Identifications
+    """
+    coded = found.unread["reason"].combine_chunks().dictionary_encode()
+    codes = coded.indices.to_numpy(zero_copy_only=False)
+    shown = {}
+    for code, reason in enumerate(coded.dictionary.to_pylist()):
+        rows = found.unread.take(np.flatnonzero(codes == code)[:_MAXIMUM_PLACES]).to_pylist()
+        files = [f"{found.files[row['file']].name}, " if len(found.files) > 1 else "" for row in rows]
+        places = [f"{file}{found.place_name} {row['line']}{_shown(row['value'])}" for file, row in zip(files, rows, strict=True)]
+        shown[reason] = "; ".join(places)
+    return shown
 
 
 def _bounded(found: Identifications) -> Identifications:

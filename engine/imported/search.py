@@ -19,7 +19,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
 from proteoscope.engine.imported.compilation import READING
 from proteoscope.engine.imported.parameters import ImportParameters
-from proteoscope.engine.imported.reading import read_identifications
+from proteoscope.engine.imported.reading import describe_unread, read_identifications
 from proteoscope.engine.imported.summary import ImportSummary
 from proteoscope.engine.imported.tables import LEFT_OUT
 from proteoscope.engine.jobs.progress import Progress
@@ -120,8 +120,8 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         )  # fmt: skip
         _tell(run, summary, found, matches, ignores_files=in_spectra.ignores_files)
         if database is not None:
-            for told in cut_off_proteins(found, database):
-                run.progress.message(told, "warning")
+            for warning in cut_off_proteins(found, database):
+                run.progress.message(warning, "warning")
         is_judged = made.source_of["psms"] != "none"
         message = written.message if is_judged else f"{len(matches):,} matches imported, without q-values"
         run.record(
@@ -137,14 +137,16 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications, matches: ListedMatches, *, ignores_files: bool) -> None:
     """Say whose the q-values are, and what the user may have to mend."""
     tell = run.progress.message
-    tell(f"{summary.told_rates()}. Matched ions, mass errors, ranks and protein groups are computed here.")
+    tell(f"{summary.rate_sources()}. Matched ions, mass errors, ranks and protein groups are computed here.")
     if found.format == "Percolator or mokapot" and summary.source_of["psms"] == "decoys":
         tell(
             f"Features for Percolator or mokapot (.pin) carry no q-values. Those here rest on one of them, {summary.score}, and accept "
             "fewer than rescoring does: for its q-values import the table of PSMs, mzIdentML or pepXML", "warning",
         )  # fmt: skip
+    places = describe_unread(found)
     for reason, n in summary.left_out.items():
-        tell(f"{n:,} matches left out: {reason}", "warning")
+        where = f" ({places[reason]})" if reason in places else ""
+        tell(f"{n:,} {'match' if n == 1 else 'matches'} left out, listed in {EXPORTS}/{_LEFT_OUT_FILE}: {reason}{where}", "warning")
     if ignores_files:
         tell(f"The results name another file of spectra than {Path(run.files('spectra')[0]).name}; that is taken for it", "warning")
     if matches.unknown:

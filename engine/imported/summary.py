@@ -58,7 +58,7 @@ class ImportSummary(Summary):
         matches = f"{self.n_imported:,} of {counted(self.n_matches, 'match', 'matches')}"
         lines = [f"{matches} of {self.program or self.format} imported ({found or 'none'})"]
         lines += [f"  {n:,} left out: {reason}" for reason, n in self.left_out.items()]
-        lines.append(self.told_rates())
+        lines.append(self.rate_sources())
         if self.source_of["psms"] != "none":
             lines.append(f"At {self.fdr * 100:.3g} % FDR:")
             more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
@@ -68,9 +68,9 @@ class ImportSummary(Summary):
             lines.append(f"  {accession:<30.30} {counted(n_peptides, 'peptide'):>13}  {share}{description or '':.60}")
         return lines
 
-    def told_rates(self) -> str:
+    def rate_sources(self) -> str:
         """Whose the q-values are, in a sentence."""
-        told = {
+        described = {
             "file": "those of the file", "decoys": f"computed here from the decoys, by {self.score}",
             "best match": "that of the best match, which is no estimate of their own",
             "none": "not known: the results have neither q-values nor decoys",
@@ -80,7 +80,7 @@ class ImportSummary(Summary):
         for level, name in names.items():
             levels.setdefault(self.source_of[level], []).append(name)
         listed = {source: " and ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for source, some in levels.items()}
-        return "q-values of " + "; of ".join(f"{some}: {told[source]}" for source, some in listed.items())
+        return "q-values of " + "; of ".join(f"{some}: {described[source]}" for source, some in listed.items())
 
     def record(self) -> dict[str, Any]:
         """As every summary, with plain mappings."""

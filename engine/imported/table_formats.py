@@ -66,7 +66,8 @@ _MSFRAGGER_PLACE = re.compile(r"(?P<site>N-term|C-term|\d+[A-Z]?|[A-Z]\d+)\((?P<
 _COMET_PLACE = re.compile(r"(?P<place>\d+)_[SV]_(?P<mass>[+-]?[\d.]+)(?:_(?P<end>[nNcC]))?")
 _MZTAB_PLACE = re.compile(r"(?P<first>\d+)(?:\[[^\]]*\])?(?:\|\d+(?:\[[^\]]*\])?)*-(?P<name>[^,\[]+(?:\[[^\]]*\])?)")
 _DIA_NN_SCORES = ("Global.Q.Value", "Protein.Q.Value", "PG.Q.Value", "CScore", "Evidence", "Quantity.Quality")
-_MZTAB_RUN = re.compile(r"ms_run\[(\d+)\]:\s*(.*)")
+_MZTAB_LOSS = re.compile(r"(?:(?<![^,])\d+-|\||(?<=\d))\[[^\]]*loss[^\]]*\]")
+"""Neutral losses of a modification, or at a place: they change no mass of the peptide."""
 
 Values = dict[str, Any]
 
@@ -176,7 +177,7 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
     def parse(text: str) -> NotedPeptide:
         sequence, _, modifications = text.partition("\t")
         placed = []
-        for found in _COMET_PLACE.finditer(modifications):
+        for found in _whole_matches(_COMET_PLACE, modifications):
             end = (found["end"] or "").lower()
             place = 0 if end == "n" else len(sequence) + 1 if end == "c" else int(found["place"])
             placed.append(NotedModification(place, "", float(found["mass"])))
@@ -218,7 +219,7 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
     def parse(text: str) -> NotedPeptide:
         sequence, _, modifications = text.partition("\t")
         placed = []
-        for found in _MSFRAGGER_PLACE.finditer(modifications):
+        for found in _whole_matches(_MSFRAGGER_PLACE, modifications):
             site = found["site"]
             digits = re.sub("[^0-9]", "", site)
             place = 0 if site == "N-term" else len(sequence) + 1 if site == "C-term" else int(digits)
@@ -313,7 +314,7 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
     sequence, _, *listed = text.split("\t")
     placed = []
     for modifications in listed:
-        for found in _PEPTIDESHAKER_MODIFICATION.finditer(modifications):
+        for found in _whole_matches(_PEPTIDESHAKER_MODIFICATION, modifications):
             name = found["name"].strip(" ,;")
             is_front, is_end = (end in name.lower() for end in ("n-term", "c-term"))
             places = map(int, found["places"].split(","))
@@ -328,7 +329,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     runs, scores_called = _mztab_metadata(source)
     cells = read_cells(source, progress, begins=lambda line: line.startswith("PSH\t"), strip="PSM")
     texts = pa.compute.binary_join_element_wise(cells.required("sequence"), cells.text("modifications"), "\t")
-    references = cells.required("spectra_ref")
+    references = pa.compute.utf8_trim_whitespace(_first_of(cells.required("spectra_ref")))
     found = pa.compute.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
     number = _numbers_of(found, "run", 0)
     names = np.array(["", *(runs.get(i, "") for i in range(1, max(runs, default=0) + 1))], dtype=object)
@@ -354,7 +355,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     )
     values: Values = {
         "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()), "native_id": native, "charge": charge,
-        "retention_time": _numbers_of(pa.compute.extract_regex(cells.text("retention_time"), r"^(?P<rt>[\d.eE+-]+)"), "rt", np.nan),
+        "retention_time": cells.numbers_of(_first_of(cells.text("retention_time")), "retention_time"),
         "precursor_mz": cells.numbers("exp_mass_to_charge"), "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
         "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8), "q_value": q_value, "scores": scores,
         "proteins": _merged_proteins(cells, key), "scan": np.full(len(cells), -1, np.int64),
@@ -363,6 +364,11 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     first[np.unique(coded, return_index=True)[1]] = True
     return _identifications("mzTab", cells, _parse_mztab, texts, values, kept=first)
+
+
+def _first_of(lists: pa.StringArray) -> pa.StringArray:
+    """The first items of lists that mzTab separates by bars, as references and retention times of merged spectra."""
+    return pa.compute.replace_substring_regex(lists, r"\|.*$", "")
 
 
 _Q_VALUES = {"MS:1002354", "MS:1002054", "MS:1001491", "MS:1001868", "MS:1002315"}
@@ -405,9 +411,22 @@ def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
 
 def _parse_mztab(text: str) -> NotedPeptide:
     sequence, _, modifications = text.partition("\t")
-    told = () if modifications.lower() in ("null", "") else _MZTAB_PLACE.finditer(modifications)
-    # Where several places are told, the first stands for them.
-    return _checked(sequence, [noted_modification(min(int(one["first"]), len(sequence) + 1), one["name"]) for one in told])
+    modifications = "" if modifications.lower() == "null" else _MZTAB_LOSS.sub("", modifications)
+    placed = _whole_matches(_MZTAB_PLACE, modifications)
+    # Where several places are given, the first represents them.
+    return _checked(sequence, [noted_modification(int(one["first"]), one["name"]) for one in placed])
+
+
+def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """Return the matches of a list of modifications.
+
+    Raises
+    ------
+    ValueError : something in the list is not one, and would be lost.
+    """
+    if rest := pattern.sub("", text).strip(" ,;-"):
+        raise ValueError(f"{shortened(rest, 40)!r} in it is not a modification with its place and mass or name")
+    return list(pattern.finditer(text))
 
 
 def _identifications(
@@ -434,7 +453,8 @@ def _identifications(
     run, native_id, title = (columns[name].take(unread) for name in ("run", "native_id", "title"))
     called = spectrum_names(run, native_id, title, pa.array(columns["scan"], pa.int64()).take(unread))
     lines, charges = cells.line[unread], np.asarray(columns["charge"])[unread]
-    left = unread_matches(lines, reason.take(unread), called, texts.take(unread), charges)
+    values_left = pa.array(np.where(peptide >= 0, cells.broken_value, ""), pa.string()).take(unread)
+    left = unread_matches(lines, reason.take(unread), called, texts.take(unread), charges, values_left)
     taken: Values = {
         name: column.take(pa.array(rows)) if isinstance(column, pa.Array | pa.ChunkedArray) else np.asarray(column)[rows]
         for name, column in columns.items()
@@ -442,7 +462,8 @@ def _identifications(
     return Identifications(
         format=format, files=(cells.path,), file=np.zeros(len(rows), np.int64), place=cells.line[rows], peptide=peptide[rows],
         peptides=peptides, protein_offsets=chosen_offsets, protein=chosen_proteins, accessions=accessions, program=program,
-        scores={name: column[rows] for name, column in scores.items()}, senses=senses, unread=left, **taken,
+        scores={name: column[rows] for name, column in scores.items()}, senses=senses, unread=left, place_name=cells.place_name,
+        **taken,
     )  # fmt: skip
 
 
@@ -450,12 +471,7 @@ def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False)
     """Columns of numbers by the names of scores."""
     scores: dict[str, NDArray[np.float64]] = {}
     for name, column in named.items():
-        try:
-            found = cells.numbers(name, is_strict=skip_texts)
-        except InputError:
-            if not skip_texts:
-                raise
-            continue
+        found = cells.numbers(name, skip_texts=skip_texts)
         if np.isfinite(found).any():
             scores[column] = np.where(np.isfinite(found), found, np.nan)
     return scores
@@ -475,8 +491,8 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
     return {"run": run, "scan": scan, "charge": charge, "rank": rank}
 
 
-def _numbers_of(found: pa.StructArray, name: str, missing: float = -1) -> Any:
-    """A group of digits of a regular expression as whole numbers, or as numbers where `missing` is none."""
+def _numbers_of(found: pa.StructArray, name: str, missing: int = -1) -> NDArray[np.int64]:
+    """A group of digits of a regular expression as whole numbers; `missing` where there is none, or one of 16 digits or more."""
     texts = found.field(name)
     texts = pa.compute.if_else(
         pa.compute.fill_null(pa.compute.and_(found.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
@@ -484,11 +500,8 @@ def _numbers_of(found: pa.StructArray, name: str, missing: float = -1) -> Any:
         pa.scalar(None, pa.string()),
     )
     texts = pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
-    try:
-        numbers = pa.compute.fill_null(texts.cast(pa.float64()), missing).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:
-        numbers = np.full(len(texts), missing, np.float64)
-    return numbers if np.isnan(missing) else numbers.astype(np.int64)
+    numbers = pa.compute.fill_null(texts.cast(pa.int64()), missing).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers, np.int64)
 
 
 def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:

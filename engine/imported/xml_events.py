@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.formats.numbers import COMMA, COMMA_WARNING, POINT, is_missing, number_or_nan, read_number
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.unfolding import TAGS
 
-__all__ = ["CHECKED_EVERY", "SourceBytes", "broken_xml", "elements", "number_of", "whole_number_of"]
+__all__ = ["CHECKED_EVERY", "NumberReader", "SourceBytes", "UnreadableValueError", "broken_xml", "elements", "read_with_decimal_sign"]
 
 _PIECE = 1 << 16
+_LARGEST_WHOLE = 2**53
 CHECKED_EVERY = 2000
 """So many elements are read between two looks at whether the user asked to stop."""
 
 
 class SourceBytes:
-    """The bytes of a source as lxml and Pyteomics read them, with the progress told. What was recognised declares no document type: its
+    """The bytes of a source as lxml and Pyteomics read them, with the progress reported. What was recognised declares no document type: its
     root stands in the part that `proteoscope.engine.formats.recognition` looked through for one.
 
     Pyteomics' own readers serve pepXML alone (`proteoscope.engine.imported.pepxml`). That of X!Tandem stops at real files (``KeyError:
@@ -27,7 +31,7 @@ class SourceBytes:
     """
 
     def __init__(self, source: ByteSource, progress: Progress) -> None:
-        self._source, self._progress, self._told = source, progress, 0
+        self._source, self._progress, self._reported = source, progress, 0
 
     def read(self, n: int = _PIECE) -> bytes:
         """The next bytes, so many at most; none at the end.
@@ -38,8 +42,8 @@ class SourceBytes:
         """
         piece = self._source.read(min(n, _PIECE) if n > 0 else _PIECE)
         self._source.unfolding.add(TAGS, piece.count(b"<"))
-        self._progress.advance(self._source.consumed - self._told)
-        self._told = self._source.consumed
+        self._progress.advance(self._source.consumed - self._reported)
+        self._reported = self._source.consumed
         return piece
 
     def tell(self) -> int:
@@ -93,37 +97,117 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, ke
 
 
 def broken_xml(source: ByteSource, error: Any) -> InputError:
-    """What is told of lxml's `XMLSyntaxError`."""
+    """Return the error that lxml's `XMLSyntaxError` becomes."""
     said = shortened(str(error.msg or "").split(", line")[0], 120)
     return InputError(
         source.path, f"the XML is broken or cut off ({said})", place=f"line {error.lineno or 0}", remedy="Copy it again, or write it again"
     )
 
 
-def number_of(source: ByteSource, element: Any, name: str, place: str, default: float = float("nan")) -> float:
-    """An attribute of an element, or of the dictionary that Pyteomics made of it, as a number.
+class UnreadableValueError(ValueError):
+    """A value of one record cannot be read.
 
-    Raises
-    ------
-    InputError : it is there, and no number.
+    Attributes
+    ----------
+    reason : str
+        What is wrong, the same for all records with this error.
+    value : str
+        The text of the file.
     """
-    value = element.get(name)
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return default
-    try:
-        return float(value)
-    except (ValueError, TypeError, OverflowError):
-        raise InputError(
-            source.path, f"{name}={shortened(repr(value), 60)} is no number", place=place, remedy="Write the file again"
-        ) from None
+
+    def __init__(self, reason: str, value: str) -> None:
+        super().__init__(f"{reason}: {value!r}")
+        self.reason, self.value = reason, shortened(value, 60)
 
 
-def whole_number_of(source: ByteSource, element: Any, name: str, place: str, default: int) -> int:
-    """An attribute as a whole number; `default` where it is none.
+class NumberReader:
+    """Reads the numbers of one file, all with one decimal sign.
 
-    Raises
-    ------
-    InputError : it is there, and no number.
+    Parameters
+    ----------
+    decimal : int
+        Decimal sign, `POINT` or `COMMA`.
     """
-    value = number_of(source, element, name, place)
-    return int(value) if value == value and abs(value) < 2**53 else default
+
+    def __init__(self, decimal: int = POINT) -> None:
+        self.decimal = decimal
+        self._has_points = self._has_commas = False
+
+    @property
+    def are_commas_decimal(self) -> bool:
+        """True if numbers read so far have a decimal comma, and none has a point."""
+        return self._has_commas and not self._has_points
+
+    def value(self, text: str, name: str) -> float:
+        """Return the number that a text is; NaN where it means no value.
+
+        Parameters
+        ----------
+        text : str
+        name : str
+            What the number is, for the error.
+
+        Raises
+        ------
+        UnreadableValueError
+            It is not a number.
+        """
+        if not text.strip() or is_missing(text.encode()):
+            return math.nan
+        try:
+            number = read_number(text, self.decimal)
+        except ValueError:
+            self._has_commas |= "," in text and not math.isnan(number_or_nan(text, COMMA))
+            raise UnreadableValueError(f"{shortened(name, 60)} is not a number", text) from None
+        self._has_points |= self.decimal == POINT and "." in text
+        return number
+
+    def number(self, element: Any, name: str, default: float = math.nan) -> float:
+        """Return an attribute of an element, or an item of a mapping (a text or a number), as a number; `default` where it has no value.
+
+        Raises
+        ------
+        UnreadableValueError
+            It is not a number.
+        """
+        value = element.get(name)
+        number = math.nan if value is None else value if isinstance(value, int | float) else self.value(value, name)
+        return default if math.isnan(number) else number
+
+    def whole(self, element: Any, name: str, default: int) -> int:
+        """Return an attribute as a whole number; `default` where it has no value.
+
+        Raises
+        ------
+        UnreadableValueError
+            It is not a whole number, or too large for one.
+        """
+        number = self.number(element, name)
+        if math.isnan(number):
+            return default
+        if abs(number) >= _LARGEST_WHOLE or number != math.floor(number):
+            raise UnreadableValueError(f"{name} is not a whole number", str(element.get(name)))
+        return int(number)
+
+
+Read = Callable[[ByteSource, NumberReader, Progress], Identifications]
+
+
+def read_with_decimal_sign(source: ByteSource, progress: Progress, read: Read) -> Identifications:
+    """Read a file with decimal points, and again with decimal commas where numbers have these and none has a point.
+
+    Parameters
+    ----------
+    source : ByteSource
+    progress : Progress
+    read : callable
+        Reads a file with the given reader of its numbers.
+    """
+    numbers = NumberReader()
+    found = read(source, numbers, progress)
+    if not numbers.are_commas_decimal:
+        return found
+    progress.message(COMMA_WARNING.format(source.path), "warning")
+    progress.stage(f"Reading {source.path.name}", source.size)
+    with ByteSource(source.path) as again:
+        return read(again, NumberReader(COMMA), progress)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence
-from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.sources import ByteSource
-from proteoscope.engine.imported.xml_events import elements, number_of, whole_number_of
+from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.engine_scores import score_column_of
 from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
@@ -16,14 +16,21 @@ from proteoscope.engine.matches.listed.identifications import Identifications, M
 __all__ = ["read_xtandem"]
 
 _FILE = re.compile(r"models from '(?P<file>[^']*)'")
-_TIME = re.compile(r"(?:PT)?(?P<seconds>\d+\.?\d*)S?")
+_TIME = re.compile(r"(?:PT)?(?P<seconds>\d+[.,]?\d*)S?")
 _RUN_OF_TITLE = re.compile(r"^(?P<file>.+?) scan (?P<scan>\d{1,15}) \(charge \d+\)$")
 _NATIVE_ID = re.compile(r"[A-Za-z]+=\S+")
 _PROTON = 1.007276466622
+_SCORES = (
+    "expect", "hyperscore", "nextscore", "y_score", "b_score", "y_ions", "b_ions", "a_score", "c_score", "x_score", "z_score",
+)  # fmt: skip
 
 
 def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
     """The matches of an X!Tandem file. A peptide that several proteins hold is one match; peptides of one score are as many of one rank."""
+    return read_with_decimal_sign(source, progress, _read)
+
+
+def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Identifications:
     found = MatchCollector("X!Tandem XML", source.unfolding)
     found.program = "X!Tandem"
     run: str | None = None
@@ -34,78 +41,100 @@ def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
             root = group.getroottree().getroot()
             named = _FILE.search(root.get("label", ""))
             run = named["file"] if named else ""
-        _add_group(source, group, run, found)
+        _add_group(group, numbers, run, found)
     return found.finish()
 
 
-def _add_group(source: ByteSource, group: Any, run: str, found: MatchCollector) -> None:
-    identifier = group.get("id", "")
-    place = f"group {shortened(identifier, 40)}"
-    charge = whole_number_of(source, group, "z", place, 0)
-    protonated = number_of(source, group, "mh", place)
-    time = _TIME.fullmatch(group.get("rt", "").strip())
-    told: dict[str, Any] = {
-        "run": run, "charge": charge, "precursor_mz": (protonated - _PROTON) / charge + _PROTON if charge else float("nan"),
-        "retention_time": float(time["seconds"]) if time else float("nan"),
-    }  # fmt: skip
-    title = next((note.text or "" for note in group.iter("{*}note") if note.get("label") == "Description"), "").strip()
-    named = _RUN_OF_TITLE.match(title)
-    if named is not None:
-        told |= {"run": named["file"], "scan": int(named["scan"])}
-    elif _NATIVE_ID.match(title):
-        told["native_id"] = title
-    elif title:
-        told["title"] = title.removesuffix(" RTINSECONDS=").strip()
-    elif identifier.isdecimal() and len(identifier) < 16:
-        told["scan"] = int(identifier)
+def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollector) -> None:
+    spectrum = _spectrum(group, run)
+    fault: UnreadableValueError | None = None
+    precursor: dict[str, Any] = {}
+    try:
+        precursor = _precursor(group, numbers)
+    except UnreadableValueError as error:
+        fault = error
     matches: dict[NotedPeptide, tuple[dict[str, float], list[int], float]] = {}
-    unread = set[str]()
+    unread: dict[str, tuple[str, str]] = {}
     for protein in group.iter("{*}protein"):
-        label = next((note.text or "" for note in protein.iter("{*}note") if note.get("label") == "description"), "") or protein.get(
-            "label", ""
-        )
-        accession = label.split()[0] if label.split() else ""
-        if label.rstrip().endswith(":reversed") and not accession.endswith(":reversed"):
-            accession += ":reversed"
+        accession = _accession(protein)
         for domain in protein.iter("{*}domain"):
             sequence = domain.get("seq", "")
-            if not is_sequence(sequence):
-                unread.add(sequence)
+            try:
+                peptide = _peptide(domain, numbers)
+                if peptide is not None and peptide not in matches:
+                    mass = numbers.number(domain, "mh") - _PROTON
+                    scores = {score_column_of(name): numbers.number(domain, name) for name in _SCORES if domain.get(name)}
+                    matches[peptide] = scores, [], mass
+            except UnreadableValueError as error:
+                unread.setdefault(sequence, (error.reason, error.value))
                 continue
-            peptide = NotedPeptide(sequence, _modifications(source, domain, len(sequence), place))
-            if peptide not in matches:
-                names = (
-                    "expect",
-                    "hyperscore",
-                    "nextscore",
-                    "y_score",
-                    "b_score",
-                    "y_ions",
-                    "b_ions",
-                    "a_score",
-                    "c_score",
-                    "x_score",
-                    "z_score",
-                )
-                scores = {score_column_of(name): number_of(source, domain, name, place) for name in names if domain.get(name)}
-                matches[peptide] = (scores, [], number_of(source, domain, "mh", place) - _PROTON)
-            if accession:
+            if peptide is None:
+                unread[sequence] = "its peptide is not a sequence of residues", ""
+            elif accession:
                 matches[peptide][1].append(found.accession(accession))
-    for sequence in sorted(unread):
-        found.leave("its peptide is not a sequence of residues", place=found.next_place, peptide=sequence, **told)
+    matches = {peptide: match for peptide, match in matches.items() if peptide.sequence not in unread}
+    if fault is not None:
+        unread |= {peptide.sequence: (fault.reason, fault.value) for peptide in matches}
+        matches = {}
+    for sequence, (reason, value) in sorted(unread.items()):
+        found.leave(reason, place=found.next_place, peptide=sequence, value=value, **spectrum)
     for peptide, (scores, proteins, mass) in matches.items():
         found.add(
-            found.peptide(peptide), proteins, scores, place=found.next_place, rank=1, calculated_mass=mass, **told
+            found.peptide(peptide), proteins, scores, place=found.next_place, rank=1, calculated_mass=mass,
+            **spectrum, **precursor,
         )  # fmt: skip
 
 
-def _modifications(source: ByteSource, domain: Any, length: int, place: str) -> tuple[NotedModification, ...]:
+def _spectrum(group: Any, run: str) -> dict[str, Any]:
+    """What names the spectrum of a group: file, and native identifier, title or scan number."""
+    identifier = group.get("id", "")
+    title = next((note.text or "" for note in group.iter("{*}note") if note.get("label") == "Description"), "").strip()
+    named = _RUN_OF_TITLE.match(title)
+    if named is not None:
+        return {"run": named["file"], "scan": int(named["scan"])}
+    if _NATIVE_ID.match(title):
+        return {"run": run, "native_id": title}
+    if title:
+        return {"run": run, "title": title.removesuffix(" RTINSECONDS=").strip()}
+    return {"run": run, "scan": int(identifier) if identifier.isdecimal() and len(identifier) < 16 else -1}
+
+
+def _precursor(group: Any, numbers: NumberReader) -> dict[str, Any]:
+    """Charge, m/z and retention time of a group."""
+    charge, protonated = numbers.whole(group, "z", 0), numbers.number(group, "mh")
+    time = group.get("rt", "").strip()
+    written = _TIME.fullmatch(time)
+    return {
+        "charge": charge, "precursor_mz": (protonated - _PROTON) / charge + _PROTON if charge else math.nan,
+        "retention_time": numbers.value(written["seconds"] if written else time, "rt"),
+    }  # fmt: skip
+
+
+def _accession(protein: Any) -> str:
+    label = next((note.text or "" for note in protein.iter("{*}note") if note.get("label") == "description"), "")
+    label = label or protein.get("label", "")
+    accession: str = label.split()[0] if label.split() else ""
+    is_reversed = label.rstrip().endswith(":reversed") and not accession.endswith(":reversed")
+    return f"{accession}:reversed" if is_reversed else accession
+
+
+def _peptide(domain: Any, numbers: NumberReader) -> NotedPeptide | None:
+    """Peptide of a domain, or None where its text is not a sequence of residues."""
+    sequence = domain.get("seq", "")
+    if not is_sequence(sequence):
+        return None
+    return NotedPeptide(sequence, _modifications(domain, numbers, len(sequence)))
+
+
+def _modifications(domain: Any, numbers: NumberReader, length: int) -> tuple[NotedModification, ...]:
     """Modifications of a domain; those of X!Tandem stand on residues, at the ends of the peptide too, by their places in the protein."""
-    start = whole_number_of(source, domain, "start", place, 1)
+    start = numbers.whole(domain, "start", 1)
     found = []
     for part in domain.iter("{*}aa"):
-        position = whole_number_of(source, part, "at", place, start) - start + 1
-        mass = number_of(source, part, "modified", place)
-        if 1 <= position <= length and mass == mass and not part.get("pm"):
+        position = numbers.whole(part, "at", start) - start + 1
+        mass = numbers.number(part, "modified")
+        if not 1 <= position <= length:
+            raise UnreadableValueError("a modification of it is located outside its sequence", part.get("at", ""))
+        if mass == mass and not part.get("pm"):
             found.append(NotedModification(position, "", mass))
     return tuple(sorted(found, key=lambda one: one.position))

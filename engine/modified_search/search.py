@@ -86,8 +86,9 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         if source is None:
             warn_of_misfits("modified", request.files("spectra"), parameters, progress)
             found = read_spectra(
-                request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, spool=spec.spool
-            )
+                request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, uses_all_precursors=True,
+                spool=spec.spool,
+            )  # fmt: skip
             return _Read(found, found)
         progress.stage("Reading the identification")
         found = read_spectra_table(source.spectra)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePath
 from typing import Any
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["canonical_json", "content_bytes", "file_digest", "parts_digest"]
+__all__ = ["canonical_json", "content_bytes", "copied_files", "copy_text", "file_digest", "parts_digest"]
 
 _BLOCK = 4 << 20
 
@@ -64,3 +64,34 @@ def canonical_json(parts: Mapping[str, Any]) -> str:
 def parts_digest(parts: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical JSON of `parts`, in hexadecimal."""
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+
+
+def copied_files(files: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the files that are byte for byte the same as an earlier one, with the path of the first of these.
+
+    Parameters
+    ----------
+    files : iterable of (str, str)
+        Path and SHA-256; files without one are no copies.
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> copied_files([("a", "12"), ("b", "34"), ("c", "12"), ("a", "12")])
+    {'c': 'a'}
+    """
+    first: dict[str, str] = {}
+    copies = {}
+    for path, digest in files:
+        original = first.setdefault(digest, path) if digest else path
+        if original != path:
+            copies[path] = original
+    return copies
+
+
+def copy_text(copy: str, original: str) -> str:
+    """Return that a file is a copy, as the beginning of a sentence."""
+    return f"{copy} is byte for byte the same as {PurePath(original).name}"

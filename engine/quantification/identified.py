@@ -17,6 +17,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
 from proteoscope.engine.project import Project
+from proteoscope.engine.project.digests import copied_files
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
@@ -171,8 +172,7 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
             remedy="Take the run that it went on from, or search again",
         )
     every = tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1]
-    by_content = {one.content: one.path for one in every}
-    copies = {one.path: by_content[one.content] for own in files for one in own if one.path != by_content[one.content]}
+    copies = copied_files((one.path, one.sha256) for own in files for one in own)
     return Sources(tuple(found), files, every, tuple(path for _, path in meant), copies)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.digests import copy_text
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.quantification.amounts import Amounts, Grouping, State
 from proteoscope.engine.quantification.centre import Centre
@@ -139,7 +140,7 @@ def _design(request: SearchRequest, found: Sources, parameters: QuantificationPa
 def _warn_of_design(progress: Progress, design: Design, found: Sources) -> None:
     """Show what the design does not name, what of it nothing reads, and which files are copies."""
     for copy, original in found.copies.items():
-        progress.message(f"{copy} is byte for byte the same as {PurePath(original).name}: it is counted once", "warning")
+        progress.message(f"{copy_text(copy, original)}: it is counted once", "warning")
     for name in design.left_out:
         progress.message(f"{name} is left out: the design does not name it", "warning")
     if design.unused:

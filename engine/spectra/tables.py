@@ -13,7 +13,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
-from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.columns import OtherPrecursors, Spectra
 from proteoscope.engine.spectra.spooling import release_pages
 
 if TYPE_CHECKING:
@@ -60,8 +60,17 @@ SPECTRA = Table.of(
         Column("base_peak_intensity", meaning="Its intensity", kind="number", type="float"),
         Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>", low=0, high=1e9),
         Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<float>", low=0, high=3e38, as_long_as="mz"),
+        Column(
+            "other_precursor_mz", meaning="m/z of its further precursors", kind="numbers", type="large_list<double>", is_optional=True,
+            low=0, high=1e9,
+        ),
+        Column(
+            "other_charge_mask", meaning="Charges that each of them may have, as bits", kind="numbers", type="large_list<uint32>",
+            is_optional=True, as_long_as="other_precursor_mz",
+        ),
     ),
 )  # fmt: skip
+_OTHER_PRECURSORS = ("other_precursor_mz", "other_charge_mask")
 
 
 PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity")))
@@ -71,6 +80,7 @@ PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity")))
 def spectra_table(spectra: Spectra) -> pa.Table:
     """The spectra with their peaks as read, a row each, so that they can be drawn without the file they came from."""
     offsets = pa.array(spectra.offsets, pa.int64())
+    others = _other_precursors(spectra)
     return SPECTRA.arrow(
         {
             "spectrum": np.arange(len(spectra)),
@@ -85,8 +95,23 @@ def spectra_table(spectra: Spectra) -> pa.Table:
             **_peak_sums(spectra.offsets, spectra.mz, spectra.intensity),
             "mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.mz)),
             "intensity": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.intensity)),
-        }
+            **others,
+        },
+        without=() if others else _OTHER_PRECURSORS,
     )
+
+
+def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
+    """Columns of the further precursors, none where no spectrum has one."""
+    if not len(spectra.others.spectrum):
+        return {}
+    order = np.argsort(spectra.others.spectrum, kind="stable")
+    offsets = pa.array(np.concatenate(([0], np.cumsum(np.bincount(spectra.others.spectrum, minlength=len(spectra))))), pa.int64())
+    columns = (spectra.others.mz, spectra.others.charge_mask)
+    return {
+        name: pa.LargeListArray.from_arrays(offsets, pa.array(column[order]))
+        for name, column in zip(_OTHER_PRECURSORS, columns, strict=True)
+    }
 
 
 def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
@@ -143,11 +168,19 @@ def read_spectra_table(path: Path) -> Spectra:
             "precursor_intensity": table["precursor_intensity"].to_numpy(),
             "charge_mask": table["charge_mask"].to_numpy(),
         }
+        if "other_precursor_mz" in table.column_names:
+            columns["others"] = _read_other_precursors(table)
         inner = np.ones(max(0, len(mz) - 1), np.bool_)
         inner[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(mz))] - 1] = False
         if not ((mz > 0).all() and (intensity > 0).all()) or (np.diff(mz)[inner] < 0).any():
             raise source.damaged("holds peaks that the program does not write")
     return Spectra(offsets=offsets, mz=mz, intensity=intensity, **columns)
+
+
+def _read_other_precursors(table: pa.Table) -> OtherPrecursors:
+    offsets, mz = _peaks(table, "other_precursor_mz")
+    _, charges = _peaks(table, "other_charge_mask")
+    return OtherPrecursors(np.repeat(np.arange(len(table)), np.diff(offsets)), mz, charges)
 
 
 def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:

@@ -39,7 +39,7 @@ _TYPES = {
     **dict.fromkeys(("total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
 }  # fmt: skip
 """DuckDB's types of columns that the map of an explanation does not have."""
-_STORED = tuple(name for name in SPECTRA.by_name if name not in ("mz", "intensity"))
+_STORED = tuple(name for name, one in SPECTRA.by_name.items() if one.kind != "numbers")
 _NEAR = 0.01
 """Thomson from the m/z that is looked for."""
 

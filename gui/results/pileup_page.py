@@ -135,6 +135,8 @@ class PileupPage(QWidget):
         is_here = not name or bool(track.within(name, 1, 1 << 31, 1))
         self.track_label.set_text(f"{track.name}: {n} features" + ("" if is_here else f", none of {name}"))
         self._show_features()
+        if track.warning:
+            self.message.emit(track.warning)
 
     def _refuse_track(self, error: Exception) -> None:
         self.track_label.set_text(_NO_TRACK if self.track is None else self.track.name)

@@ -18,7 +18,8 @@ __all__ = ["Attribute", "AttributeSets", "described"]
 _SPECTRUM_NAME, _CHARGE, _SET_NAME = "MS:1003061", "MS:1000041", "MS:1003212"
 _MZ = ("MS:1003208", "MS:1000744", "MS:1003053")
 """Measured monoisotopic m/z of the precursor, the m/z that was selected, and the theoretical one."""
-_RETENTION_TIME, _UNIT, _MINUTE = "MS:1000894", "UO:0000000", "UO:0000031"
+_RETENTION_TIME, _UNIT = "MS:1000894", "UO:0000000"
+_SECONDS = {"UO:0000010": 1.0, "UO:0000031": 60.0}
 _PROFORMA_ION, _PROFORMA, _STRIPPED = "MS:1003270", "MS:1003169", "MS:1000888"
 _PROTEIN, _FORMULA, _INCHIKEY, _ADDUCT = "MS:1000885", "MS:1000866", "MS:1002894", "MS:1002813"
 _N_PEAKS, _N_REPLICATES, _POLARITY, _NEGATIVE = "MS:1003059", "MS:1003070", "MS:1000465", "MS:1000129"
@@ -89,7 +90,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     entry.n_members = max(1, whole_or(text(_N_REPLICATES), 1))
     entry.is_decoy = _ORIGIN in by_term and by_term[_ORIGIN].value_term in _DECOYS
     if _RETENTION_TIME in by_term:
-        entry.retention_time = _seconds(by_term[_RETENTION_TIME], attributes)
+        _take_time(entry, by_term[_RETENTION_TIME], attributes)
     _take_peptide(entry, text(_PROFORMA_ION) or text(_PROFORMA), text(_STRIPPED))
     if _POLARITY in by_term:
         entry.polarity = -1 if by_term[_POLARITY].value_term == _NEGATIVE else 1
@@ -116,8 +117,10 @@ def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:
         entry.fault = "its peptide cannot be read"
 
 
-def _seconds(time: Attribute, attributes: list[Attribute]) -> float:
-    """A retention time in seconds, by the unit in its group."""
+def _take_time(entry: Entry, time: Attribute, attributes: list[Attribute]) -> None:
+    """Take a retention time, by the unit in its group; without one it could be minutes or seconds."""
     unit = next((one.value_term for one in attributes if time.group and one.group == time.group and one.term == _UNIT), "")
-    seconds = number_or_nan(time.value) * (60.0 if unit == _MINUTE else 1.0)
-    return seconds if seconds >= 0 else math.nan
+    seconds = number_or_nan(time.value) * _SECONDS.get(unit, math.nan)
+    if math.isnan(seconds):
+        entry.remark = entry.remark or "its retention time has no unit of time or is not a number, and is unknown"
+    entry.retention_time = seconds if seconds >= 0 else math.nan

@@ -50,8 +50,9 @@ class Identifications:
     q_value, posterior_error : (n,) float64, NaN where not given.
     scores : float64 (n,) by the names of columns (`proteoscope.engine.matches.engine_scores`), NaN where not given.
     senses : of scores whose sense the file says: 1 where the higher is the better, -1 where the lower is.
-    unread : matches that the files have and that are not among the n: ``file``, ``line`` (as `place`), ``reason``, ``spectrum``,
-        ``peptide`` (its text in the file) and ``charge``.
+    unread : matches that the files have and that are not among the n: ``file``, ``line`` (as `place`), ``reason``, ``value`` (that cannot
+        be read, or empty), ``spectrum``, ``peptide`` (its text in the file) and ``charge``.
+    place_name : what `place` numbers: ``line``, ``row`` or ``match``.
     unended : numbers of matches with whose last protein a file ends, without an end of the line: it may be cut off there.
     """
 
@@ -82,15 +83,18 @@ class Identifications:
     senses: Mapping[str, int] = field(default_factory=dict)
     program: str = ""
     unread: pa.Table = field(default_factory=lambda: unread_matches([], [], [], [], []))
+    place_name: str = "line"
     unended: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.peptide)
 
 
-def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: Any) -> pa.Table:
+def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: Any, value: Any = None) -> pa.Table:
     """Table of m matches of one file that are not read; see `Identifications.unread`."""
-    texts = {name: pa.array(values, pa.string()) for name, values in (("reason", reason), ("spectrum", spectrum), ("peptide", peptide))}
+    value = [""] * len(reason) if value is None else value
+    given = {"reason": reason, "value": value, "spectrum": spectrum, "peptide": peptide}
+    texts = {name: pa.array(values, pa.string()) for name, values in given.items()}
     numbers = {"line": pa.array(line, pa.int64()), "charge": pa.array(charge, pa.int64())}
     return pa.table({"file": pa.array(np.zeros(len(texts["reason"]), np.int64)), **numbers, **texts})
 
@@ -120,7 +124,7 @@ class MatchCollector:
         self._unfolding = unfolding
         self.n = 0
         self.senses: dict[str, int] = {}
-        self._unread: list[tuple[int, str, str, int]] = []
+        self._unread: list[tuple[int, str, str, int, str]] = []
         self._unread_spectra: dict[str, list[Any]] = {name: [] for name in (*self._TEXTS, "scan")}
         self._numbers: dict[str, list[Any]] = {name: [] for name in self._NUMBERS}
         self._texts: dict[str, list[Any]] = {name: [] for name in self._TEXTS}
@@ -153,8 +157,9 @@ class MatchCollector:
             self._protein_sizes.append(len(accession) + 1)
         return number
 
-    def leave(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, **spectrum: Any) -> None:
-        """List a match that is not taken: its number in the file, its peptide as the file writes it, and what names its spectrum.
+    def leave(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, value: str = "", **spectrum: Any) -> None:
+        """List a match that is not taken: its number in the file, its peptide as the file writes it, the value that cannot be read, and
+        what names its spectrum.
 
         Raises
         ------
@@ -162,7 +167,7 @@ class MatchCollector:
         """
         self._unfolding.add(MATCHES, 1)
         self._unfolding.add(CHARACTERS, len(peptide) + sum(len(spectrum.get(name, "")) for name in self._TEXTS))
-        self._unread.append((place, reason, peptide, charge))
+        self._unread.append((place, reason, peptide, charge, value))
         for name, column in self._unread_spectra.items():
             column.append(spectrum.get(name, -1 if name == "scan" else ""))
 
@@ -212,14 +217,14 @@ class MatchCollector:
             peptide=np.array(self._peptide, np.int64), peptides=tuple(self._peptides),
             protein_offsets=np.concatenate(([0], np.cumsum(np.array(self._counts, np.int64)))).astype(np.int64),
             protein=np.array(self._protein, np.int64), accessions=tuple(self._accessions), scores=scores, senses=self.senses,
-            program=self.program, unread=self._unread_table(),
+            program=self.program, unread=self._unread_table(), place_name="match",
         )  # fmt: skip
 
     def _unread_table(self) -> pa.Table:
-        line, reason, peptide, charge = zip(*self._unread, strict=True) if self._unread else ((), (), (), ())
+        line, reason, peptide, charge, value = zip(*self._unread, strict=True) if self._unread else ((), (), (), (), ())
         run, native_id, title = (pa.array(self._unread_spectra[name], pa.string()) for name in self._TEXTS)
         spectrum = spectrum_names(run, native_id, title, pa.array(self._unread_spectra["scan"], pa.int64()))
-        return unread_matches(line, reason, spectrum, peptide, charge)
+        return unread_matches(line, reason, spectrum, peptide, charge, value)
 
 
 def joined(parts: Sequence[Identifications]) -> Identifications:
@@ -249,6 +254,6 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         protein=np.concatenate([of[part.protein] for of, part in zip(of_protein, parts, strict=True)]), accessions=tuple(accessions),
         scores={name: np.concatenate([part.scores.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},
         senses={name: sense for part in parts for name, sense in part.senses.items()},
-        program=next((part.program for part in parts if part.program), ""), unread=pa.concat_tables(unread),
+        program=next((part.program for part in parts if part.program), ""), unread=pa.concat_tables(unread), place_name=parts[0].place_name,
         unended=tuple(begin + row for begin, part in zip(begins, parts, strict=False) for row in part.unended),
     )  # fmt: skip

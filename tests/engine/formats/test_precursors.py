@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from proteoscope.engine.execution.resources import Resources
@@ -15,6 +16,7 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
+from proteoscope.engine.spectra.tables import read_spectra_table, spectra_table
 
 Written = Callable[..., Path]
 PROTON = 1.007276466621
@@ -151,3 +153,26 @@ def test_spectrum_index_has_query_for_each_precursor(make: Any, written: Written
     queries = index.queries
     found = set(zip(queries.spectrum.tolist(), queries.charge.tolist(), queries.mass.round(6).tolist(), strict=True))
     assert found == {(spectrum, charge, round(mass, 6)) for spectrum, charge, mass in expected} and index.n_searched == 2
+
+
+def test_precursors_that_are_not_used_are_counted(make: Any, written: Written) -> None:
+    text = precursor(make, "500.5", ion(make, "500.25", "2")) + precursor(make, "600.5", ion(make, "0")) + precursor(make, "700.5")
+    path = written(make.mzml(make.mzml_spectrum(0, precursors=text), make.mzml_spectrum(1, precursors=text)))
+    _, messages = read(path)
+    (message,) = [one for one in messages if "several precursors" in one]
+    assert "4 further precursors are not used, in 2 spectra" in message and "Write a spectrum for each" in message
+    progress = RecordingProgress(Progress())
+    read_spectra([path], progress=progress, threads=1, uses_all_precursors=True)
+    assert any("all of which are searched" in one for one in progress.messages) and not any("not used" in one for one in progress.messages)
+
+
+@pytest.mark.parametrize("n_precursors", [1, 3])
+def test_spectra_table_has_all_precursors(make: Any, written: Written, tmp_path: Path, n_precursors: int) -> None:
+    texts = [precursor(make, f"{500 + 100 * k}", ion(make, f"{500 + 100 * k}.25", str(k + 2))) for k in range(n_precursors)]
+    spectra, _ = read(written(make.mzml(make.mzml_spectrum(0), make.mzml_spectrum(1, precursors="".join(texts)), make.mzml_spectrum(2))))
+    pq.write_table(spectra_table(spectra), tmp_path / "spectra.parquet")
+    found = read_spectra_table(tmp_path / "spectra.parquet")
+    assert precursors(found, 1) == precursors(spectra, 1) and len(found.others.spectrum) == n_precursors - 1
+    settings = IdentificationParameters(minimum_peaks=1)
+    masses = [build_spectrum_index(one, settings, Resources(1)).observed_mass.tolist() for one in (found, spectra)]
+    assert masses[0] == masses[1]

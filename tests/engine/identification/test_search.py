@@ -435,3 +435,14 @@ def test_variable_modifications_replace_fixed_labels(shared_cases, tmp_path):
     assert found[1000].startswith("[Acetyl]-S") and found[1002].startswith("Q[Gln->pyro-Glu]V")
     assert "K[Acetyl]Q" in found[1004] and "K[GG][TMT6plex]Q" in found[1006]
     assert not any(both in peptide for peptide in found.values() for both in ("[Acetyl][TMT6plex]", "[TMT6plex][Acetyl]"))
+
+
+def test_identical_files_are_reported(shared_cases, tmp_path):
+    folder = shared_cases / "only_first_selected_ion"
+    files = [tmp_path / name for name in ("r1.mzML", "r2.mzML")]
+    for file in files:
+        file.write_bytes((folder / "charges_2_and_3_as_two_ions.mzML").read_bytes())
+    summary = identify(files, [folder / "small.fasta"], tmp_path / "project", IdentificationParameters())
+    (message,) = [one for one in summary.messages if "byte for byte" in one]
+    assert message == f"{files[1]} is byte for byte the same as r1.mzML: its spectra are counted twice. Give the file once"
+    assert summary.counts()[0].number == 120

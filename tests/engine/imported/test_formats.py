@@ -176,20 +176,6 @@ def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(encoding, tmp
         read_identifications([path])
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ('hit_rank="1"', 'hit_rank="first"'), ('position="2"', 'place="2"'), ('calc_neutral_pep_mass="', 'calc_neutral_pep_mass="about '),
-        ('assumed_charge="2"', 'assumed_charge="two"'), ('mass="1', 'mass="x1'), ('mass="1', 'mass="1e999'),
-    ],
-)  # fmt: skip
-def test_a_number_of_a_pepxml_that_is_none_is_told_with_its_spectrum(before, after, tmp_path):
-    path = write_results("pepxml", tmp_path)
-    path.write_text(path.read_text().replace(before, after, 2))
-    with pytest.raises(InputError, match=r"(spectrum run\.000|before the first spectrum)"):
-        read_identifications([path])
-
-
 def test_the_runs_of_a_joined_pepxml_and_its_engine_are_told_apart(tmp_path):
     path = write_results("pepxml", tmp_path)
     head, _, rest = path.read_text().partition("<msms_run_summary")
@@ -266,25 +252,6 @@ def test_a_table_of_small_molecules_is_told(tmp_path):
     (tmp_path / "x.mzTab").write_text("MTD\tmzTab-version\t2.0.0-M\nSMH\tSML_ID\nSML\t1\n")
     with pytest.raises(InputError, match="is mzTab-M, which lists small molecules"):
         read_identifications([tmp_path / "x.mzTab"])
-
-
-def test_row_with_unreadable_number_is_left_out_and_counted(tmp_path):
-    path = write_results("sage", tmp_path)
-    whole = read_identifications([path])
-    path.write_text(path.read_text().replace("\t0.002\t", "\tmany\t", 1))
-    found = read_identifications([path])
-    assert found.place.tolist() == [line for line in whole.place.tolist() if line != 3]
-    assert found.unread.select(["line", "reason"]).to_pylist() == [{"line": 3, "reason": "column spectrum_q is not a number"}]
-
-
-def test_column_without_numbers_is_rejected(tmp_path):
-    path = write_results("sage", tmp_path)
-    head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
-    for row in rows:
-        row[head.index("spectrum_q")] = "many"
-    path.write_text("\n".join("\t".join(cells) for cells in (head, *rows)) + "\n")
-    with pytest.raises(InputError, match=r"line 2: 'many' in column spectrum_q is no number"):
-        read_identifications([path])
 
 
 @pytest.mark.parametrize("is_mixed", [False, True])
