@@ -216,6 +216,16 @@ class TableView(QTableView):
         if self._chosen is not None and not self.selectionModel().hasSelection():
             self._chosen = None
             self.choiceLost.emit()
+        elif self._chosen is not None:
+            # Keys select before they make a row current: the row that is current afterwards comes first.
+            QTimer.singleShot(0, self, self._choose_remaining)
+
+    def _choose_remaining(self) -> None:
+        """Emit `rowChosen` for the topmost selected row, if the one announced before was taken out of the selection."""
+        position = None if self._chosen is None else self._model.position_of(self._chosen)
+        selected = self._selected()
+        if position is not None and len(selected) and position not in selected:
+            self._announce(self._model.index(int(selected[0]), self._first_column()))
 
     def _announce(self, current: Index) -> None:
         """Emit `rowChosen` for a selected row, once for each row."""
