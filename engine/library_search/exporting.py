@@ -11,7 +11,7 @@ from proteoscope.engine.matches.run_exporting import export_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.outputs import check_outputs
 from proteoscope.engine.results.reader import read_stored
-from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.results.separated import ROUNDED, report_rated, write_separated
 
 __all__ = ["export_library_matches"]
 
@@ -33,4 +33,6 @@ def export_library_matches(project: Project, request: ExportRequest, progress: P
     check_outputs([out], [one.path for one in project.inputs(request.run_id)], project.folder)
     found = read_stored(project, request.run_id, MATCHES, MATCHES.saved)
     write_separated(out, found, MATCHES.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+    run = next(one for one in project.runs() if one.id == request.run_id)
+    report_rated(progress, out, found["q_value"], float(run.parameters["fdr"]))
     return [*written, out]
