@@ -17,7 +17,7 @@ from proteoscope.engine.matches.library_exporting import members_of_run, write_m
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.reader import read_stored, stored_table
-from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.results.separated import ROUNDED, report_rated, write_separated
 
 __all__ = ["export_clusters", "export_consensus", "export_explained", "export_explained_library"]
 
@@ -80,4 +80,7 @@ def _export_table(project: Project, request: ExportRequest, progress: Progress, 
     found = read_stored(project, request.run_id, table, table.saved)
     progress.stage("Exporting the table", len(found))
     write_separated(request.target, found, table.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+    if "q_value" in found.column_names:
+        run = next(one for one in project.runs() if one.id == request.run_id)
+        report_rated(progress, request.target, found["q_value"], float(run.parameters["fdr"]))
     return [request.target]

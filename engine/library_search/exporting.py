@@ -11,7 +11,7 @@ from proteoscope.engine.matches.run_exporting import export_matches
 from proteoscope.engine.matches.writers.tsv import write_tables
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import read_stored
-from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.results.separated import ROUNDED, report_rated, write_separated
 
 __all__ = ["export_library_tables"]
 
@@ -22,4 +22,6 @@ def export_library_tables(project: Project, request: ExportRequest, progress: Pr
     out = request.target / f"{MATCHES.name}.tsv"
     found = read_stored(project, request.run_id, MATCHES, MATCHES.saved)
     write_separated(out, found, MATCHES.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+    run = next(one for one in project.runs() if one.id == request.run_id)
+    report_rated(progress, out, found["q_value"], float(run.parameters["fdr"]))
     return [*written, out]

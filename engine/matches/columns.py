@@ -172,7 +172,7 @@ PROTEIN_COLUMNS = (
     Column("description", "Description", "What the database says of the first protein", width=44, is_nullable=True),
     Column("n_peptides", "Peptides", "Different peptides", "integer", 7, type="int32"),
     Column("n_unique_peptides", "Unique", "Peptides that no other group has", "integer", 6, type="int32"),
-    Column("n_psms", "PSMs", "Spectra matched to the group's peptides", "integer", 5, type="int32"),
+    Column("n_psms", "PSMs", "Spectra matched to the group's accepted peptides", "integer", 5, type="int32"),
     Column(
         "coverage", "Coverage", "Part of the first protein's residues that peptides cover", "percent", 8, unit="%", saved=".4f",
         is_nullable=True,

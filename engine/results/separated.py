@@ -34,6 +34,8 @@ __all__ = [
     "UNQUOTED",
     "Dialect",
     "header_line",
+    "report_accepted",
+    "report_rated",
     "separated_lines",
     "write_lines",
     "write_separated",
@@ -114,6 +116,19 @@ def write_separated(
         return separated_lines(piece, columns, dialect, spreadsheet_safe=spreadsheet_safe)
 
     write_lines(out, header_line(columns), pieces, lines, progress, threads=threads)
+
+
+def report_accepted(progress: Progress, out: Path, n_accepted: int, n_rows: int, fdr: float) -> None:
+    """Report how many rows of a written table are targets accepted at a false discovery rate, unless all are."""
+    if n_accepted < n_rows:
+        progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
+
+
+def report_rated(progress: Progress, out: Path, q_value: pa.ChunkedArray, fdr: float) -> None:
+    """Report how many rows of a written table of targets are accepted, unless all are or none has a q-value."""
+    q = q_value.to_numpy()
+    if np.isfinite(q).any():
+        report_accepted(progress, out, int((q <= fdr).sum()), len(q), fdr)
 
 
 def header_line(columns: Sequence[Column]) -> bytes:

@@ -11,18 +11,22 @@ from itertools import zip_longest
 from pathlib import Path, PurePath
 
 from proteoscope.engine.entry import identifying_kinds
-from proteoscope.engine.errors import InputError
+from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.design import Design, read_design
+from proteoscope.engine.quantification.design import BLOCKS, Design, read_design
 from proteoscope.engine.quantification.identified import QUANTIFIED_TOO, files_of_run
 from proteoscope.engine.quantification.labels import LabelName, label
+from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.separated_rows import separated_rows
 
 __all__ = [
+    "BLOCKS",
     "DESIGN_COLUMNS",
+    "ComparedConditions",
     "DesignFault",
     "DesignTable",
+    "compared_conditions",
     "design_text",
     "files_of_runs",
     "filled_down",
@@ -31,6 +35,7 @@ __all__ = [
     "judged_design",
     "pasted_cells",
     "read_design_table",
+    "with_block",
 ]
 
 DESIGN_COLUMNS = ("file", "sample", "condition", "replicate")
@@ -62,6 +67,34 @@ class DesignFault:
 
     text: str
     row: int | None = None
+
+
+@dataclass(frozen=True)
+class ComparedConditions:
+    """Conditions that a design compares, the one that others are compared with first, and sentences about the blocks."""
+
+    groups: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
+    """Return a design with or without a block column; a new one is empty and comes last.
+
+    Examples
+    --------
+    >>> table = DesignTable(DESIGN_COLUMNS, (("a.mzML", "s1", "x", "1"),))
+    >>> with_block(table, "subject", True).rows
+    (('a.mzML', 's1', 'x', '1', ''),)
+    >>> with_block(with_block(table, "subject", True), "subject", False) == table
+    True
+    """
+    if is_there == (name in table.columns):
+        return table
+    if is_there:
+        return DesignTable((*table.columns, name), tuple((*row, "") for row in table.rows))
+    at = table.columns.index(name)
+    columns, *rows = ((*row[:at], *row[at + 1 :]) for row in (table.columns, *table.rows))
+    return DesignTable(columns, tuple(rows))
 
 
 def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
@@ -168,6 +201,30 @@ def judged_design(table: DesignTable, files: Sequence[str], kit: LabelName | Non
             return read_design(path, files, None if kit is None else label(kit))
         except InputError as error:
             return _fault(error, places)
+
+
+def compared_conditions(
+    design: Design, table: DesignTable, groups: Sequence[str] = (), reference: str = ""
+) -> ComparedConditions | DesignFault:
+    """Return which conditions of a design are compared, or why they cannot be.
+
+    Plexes that are known by the files alone hinder no quantities: that conditions differ with them is then a note.
+
+    Parameters
+    ----------
+    design : as read from `table`. groups, reference : parameters of the quantification.
+    """
+    try:
+        compared = design.groups(groups, reference)
+        model = comparison_model(design, compared, reference) if compared else None
+    except ParameterError as error:
+        text = f"Conditions are not compared: {error}."
+        is_asked = bool(groups) or any(name in table.columns for name in BLOCKS)
+        return DesignFault(text) if is_asked else ComparedConditions((), (text,))
+    if model is None:
+        return ComparedConditions(())
+    used = (f"Blocks of the comparison: {', '.join(model.blocks)}.",) if model.blocks else ()
+    return ComparedConditions(compared, (*used, *(f"{message}." for message in model.messages)))
 
 
 def has_sample(row: Sequence[str]) -> bool:

@@ -9,7 +9,18 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QFileDialog, QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QMenu,
+    QTableView,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.files import atomic_file
@@ -17,8 +28,10 @@ from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.labels import LabelName
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.quantity_design import (
+    ComparedConditions,
     DesignFault,
     DesignTable,
+    compared_conditions,
     design_text,
     files_of_runs,
     guessed_design,
@@ -28,7 +41,7 @@ from proteoscope.engine.views.quantity_design import (
     read_design_table,
 )
 from proteoscope.gui.buttons import tool_button
-from proteoscope.gui.forms.design_model import Cell, DesignModel
+from proteoscope.gui.forms.design_model import BLOCK_MEANING, Cell, DesignModel
 from proteoscope.gui.labels import toned_label
 from proteoscope.gui.tables.worker import TableWorker
 
@@ -150,7 +163,10 @@ class DesignEditor(QWidget):
         self._asked: tuple[Path, tuple[str, ...]] | None = None
         self._label: LabelName | None = None
         self._wanted: tuple[Path | None] | None = None
+        self._parameters: tuple[tuple[str, ...], str] = ((), "")
+        """Conditions to compare and the reference, as the form has them."""
         self._judged: Design | DesignFault | None = None
+        self._compared = ComparedConditions(())
         self._worker = TableWorker(None, self)
         self.model = DesignModel()
         self.view = DesignView(self.model)
@@ -171,6 +187,8 @@ class DesignEditor(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2)
         row.addWidget(self.is_used, 1)
+        self.block_actions, self.blocks_button = self._make_blocks()
+        row.addWidget(self.blocks_button)
         for button in self.buttons:
             row.addWidget(button)
         page = QVBoxLayout(self)
@@ -184,6 +202,24 @@ class DesignEditor(QWidget):
         self.is_used.toggled.connect(self._show_state)
         self._show_state()
 
+    def _make_blocks(self) -> tuple[dict[str, QAction], QToolButton]:
+        """Make the menu that adds and removes block columns, and the button that opens it."""
+        menu, actions = QMenu(self), {}
+        menu.setToolTipsVisible(True)
+        for name, meaning in BLOCK_MEANING.items():
+            actions[name] = menu.addAction(f"&{name.capitalize()}")
+            actions[name].setCheckable(True)
+            actions[name].setToolTip(meaning)
+            actions[name].triggered.connect(lambda is_there, name=name: self.model.set_block(name, is_there))
+        button = QToolButton()
+        button.setText("Blocks")
+        button.setAutoRaise(True)
+        button.setMenu(menu)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setToolTip("Add or remove a column of blocks of the comparison: plex, batch or subject")
+        button.setAccessibleName("Blocks of the comparison")
+        return actions, button
+
     @property
     def is_busy(self) -> bool:
         """Whether it is being found out which files there are."""
@@ -196,6 +232,10 @@ class DesignEditor(QWidget):
         if kit != self._label:
             self._label = kit
             self._begin_anew()
+        of_comparison = (tuple(parameters["groups"]), str(parameters["reference"]))
+        if of_comparison != self._parameters:
+            self._parameters = of_comparison
+            self._judge()
         asked = None if folder is None else (folder, tuple(parameters["run"]))
         if asked == self._asked:
             return
@@ -288,11 +328,17 @@ class DesignEditor(QWidget):
     def _begin_anew(self) -> None:
         """Guess a design, and use it where conditions can be compared by it."""
         self.model.open(guessed_design(self._files, self._label))
-        judged = self._judged
-        self.is_used.setChecked(isinstance(judged, Design) and bool(judged.groups(())))
+        self.is_used.setChecked(isinstance(self._judged, Design) and bool(self._compared.groups))
 
     def _judge(self) -> None:
-        self._judged = judged_design(self.model.table, self._files, self._label) if self._files else None
+        table = self.model.table
+        self._judged = judged_design(table, self._files, self._label) if self._files else None
+        if isinstance(self._judged, Design):
+            compared = compared_conditions(self._judged, table, *self._parameters)
+            if isinstance(compared, DesignFault):
+                self._judged = compared
+            else:
+                self._compared = compared
         self.model.show_fault(self._judged if isinstance(self._judged, DesignFault) else None)
         self._show_state()
 
@@ -303,13 +349,16 @@ class DesignEditor(QWidget):
         for button in self.buttons:
             button.setEnabled(is_used or button.accessibleName().startswith("Load"))
         self.buttons[2].setEnabled(is_used and self.model.can_undo)
+        self.blocks_button.setEnabled(is_used)
+        for name, action in self.block_actions.items():
+            action.setChecked(name in self.model.table.columns)
         judged = self._judged
         told = "Give a project: the files of its identification stand here then." if not self._files else ""
         if self._files and not is_used:
             what = "Each" if self._label is None else "Each channel of each"
             told = f"{what} of {counted(len(self._files), 'file')} is a sample; nothing is compared."
         elif isinstance(judged, Design):
-            told = _told(judged)
+            told = " ".join((_told(judged, self._compared), *self._compared.notes))
         self.message.setText(told)
         self.message.setVisible(bool(told))
         self._say_wrong(self.problem())
@@ -320,13 +369,13 @@ class DesignEditor(QWidget):
         self.wrong.setVisible(bool(text))
 
 
-def _told(design: Design) -> str:
-    """What a design says, in a line."""
+def _told(design: Design, compared: ComparedConditions) -> str:
+    """Return what a design holds and which conditions it compares, in a line."""
     count = {name: sum(one.condition == name for one in design.samples) for name in design.conditions}
-    compared = design.groups(())
     names = ", ".join(f"{name} ({number})" for name, number in list(count.items())[:8]) + (" …" if len(count) > 8 else "")
-    ending = (
-        f"; {', '.join(compared[1:4])} compared with {compared[0]}" if compared else "; nothing is compared: it needs two conditions of two"
-    )
+    if compared.groups:
+        ending = f"; {', '.join(compared.groups[1:4])} compared with {compared.groups[0]}"
+    else:
+        ending = "; nothing is compared" + ("" if compared.notes else ": two conditions of two samples are needed")
     left_out = f"; {counted(len(design.left_out), 'file')} left out" if design.left_out else ""
     return f"{counted(len(design.samples), 'sample')} of {counted(len(count), 'condition')}: {names}{ending}{left_out}."

@@ -10,17 +10,24 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor
 
-from proteoscope.engine.views.quantity_design import DESIGN_COLUMNS, DesignFault, DesignTable, filled_down
+from proteoscope.engine.views.quantity_design import DESIGN_COLUMNS, DesignFault, DesignTable, filled_down, with_block
 from proteoscope.gui.labels import tip_text
 from proteoscope.gui.theme import colours
 
-__all__ = ["Cell", "DesignModel"]
+__all__ = ["BLOCK_MEANING", "Cell", "DesignModel"]
 
 Index = QModelIndex | QPersistentModelIndex
 Cell = tuple[int, int]
 """Row and column."""
 
+BLOCK_MEANING = {
+    "plex": "Samples labelled and measured together; differences between plexes are no changes",
+    "batch": "Samples prepared or measured together; differences between batches are no changes",
+    "subject": "The individual that a sample is of, as in a paired design; differences between subjects are no changes",
+}
+"""Blocks of the comparison, by their columns."""
 _MEANING = {
+    **BLOCK_MEANING,
     "file": "A file of spectra of the identification",
     "sample": "Files of one sample are its fractions, and are added up; a file without a sample is left out",
     "condition": "Samples of one condition are compared with those of others",
@@ -84,6 +91,10 @@ class DesignModel(QAbstractTableModel):
             if 0 <= row < len(rows) and 0 < column < len(self.table.columns):
                 rows[row][column] = " ".join(text.split())
         self.replace_table(DesignTable(self.table.columns, tuple(map(tuple, rows))))
+
+    def set_block(self, name: str, is_there: bool) -> None:
+        """Add an empty block column, or remove it, which can be undone."""
+        self.replace_table(with_block(self.table, name, is_there))
 
     def fill_down(self, cells: Sequence[Cell]) -> None:
         """Fill each column of some cells from its topmost one; a single cell fills the rest of its column."""

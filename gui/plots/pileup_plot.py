@@ -57,6 +57,16 @@ class PileupPlot(ZoomedPlot):
         return self._inner(QRectF(self.rect()), self.font())
 
     @property
+    def chosen(self) -> int | None:
+        """Row of the marked alignment in the table, or None."""
+        return self._chosen
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if `rangeAsked` is about to be emitted."""
+        return self._later.isActive()
+
+    @property
     def letters(self) -> tuple[int, int]:
         """First and last letter of the text in sight."""
         ((low, high),) = self._ranges or ((0.5, 1.5),)

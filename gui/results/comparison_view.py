@@ -255,12 +255,16 @@ class ComparisonView(QWidget):
 
     def _change_level(self) -> None:
         # The spectrum is of an item that is no longer in sight.
+        self._show_no_spectrum()
+        if (panel := self.panels.get(self._level.name)) is not None:
+            panel.clear_choice()
+        self._show_level()
+
+    def _show_no_spectrum(self) -> None:
+        """Show no spectrum, since no item is selected."""
         self._reader.cancel()
         self._ask_for_spectrum()
         self.scores.mark(None)
-        if (panel := self.panels.get(self._level.name)) is not None:
-            panel.view.forget_choice()
-        self._show_level()
 
     def _ask_for_spectrum(self) -> None:
         has_spectra = self._level.name in _WITH_SPECTRA
@@ -313,6 +317,7 @@ class ComparisonView(QWidget):
         panel.wantedHidden.connect(self._show_hidden)
         if level in _WITH_SPECTRA:
             panel.rowChosen.connect(partial(self._show_spectrum, level))
+            panel.choiceLost.connect(self._show_no_spectrum)
 
     def _filter(self) -> None:
         """Show what some run accepts; of spectra, where wished, what two runs answer differently."""
@@ -351,7 +356,7 @@ class ComparisonView(QWidget):
             panel.view.choose(position)
         else:
             if panel is not None:
-                panel.view.forget_choice()
+                panel.clear_choice()
             self._show_spectrum("spectra", row, {})
 
     def _show_hidden(self) -> None:

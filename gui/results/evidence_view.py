@@ -209,7 +209,8 @@ class EvidenceView(RunView):
     # ------------------------------------------------------------------------------------------------------------ the protein
 
     def _show_no_protein(self) -> None:
-        self._reader.cancel("protein")
+        for kind in ("protein", "chain"):
+            self._reader.cancel(kind)
         self._protein = self._fold = None
         for name in _OF_PROTEIN:
             self.panels[name].show_rows(scope=())
@@ -228,6 +229,8 @@ class EvidenceView(RunView):
             protein = protein_evidence(self._source, row, self._quantities.newest())
             return protein, fold_of(run, protein, protein.folds[0]) if protein.folds else None
 
+        # Chains of the protein before would be shown after it.
+        self._reader.cancel("chain")
         self._reader.submit("protein", read, self._take_protein, self._fail_protein)
 
     def _take_protein(self, found: tuple[ProteinEvidence, Fold | None]) -> None:

@@ -120,8 +120,7 @@ class ModifiedView(SpectraRunView):
         run = self._run
         if run is None:
             return
-        self.modifications.clear_choice()
-        self.histogram.mark(frozenset())
+        self._clear_choices()
         self.histogram.show_place((low, high))
         decimals = max(2, 1 - int(np.floor(np.log10(high - low)))) if high > low else 4
         ends = [QLocale().toString(end, "f", decimals) for end in (low, high)]
@@ -132,9 +131,14 @@ class ModifiedView(SpectraRunView):
         """Show all rows, whatever is chosen elsewhere."""
         super().show_all(name)
         if name == "psms":
-            self.modifications.clear_choice()
-            self.histogram.mark(frozenset())
+            self._clear_choices()
             self.histogram.show_place(None)
+
+    def _clear_choices(self) -> None:
+        """Select no modification and no protein: the PSMs shown are no longer theirs."""
+        for panel in (self.modifications, self.proteins):
+            panel.clear_choice()
+        self.histogram.mark(frozenset())
 
     @property
     def _panel_with_buttons(self) -> TablePanel:
@@ -244,6 +248,7 @@ class ModifiedView(SpectraRunView):
             return
         self._show_marks()
         self.histogram.show_place(None)
+        self.proteins.clear_choice()
         self.tables.setCurrentWidget(self.psms)
         more = f" and {QLocale().toString(len(rows) - 1)} more" if len(rows) > 1 else ""
         # What was chosen before is told again, so that the spectrum follows.

@@ -44,6 +44,8 @@ class PileupPage(QWidget):
         self._conditions: Sequence[Condition] = ()
         self._wanted: tuple[ShownText, int, int] | None = None
         self._shown: ShownText | None = None
+        self._is_outdated = False
+        """True if the pile was read with another filter."""
         self._worker = TableWorker(self._interrupt, self)
         self._reader = TableWorker(None, self)
         self._progress = Progress()
@@ -74,7 +76,7 @@ class PileupPage(QWidget):
     @property
     def is_busy(self) -> bool:
         """Whether alignments or a track are being read."""
-        return self._worker.is_busy or self._reader.is_busy
+        return self._worker.is_busy or self._reader.is_busy or self.plot.is_waiting
 
     def open(self, run: FinishedRun) -> None:
         """Take a run."""
@@ -96,23 +98,33 @@ class PileupPage(QWidget):
     def show_row(self, row: int, text: ShownText, letters: tuple[int, int]) -> None:
         """Look at the alignment of a row, once this is in sight."""
         self.plot.choose(row)
-        pile = self.plot.pile
-        if pile is not None and row in pile.row:
+        if self._is_in_sight(row, text, letters):
             return
         self._wanted = (text, max(1, letters[0] - _AROUND), min(text.length, letters[1] + _AROUND))
         self.look()
 
+    def _is_in_sight(self, row: int, text: ShownText, letters: tuple[int, int]) -> bool:
+        """True if an alignment is in the pile, or will be once the letters in sight are read."""
+        first, last = self.plot.letters
+        if self._wanted is not None or not text.is_same(self._shown) or letters[1] < first or letters[0] > last:
+            return False
+        pile = self.plot.pile
+        return pile is None or (pile.first, pile.last) != (first, last) or row in pile.row
+
     def filter(self, conditions: Sequence[Condition]) -> None:
-        """Pile up what passes a filter alone."""
-        self._conditions = conditions
-        if self._shown is not None and self.isVisible():
-            self._read(*self.plot.letters)
+        """Pile up only what passes a filter, now or once this is in sight."""
+        self._conditions, self._is_outdated = conditions, True
+        self.look()
 
     def look(self) -> None:
         """This is in sight: show what was asked for."""
-        if self._wanted is not None and self._run is not None and self.isVisible():
+        if self._run is None or not self.isVisible():
+            return
+        if self._wanted is not None:
             (self._shown, first, last), self._wanted = self._wanted, None
             self.plot.look_at(self._shown, first, last)
+        elif self._is_outdated and self._shown is not None:
+            self._read(*self.plot.letters)
 
     def ask_for_track(self) -> None:
         """Ask for a file of features, and show it."""
@@ -152,6 +164,7 @@ class PileupPage(QWidget):
         run, text, conditions = self._run, self._shown, self._conditions
         if run is None or text is None:
             return
+        self._is_outdated = False
 
         def read() -> Pileup:
             if self._source is None:

@@ -162,8 +162,9 @@ class QuantityView(RunView):
         method = f"{run.parameters['method']}{by}"
         self.header.show_facts((method, *by_hand, *files_facts(run, "identified in {}"), *time_facts(run)))
         counts = [
-            SummaryNumber(int(found.has.any(axis=1).sum()), *words)
-            for found, words in ((overview.proteins, ("protein", "proteins")), (overview.peptides, ("peptide", "peptides")))
+            SummaryNumber(n, f"{one} quantified", f"{one}s quantified", f"of {QLocale().toString(n_all)}" if n < n_all else "")
+            for found, one in ((overview.proteins, "protein"), (overview.peptides, "peptide"))
+            for n, n_all in ((int(found.has.any(axis=1).sum()), len(found.has)),)
         ]
         ending = f"in {len(overview.proteins.samples)} samples"
         chosen, volcano = self.filters.chosen, overview.volcano_of(self.filters.chosen.comparison)

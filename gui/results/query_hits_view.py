@@ -53,6 +53,7 @@ class QueryHitsView(RunView):
         self._reads: TableSource | None = None
         self._followed: int | None = None
         self.queries.rowChosen.connect(self._show_hits)
+        self.queries.choiceLost.connect(lambda: self.show_all("hits"))
         self.hits.rowChosen.connect(self._show_hit)
         self.hits.choiceLost.connect(self._show_no_hit)
         self.hits.model.orderChanged.connect(self._keep_a_choice)

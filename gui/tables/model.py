@@ -160,6 +160,8 @@ class ParquetTableModel(QAbstractTableModel):
             self._pages.clear()
             self._asked.clear()
             self._worker.cancel("page")
+            for number in self._waiting:
+                self._ask(number)
             if len(self.rows):
                 self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns) - 1))
 

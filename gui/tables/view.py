@@ -98,6 +98,8 @@ class TableView(QTableView):
         self._model = model
         self._empty_text: Callable[[], str] = lambda: ""
         self._chosen: int | None = None
+        self._is_announced = False
+        """True if `rowChosen` was emitted for the chosen row: its values may not be there yet."""
         self.setModel(model)
         self.setItemDelegate(_Cells(model, self))
         self.setAccessibleName(name)
@@ -216,6 +218,16 @@ class TableView(QTableView):
         if self._chosen is not None and not self.selectionModel().hasSelection():
             self._chosen = None
             self.choiceLost.emit()
+        elif self._chosen is not None:
+            # Keys select before they make a row current: the row that is current afterwards comes first.
+            QTimer.singleShot(0, self, self._choose_remaining)
+
+    def _choose_remaining(self) -> None:
+        """Emit `rowChosen` for the topmost selected row, if the one announced before was taken out of the selection."""
+        position = None if self._chosen is None else self._model.position_of(self._chosen)
+        selected = self._selected()
+        if position is not None and len(selected) and position not in selected:
+            self._announce(self._model.index(int(selected[0]), self._first_column()))
 
     def _announce(self, current: Index) -> None:
         """Emit `rowChosen` for a selected row, once for each row."""
@@ -225,7 +237,18 @@ class TableView(QTableView):
         if row == self._chosen:
             return
         self._chosen = row
-        self._model.when_loaded(current.row(), lambda values: self.rowChosen.emit(row, values) if row == self._chosen else None)
+        self._emit_loaded(current.row(), row)
+
+    def _emit_loaded(self, position: int, row: int) -> None:
+        """Emit `rowChosen` once the values of a row are there; if the order changes before, this has to be called again."""
+
+        def emit(values: dict[str, Any]) -> None:
+            if row == self._chosen:
+                self._is_announced = True
+                self.rowChosen.emit(row, values)
+
+        self._is_announced = False
+        self._model.when_loaded(position, emit)
 
     def copy(self) -> None:
         """Put the selected rows on the clipboard as tab-separated lines with a header, decimals as the user's language writes them."""
@@ -346,8 +369,11 @@ class TableView(QTableView):
             QTimer.singleShot(0, self, lambda: self._choose_again(position))
 
     def _choose_again(self, position: int) -> None:
-        if position < self._model.rowCount() and self._chosen is not None and int(self._model.rows[position]) == self._chosen:
+        row = self._chosen
+        if row is not None and position < self._model.rowCount() and int(self._model.rows[position]) == row:
             self.choose(position)
+            if not self._is_announced:
+                self._emit_loaded(position, row)
 
     def _first_column(self) -> int:
         header = self.horizontalHeader()

@@ -17,7 +17,7 @@ from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.results.columns import MARK_COLUMNS, Column
 from proteoscope.engine.results.marks import with_marks
 from proteoscope.engine.results.reader import TableFile
-from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.results.separated import DIGITS, report_accepted, write_separated
 
 __all__ = ["TABLES", "write_table", "write_tables"]
 
@@ -62,8 +62,8 @@ def write_table(source: MatchesSource, name: str, out: Path, progress: Progress)
         progress.stage(f"writing {out.name}", n_rows)
         columns, threads = _columns(name, present), min(_THREADS, available_threads())
         write_separated(out, parts, columns, progress, DIGITS, spreadsheet_safe=source.spreadsheet_safe, threads=threads, rows=_ROWS)
-    if accepted.is_rated and n_accepted < n_rows:
-        progress.message(f"{out.name}: {n_accepted:,} of {n_rows:,} rows are targets accepted at {100 * fdr:g} % FDR")
+    if accepted.is_rated:
+        report_accepted(progress, out, n_accepted, n_rows, fdr)
 
 
 class _Accepted(NamedTuple):

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
@@ -151,3 +152,40 @@ def test_search_again_brings_runs_and_design_back(
     assert column(design.model, "condition") == ["odd" if number % 2 else "even" for number in range(len(names))]
     assert design.is_used.isChecked()
     assert window.form.parameters.values()["run"] == (identified,)
+
+
+def test_block_columns_are_added_filled_undone_and_removed(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
+    model, button = design.model, design.blocks_button
+    before = model.table
+    assert button.accessibleName() == "Blocks of the comparison" and button.focusPolicy() & Qt.FocusPolicy.TabFocus
+    window.form.scroll_area.ensureWidgetVisible(button)
+    button.setFocus()
+    QTimer.singleShot(0, lambda: QTest.keyClick(QApplication.activePopupWidget(), Qt.Key.Key_S))
+    qtbot.keyClick(button, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: model.table.columns[-1] == "subject")
+    assert design.block_actions["subject"].isChecked() and not design.block_actions["plex"].isChecked()
+    assert model.headerData(4, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole).startswith("The individual")
+    model.set_cells(((row, 4), text) for row, text in enumerate(["a", "b", "a", "b"]))
+    assert design.problem() == "" and "Blocks of the comparison: subject." in design.message.text()
+    assert design.text().splitlines()[1].split("\t")[4] == "a"
+    model.undo()
+    model.undo()
+    assert model.table == before and not design.block_actions["subject"].isChecked()
+    model.redo()
+    assert model.table.columns[-1] == "subject"
+    design.block_actions["subject"].trigger()
+    assert model.table == before
+
+
+def test_conditions_confounded_with_a_block_are_refused(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
+    design.block_actions["batch"].trigger()
+    assert design.problem() == ""
+    design.model.set_cells(((row, 4), text) for row, text in enumerate(["1", "1", "2", ""]))
+    assert design.problem().startswith("Conditions are not compared: the design has a batch of other samples, but none of sample heat_2")
+    design.model.set_cells([((3, 4), "2")])
+    sentence = "Conditions are not compared: heat cannot be compared with control: conditions and batch change together"
+    assert design.problem().startswith(sentence) and design.wrong.text().startswith(sentence) and design.wrong.isVisibleTo(design)
+    qtbot.waitUntil(lambda: not window.form.run_button.isEnabled() and window.form.reason.text().startswith(sentence))
+    design.model.undo()
+    design.model.undo()
+    assert design.problem() == ""

@@ -358,3 +358,16 @@ def test_announced_row_is_selected_after_random_clicks_and_keys(view: TableView,
         assert view.chosen is None or view.selected
     assert len(announced) > 50
     assert all(row in selected for row, selected in announced)
+
+
+def test_row_is_announced_when_the_order_changes_before_its_page(view: TableView, qtbot: QtBot) -> None:
+    announced: list[tuple[int, object]] = []
+    view.rowChosen.connect(lambda row, values: announced.append((row, values["scan"])))
+    model = view.model()
+    model._pages.clear()
+    view.choose(3)
+    row = view.chosen
+    assert announced == []
+    model.show(order=[("scan", True)])
+    settle(view, qtbot)
+    assert [found for found, _ in announced] == [row] and view.selected == [row]
