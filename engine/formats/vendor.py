@@ -147,23 +147,23 @@ def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[P
         else:
             command = [program, f"-i={source}", f"-b={out}", "-f=1"]
         progress.stage(f"Converting {path.name} with {converter}")
-        with folder / "told".open("w+b") as told:
-            code = _run(command, folder, told, progress)
+        with (folder / "messages").open("w+b") as written:
+            code = _run(command, folder, written, progress)
             if code != 0 or not out.is_file():
                 raise InputError(
                     path,
-                    f"is {found.name}, and {converter} could not convert it: {_last_line(told) or f'it ended with code {code}'}",
+                    f"is {found.name}, and {converter} could not convert it: {_last_line(written) or f'it ended with code {code}'}",
                     remedy=f"Convert it to mzML by hand, or check {program}",
                 )
         yield out
 
 
-def _run(command: list[str], folder: str, told: IO[bytes], progress: Progress) -> int:
+def _run(command: list[str], folder: Path, written: IO[bytes], progress: Progress) -> int:
     """Run a converter to its end, and show how far it says that it is; its exit code. On a cancel all that it began is ended."""
     is_posix = os.name == "posix"
     try:
         process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=told, stderr=subprocess.STDOUT, start_new_session=is_posix
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.STDOUT, start_new_session=is_posix
         )
     except OSError as error:
         raise InputError(command[0], f"cannot be started ({error.strerror or error})", remedy="Install it again") from None

@@ -61,6 +61,7 @@ class IdentificationTables:
         ------
         InputError : one is missing.
         """
+        folder = Path(folder)
         psms, peptides, proteins = (folder / f"{name}.parquet" for name in _TABLES)
         for path in (psms, peptides, proteins):
             if not path.is_file():
