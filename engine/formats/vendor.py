@@ -173,7 +173,7 @@ def _run(command: list[str], folder: Path, written: IO[bytes], progress: Progres
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(_LOOK_SECONDS)
             progress.check()
-            if (now := _percent(told)) > percent:
+            if (now := _percent(written)) > percent:
                 if not is_counted:
                     progress.stage(f"Converting with {Path(command[0]).stem}", 100)
                     is_counted = True
@@ -189,19 +189,19 @@ def _run(command: list[str], folder: Path, written: IO[bytes], progress: Progres
             process.wait()
 
 
-def _tail(told: IO[bytes]) -> bytes:
-    size = os.fstat(told.fileno()).st_size
-    with Path(told.name).open("rb") as file:
+def _tail(written: IO[bytes]) -> bytes:
+    size = os.fstat(written.fileno()).st_size
+    with Path(written.name).open("rb") as file:
         file.seek(max(0, size - _TOLD_BYTES))
         return file.read(_TOLD_BYTES)
 
 
-def _percent(told: IO[bytes]) -> int:
+def _percent(written: IO[bytes]) -> int:
     """How far a converter said last that it is; 0 where it said nothing of the sort."""
-    said = _PERCENT.findall(_tail(told))
-    return min(int(said[-1]), 100) if said else 0
+    percents = _PERCENT.findall(_tail(written))
+    return min(int(percents[-1]), 100) if percents else 0
 
 
-def _last_line(told: IO[bytes]) -> str:
-    lines = [line.strip() for line in _tail(told).decode("utf-8", "replace").splitlines() if line.strip()]
+def _last_line(written: IO[bytes]) -> str:
+    lines = [line.strip() for line in _tail(written).decode("utf-8", "replace").splitlines() if line.strip()]
     return shortened(lines[-1]) if lines else ""
