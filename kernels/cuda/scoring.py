@@ -171,7 +171,7 @@ class SpectrumSearch:
             "factorial_log": FACTORIAL_LOG[:_FACTORIALS],
         }
         self._room = budget - sum(column.nbytes for column in columns.values())
-        self._bytes_of_peptide = sum(column.itemsize for column in self._peptides.values() if len(column))
+        self._bytes_of_peptide = max(1, sum(column.itemsize for column in self._peptides.values() if len(column)))  # without peptides 0
         self._maximum_peptides = max(0, self._room // 2 // self._bytes_of_peptide)  # half of the room is for batches
         if self._maximum_peptides == 0:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")

@@ -196,3 +196,12 @@ def test_a_kernel_that_does_not_compile_costs_no_hits(shim: Any, searched: Calla
     assert told[0].startswith("a kernel does not compile for shim:0: candidate_counts.cu(3): error: no such intrinsic")
     assert "\n" not in told[0]
     assert len(told[0]) < 400
+
+
+def test_card_takes_an_index_without_peptides(shim: Any) -> None:
+    from proteoscope.kernels.cuda.scoring import SpectrumSearch
+    from tests.shim.search_inputs import random_search
+
+    _, _, peptides, modifications, settings = random_search(7, 2, most=1, n_queries=40)
+    empty = peptides._replace(**{name: getattr(peptides, name)[:0] for name in ("mass", "position", "length", "flags", "letters", "known")})
+    SpectrumSearch(shim.ShimCard(), empty, modifications, settings)
