@@ -125,6 +125,7 @@ class Option:
     editor : how the window has the file made in place of asking for one: ``design``, a table of samples of the identification that is
         gone on from; empty where it asks.
     choices : values that it takes on the command line, any where it is empty.
+    is_output_file : True if its value is a file that is written to.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Option:
     is_project: bool = False
     editor: Literal["", "design"] = ""
     choices: tuple[str, ...] = ()
+    is_output_file: bool = False
 
     @property
     def flag(self) -> str:
@@ -144,6 +146,11 @@ class Option:
     def is_folder(self) -> bool:
         """Whether its value is a folder that is written to."""
         return self.metavar == "DIR" and not self.is_project
+
+    @property
+    def is_output(self) -> bool:
+        """True if its value is a file or folder that is written to."""
+        return self.is_folder or self.is_output_file
 
     @property
     def is_run(self) -> bool:

@@ -131,20 +131,31 @@ class StoppedRun:
     _project: Path
     _record: Mapping[str, Any]
 
-    @property
-    def lost_output(self) -> str:
-        """Return a sentence if the requested file for its results is not written on resumption; else an empty text."""
-        out = self._record["out"]
-        if out is None:
-            return ""
+    def lost_outputs(self, search: Search) -> str:
+        """Return a sentence if requested files outside the project are not written on resumption; else an empty text.
+
+        Parameters
+        ----------
+        search : Search
+            The search of the run's kind.
+        """
+        options = (self._record["options"].get(option.name) for option in search.options if option.is_output)
+        requested = [path for path in (self._record["out"], *options) if path]
         if self.is_moved:
             # A project from elsewhere may claim this id: it must not make the program write over a file outside of it.
-            reason = "the project has been moved"
-        elif not Path(out).parent.is_dir():
-            reason = "its folder is gone"
+            lost, reason = requested, "the project has been moved"
         else:
+            out = self._record["out"]
+            lost, reason = [] if out is None or self._writes_out else [out], "its folder is gone"
+        if not lost:
             return ""
-        return f"{out} is not written, since {reason}; proteoscope export writes the results"
+        return f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not written, since {reason}; proteoscope export writes the results"
+
+    @property
+    def _writes_out(self) -> bool:
+        """True if the requested file for the results is written."""
+        out = self._record["out"]
+        return out is not None and not self.is_moved and Path(out).parent.is_dir()
 
     def _path(self, path: str) -> str:
         """A file as it was named, since tables name it so; from another working directory, its whole path."""
@@ -162,6 +173,7 @@ class StoppedRun:
         ParameterError : the parameters are none of this search.
         """
         record = self._record
+        outputs = {option.name for option in search.options if option.is_output and self.is_moved}
         # A project may have been moved since.
         own = {one.name: [str(self._project)] for one in search.inputs if one.sort == "project"}
         inputs = {name: [self._path(path) for path in paths] for name, paths in record["inputs"].items()}
@@ -169,9 +181,9 @@ class StoppedRun:
             {**inputs, **own},
             search.model.checked(record["parameters"]),
             self._project,
-            None if self.lost_output or record["out"] is None else Path(record["out"]),
+            Path(record["out"]) if self._writes_out else None,
             record["format"],
-            record["options"],
+            {name: value for name, value in record["options"].items() if name not in outputs},
             device or record["device"],
             threads or record["threads"],
             resume=self.id,

@@ -11,7 +11,7 @@ __all__ = ["resume_task"]
 
 
 def resume_task(project: Project, run_id: str) -> tuple[SearchTask, str]:
-    """Return the search that resumes a run of a project, and a sentence if a file outside the project is not written.
+    """Return the search that resumes a run of a project, and a sentence if files outside the project are not written.
 
     Raises
     ------
@@ -19,4 +19,4 @@ def resume_task(project: Project, run_id: str) -> tuple[SearchTask, str]:
     """
     stopped = stopped_run(project, run_id)
     search = search_of_kind(stopped.kind)
-    return SearchTask(search, f"Resume {run_id}", stopped.request(search)), stopped.lost_output
+    return SearchTask(search, f"Resume {run_id}", stopped.request(search)), stopped.lost_outputs(search)

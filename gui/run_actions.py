@@ -148,13 +148,13 @@ class RunActions(QObject):
         if project is None or self._tasks.is_resuming(project.folder, run.id):
             return
         try:
-            task, lost_output = resume_task(project, run.id)
+            task, lost = resume_task(project, run.id)
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return
         self._bar.clear()
-        if lost_output:
-            self._bar.tell(lost_output, "attention")
+        if lost:
+            self._bar.tell(lost, "attention")
         self._tasks.add(task)
 
     def search_again(self, run: RunRecord) -> None:

@@ -61,7 +61,10 @@ CLUSTERING = Search(
             "strict", "Refuse files with spectra that cannot be read",
             "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
-        Option("consensus", "", "write the consensus spectra of clusters of two and more into this file (MGF)", metavar="FILE"),
+        Option(
+            "consensus", "", "write the consensus spectra of clusters of two and more into this file (MGF)", metavar="FILE",
+            is_output_file=True,
+        ),
         Option("labels", "", "table of known labels, to tell how well clusters agree with them", metavar="FILE"),
     ),
     shortcuts=("method", "maximum_distance", "linkage", "precursor_tolerance", "clusters"),

@@ -64,8 +64,8 @@ def _resume(options: argparse.Namespace) -> None:
         command_line.search.begin_gpus(request.device)
     with TerminalProgress(None if options.quiet or options.json else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
-        if stopped.lost_output:
-            progress.message(stopped.lost_output)
+        if lost := stopped.lost_outputs(search):
+            progress.message(lost)
         with interruptible(progress):
             summary = search.run(request, progress)
     if options.json:

@@ -69,7 +69,12 @@ SEQUENCE_SEARCH: Search = Search(
             wanted="a protein database", one="database", hint="the files of proteins to search in",
         ),
     ),
-    options=(Option("all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy"),),
+    options=(
+        Option(
+            "all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy",
+            is_output_file=True,
+        ),
+    ),
     shortcuts=("matrix", "gap_open", "gap_extend", "maximum_e_value", "hits_per_query", "statistics"),
     writes="file",
     run=_run,

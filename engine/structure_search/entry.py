@@ -74,7 +74,10 @@ STRUCTURE_SEARCH: Search = Search(
             "superpose", "Write superposed hits into", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts",
             metavar="DIR",
         ),
-        Option("complexes", "", "write a table of files: all chains of a query's file together, ranked by their sum", metavar="FILE"),
+        Option(
+            "complexes", "", "write a table of files: all chains of a query's file together, ranked by their sum", metavar="FILE",
+            is_output_file=True,
+        ),
     ),
     shortcuts=("mode", "qualification_threshold", "weights", "hits_per_query"),
     writes="file",

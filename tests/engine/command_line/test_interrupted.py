@@ -133,7 +133,8 @@ def test_control_c_ends_the_program_with_130(stage, shared_data, tmp_path, own_c
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert output == ""
-    assert errors.splitlines()[-1] == "proteoscope: interrupted; finished results are untouched"
+    # On a slow machine the run has a checkpoint, and the line ends with the command that resumes it.
+    assert errors.splitlines()[-1].startswith("proteoscope: interrupted; finished results are untouched")
     assert "Traceback" not in errors
     assert assert_whole(tmp_path / "out").runs()[-1].status == "cancelled"
     assert not list(own_cache.rglob(".*"))

@@ -20,7 +20,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.project.checkpoint_store import list_checkpoints
 from proteoscope.engine.project.locks import FileLock
 from proteoscope.engine.resumption import NO_CHECKPOINT
-from proteoscope.engine.searches import resume_run, run_search
+from proteoscope.engine.searches import SEARCHES, resume_run, run_search
 from tests.stopped_runs import ProgressUntil, inputs_of, keep_at_once, stop_a_search, tables
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -212,15 +212,26 @@ def test_untrusted_project_in_place_of_a_removed_one_writes_no_file_outside(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out" / "hits.tsv"
+    scores = out.with_name("scores.npy")
     out.parent.mkdir()
-    stop_a_search(project, tmp_path, out=out)
+    stop_a_search(project, tmp_path, out=out, options={"all_scores": scores})
     out.write_text("precious")
+    scores.write_text("precious")
     theirs = tmp_path / "theirs"
     shutil.copytree(project, theirs)
     shutil.rmtree(project)
     assert main(["resume", str(theirs)]) == 0
-    assert out.read_text() == "precious"
-    assert f"{out} is not written, since the project has been moved; proteoscope export writes the results" in capsys.readouterr().err
+    assert out.read_text() == scores.read_text() == "precious"
+    expected = f"{out}, {scores} are not written, since the project has been moved; proteoscope export writes the results"
+    assert expected in capsys.readouterr().err
+
+
+def test_options_that_name_output_files_are_marked() -> None:
+    marked = {(search.kind, option.name) for search in SEARCHES for option in search.options if option.is_output}
+    assert marked == {
+        ("align", "all_scores"), ("cluster", "consensus"), ("structures", "superpose"), ("structures", "complexes"),
+        ("evidence", "report"), ("quantify", "report"),
+    }  # fmt: skip
 
 
 def test_finished_run_whose_checkpoint_was_left_is_swept(project: Path, stopped: str, tmp_path: Path) -> None:
