@@ -892,15 +892,15 @@ def _lines_of_cases(name: str, seed: int, numbers: range, folder: Path) -> Itera
         yield (number, *read_case(READERS[name], path, chance))
 
 
-def limit_memory() -> None:
-    """Let this process, which was just made, take no more memory than it may above what it has, and turn warnings into errors."""
+def limit_memory(n_bytes: int = MEMORY_BYTES) -> None:
+    """Let this process, which was just made, take so much memory above what it has, and turn warnings into errors."""
     warnings.simplefilter("error")
     # Address space is what is limited: heaps and stacks of threads claim far more of it than they use.
     os.environ.pop("MALLOC_ARENA_MAX", None)
     bound_kept_memory()
     threading.stack_size(1 << 20)
     size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES, size + MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (size + n_bytes, size + n_bytes))
 
 
 def limit_time() -> None:
