@@ -15,7 +15,7 @@ from proteoscope.engine.errors import InputError
 
 __all__ = [
     "ANNOTATED", "ANNOTATION_BYTES", "ATOMS", "ATTRIBUTES", "BOUNDS", "CELLS", "CHARACTERS", "CIF_CHARACTERS", "CIF_ROWS", "CIF_VALUES",
-    "COMPUTING_STEPS", "ENTRIES", "FEATURES", "LINES", "MATCHES", "NOISE", "PACKED_BYTES", "PEAKS", "READS", "RECORDS",
+    "COMPUTING_STEPS", "ENTRIES", "FEATURES", "LIBRARY_PEAKS", "LINES", "MATCHES", "NOISE", "PACKED_BYTES", "PEAKS", "READS", "RECORDS",
     "REFERENCES", "RUN_PEAKS", "SCORES", "SCORE_NAMES", "SEARCHED", "SPECTRA", "TABLE_BYTES", "TAGS", "WORDS", "Bound", "Unfolding",
 ]  # fmt: skip
 
@@ -93,7 +93,7 @@ PACKED_BYTES = Bound("gzip files", "bytes", 100, 16 << 20, _UNPACK)
 TABLE_BYTES = Bound("Parquet tables", "bytes", 100, 64 << 20, "Do the search again")
 SPECTRA = Bound("files of spectra", "spectra", 1 / 8, 1 << 17, _UNPACK)
 LINES = Bound("files of spectra", "lines that are not peaks", 1, 1 << 17, _UNPACK)
-PEAKS = Bound("files and libraries of spectra", "peaks", 10, 10 << 17, f"{_UNPACK}, without zlib compression")
+PEAKS = Bound("files of spectra", "peaks", 10, 10 << 17, f"{_UNPACK}, without zlib compression")
 NOISE = Bound("files of spectra", "numbers of noise", 20, 20 << 17, f"{_UNPACK}, without zlib compression")
 RUN_PEAKS = Bound("Bruker runs", "peaks", 8, 0, "Copy it again, or convert it to mzML with msconvert (ProteoWizard)")
 RECORDS = Bound("files of sequences", "records", 1 / 2, 1 << 17, _UNPACK)
@@ -102,6 +102,7 @@ ANNOTATION_BYTES = Bound("gzip files of UniProt, GenBank, EMBL and PIR entries",
 ANNOTATED = Bound("gzip files of UniProt, GenBank, EMBL and PIR entries", "entries", 1 / 128, 1 << 12, _UNPACK)
 FEATURES = Bound("tracks (GFF3, BED)", "features", 1 / 4, 1 << 17, _PARTS)
 ENTRIES = Bound("spectral libraries", "entries", 1 / 32, 1 << 15, _UNPACK)
+LIBRARY_PEAKS = Bound("spectral libraries", "peaks of entries", 2, 1 << 20, f"{_UNPACK}, without zlib compression")
 ATTRIBUTES = Bound("mzSpecLib", "attributes of sets", 4, 1 << 20, "Write the attributes into the entries that have them")
 COMPUTING_STEPS = Bound("SQLite files", "steps of SQLite", 1000, 1_000_000_000, _AGAIN)
 MATCHES = Bound("results of other programs", "matches", 1 / 16, 1 << 16, _UNPACK)

@@ -289,6 +289,16 @@ ATTACKS: dict[str, Attack] = {
     ),
     "mzid tags": Attack("results-xml", lambda: _packed(_mzid()[:-12], b"<a/>", b"</MzIdentML>")),
     "idxml accession": Attack("results-xml", lambda: _idxml("P" * 300_000, _HIT * 8000)),
+    "idxml accession within bounds": Attack("results-xml", lambda: _idxml("P" * 300_000, _HIT * 75), is_refused=False),
+    "mzid references within bounds": Attack(
+        "results-xml",
+        lambda: _mzid(
+            head="".join(f'<DBSequence id="d{i}" accession="P{i}"/>' for i in range(3000)),
+            evidence="".join(f'<PeptideEvidence id="e{i}" peptide_ref="p" dBSequence_ref="d{i}"/>' for i in range(3000)),
+            results=_mzid_items(800),
+        ),
+        is_refused=False,
+    ),
     "idxml scores": Attack(
         "results-xml",
         lambda: _idxml(hits="".join(

@@ -31,7 +31,7 @@ from proteoscope.engine.formats.spectrum_blocks import (
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spectral_library import MAXIMUM_SKIPPED_TOLD, Skipped, SkippedEntry, SpectralLibrary
 from proteoscope.engine.spectra.spooling import GrowingColumn
-from proteoscope.engine.unfolding import PEAKS, Unfolding
+from proteoscope.engine.unfolding import LIBRARY_PEAKS, Unfolding
 
 __all__ = ["Entry", "LibraryCollector", "first_charge", "read_charge", "take_precursor", "take_time"]
 
@@ -117,7 +117,7 @@ class LibraryCollector:
         ------
         InputError : the file holds more of them than its size allows.
         """
-        self._unfolding.add(PEAKS, len(mz))
+        self._unfolding.add(LIBRARY_PEAKS, len(mz))
         counts = np.diff(offsets)
         mz, heights, owner, is_absurd = _clean_peaks(mz, intensity, counts)
         left = np.bincount(owner, minlength=len(entries))

@@ -24,7 +24,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from tests.engine.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term
-from tests.fuzz.readers import limit_memory, limit_time
+from tests.fuzz.readers import MEMORY_BYTES, limit_memory, limit_time
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MILLION = 1_000_000
@@ -323,7 +323,7 @@ def _within_limits(work: Callable[[], int]) -> str:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        limit_memory()
+        limit_memory(2 * MEMORY_BYTES)  # some files are larger than a megabyte
         limit_time()
         try:
             told = f"read {work()}"

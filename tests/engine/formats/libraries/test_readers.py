@@ -97,9 +97,10 @@ def _peaks(library: SpectralLibrary, row: int) -> list[tuple[float, float]]:
     return list(zip(library.mz[some].tolist(), library.intensity[some].tolist(), strict=True))
 
 
-def _blib(path: Path, peaks: bytes, intensity: bytes, n_peaks: int = 2, *, extra: str = "") -> Path:
+def _blib(path: Path, peaks: bytes, intensity: bytes, n_peaks: int = 2, *, extra: str = "", encoding: str = "UTF-8") -> Path:
     with closing(sqlite3.connect(path)) as made:
         made.executescript(
+            f"PRAGMA encoding = '{encoding}';"
             "CREATE TABLE RefSpectra (id INTEGER PRIMARY KEY, peptideSeq TEXT, precursorMZ REAL, precursorCharge INTEGER,"
             " peptideModSeq TEXT, copies INTEGER, numPeaks INTEGER, retentionTime REAL);"
             "CREATE TABLE RefSpectraPeaks (RefSpectraID INTEGER, peakMZ BLOB, peakIntensity BLOB);"
@@ -173,6 +174,13 @@ def test_mzspeclib_says_the_same_as_json(tmp_path: Path) -> None:
         assert getattr(found, column).equals(getattr(text, column))
     for column in ("charge", "is_decoy", "precursor_mz", "retention_time", "mz", "intensity", "offsets"):
         np.testing.assert_array_equal(getattr(found, column), getattr(text, column))
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
+def test_blib_is_recognised_in_every_encoding_of_sqlite(tmp_path: Path, encoding: str) -> None:
+    plain = read_libraries([_blib(tmp_path / "a.blib", *PACKED)])
+    other = read_libraries([_blib(tmp_path / "b.blib", *PACKED, encoding=encoding)])
+    assert other.peptidoform.equals(plain.peptidoform) and (other.mz == plain.mz).all()
 
 
 def test_blib_has_masses_in_full_beside_its_rounded_text(tmp_path: Path) -> None:

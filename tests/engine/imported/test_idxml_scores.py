@@ -1,0 +1,20 @@
+"""Which number of a hit of idXML is the score that ranks the hits."""
+
+from __future__ import annotations
+
+from proteoscope.engine.imported.reading import read_identifications
+
+HIT = (
+    '<?xml version="1.0"?><IdXML><IdentificationRun><ProteinIdentification/>'
+    '<PeptideIdentification score_type="special" higher_score_better="true">'
+    '<PeptideHit sequence="PEPTIDEK" score="7" charge="2"><UserParam name="other" value="7"/>'
+    '<UserParam name="third" value="3"/></PeptideHit>'
+    "</PeptideIdentification></IdentificationRun></IdXML>"
+)
+
+
+def test_user_parameter_equal_to_the_score_is_not_the_score(tmp_path):
+    path = tmp_path / "x.idXML"
+    path.write_text(HIT)
+    scores = {name: values.tolist() for name, values in read_identifications([path]).scores.items()}
+    assert scores == {"score_other": [7.0], "score_third": [3.0], "score_main": [7.0]}
