@@ -39,7 +39,7 @@ class Cells:
     ----------
     path : of the file. line : (n,) int64, the line of each row, from 1. names : of the columns, in their order. is_ended : whether the last
         line has an end, without which the file may be cut off in it.
-    broken_reason, broken_value : (n,) object, why a number of the row cannot be read, and its text; empty where all can.
+    broken_reason, broken_value : (n,) object, why the row or a number of it cannot be read, and the number's text; empty if all can.
     place_name : what `line` numbers, ``line`` or ``row``.
     """
 
@@ -59,7 +59,7 @@ class Cells:
 
     @property
     def is_broken(self) -> NDArray[np.bool_]:
-        """Rows in which a number that was wanted cannot be read, (n,)."""
+        """Rows that cannot be read: with too few or too many cells, or a number that was wanted and is none, (n,)."""
         return np.asarray(self.broken_reason != "", np.bool_)
 
     def has(self, name: str) -> bool:
@@ -153,6 +153,10 @@ class Cells:
             self._note(other, f"column {name} is not a whole number", self.text(name))
         return np.where(usable, np.where(usable, found, 0), missing).astype(np.int64)
 
+    def note_lines(self, lines: NDArray[np.int64], reasons: NDArray[np.object_]) -> None:
+        """Note why the rows of some lines cannot be read."""
+        self.broken_reason[np.searchsorted(self.line, lines)] = reasons
+
     def _note(self, rows: NDArray[np.int64], reason: str, texts: pa.StringArray) -> None:
         """Note why rows cannot be read, and their texts, those that have no reason yet."""
         rows = rows[~self.is_broken[rows]]
@@ -217,13 +221,14 @@ def read_cells(
 
     Raises
     ------
-    InputError : it is no such table: no names, a row with too few or too many cells, or not UTF-8.
+    InputError : it is no such table: no names, not UTF-8, or cut off in its last row.
     """
     names: list[str] = []
     wanted = None if columns is None else {name.lower() for name in columns}
     kept_columns: list[int] = []
     parts_of: list[list[Any]] = []
     lines: list[NDArray[np.int64]] = []
+    uneven: list[tuple[NDArray[np.int64], NDArray[np.object_]]] = []
     n_lines, is_ended = 0, True
     for block in blocks(source, lambda text: text.rfind(b"\n") + 1, most=_MAXIMUM_LINE_BYTES):
         progress.check()
@@ -257,7 +262,8 @@ def read_cells(
         lengths = pa.compute.list_value_length(parts).to_numpy(zero_copy_only=False)
         # Empty last cells are left out by some programs, and some add one.
         if (lengths != n).any():
-            parts = _evened(source.path, rows, lengths, n, number, is_ended=not block.is_last or is_ended)
+            parts, other_lines, reasons = _evened(source.path, rows, lengths, n, number, is_ended=not block.is_last or is_ended)
+            uneven.append((other_lines, reasons))
         cells = parts.flatten()
         source.unfolding.add(CELLS, len(rows) * len(kept_columns), place=f"line {n_lines}")
         for i, into in zip(kept_columns, parts_of, strict=True):
@@ -270,6 +276,8 @@ def read_cells(
     found = Cells(
         source.path, kept_names, whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended, progress=progress
     )
+    for other_lines, reasons in uneven:
+        found.note_lines(other_lines, reasons)
     if kept_columns and kept_columns[-1] == len(names) - 1:
         _tell_cut_off(found, whole[-1], progress)
     return found
@@ -304,30 +312,24 @@ def _check_names(path: Path, names: list[str], line: int) -> None:
         raise InputError(path, f"the table has two columns {shortened(twice)}", place=f"line {line}", remedy="Rename one of them")
 
 
-def _evened(path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int, number: NDArray[np.int64], *, is_ended: bool) -> Any:
-    """The cells of rows, with empty ones where some end before the last column.
+def _evened(
+    path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int, number: NDArray[np.int64], *, is_ended: bool
+) -> tuple[Any, NDArray[np.int64], NDArray[np.object_]]:
+    """The cells of rows, with empty ones where some end before the last column; lines of rows with too few or too many, and the reasons.
 
     `is_ended`: whether the last row has an end; of one that has none it is likelier that the file was cut off in it.
 
     Raises
     ------
-    InputError : a row has more cells than there are columns, or is cut off.
+    InputError : the file is cut off in its last row.
     """
     split = [line.split("\t") for line in rows.filter(pa.array(lengths != n)).to_pylist()]
-    for line, cells in zip(number[lengths != n].tolist(), split, strict=True):
-        if len(cells) > n and any(cells[n:]):
-            raise InputError(
-                path,
-                f"has {len(cells)} cells where there are {n} columns",
-                place=f"line {line}",
-                remedy="Give the table as its program wrote it",
-            )
-        if len(cells) < n - (max(1, int(n * _LEFT_OUT)) if is_ended or line != number[-1] else 1):
-            raise InputError(
-                path,
-                f"has {len(cells)} cells where there are {n} columns",
-                place=f"line {line}",
-                remedy="Is the file cut off? Copy it again",
-            )
+    reasons = {k: f"has {k} cells where there are {n} columns" for k in set(map(len, split))}
+    least = n - max(1, int(n * _LEFT_OUT))
+    lines = number[lengths != n]
+    if not is_ended and len(lines) and lines[-1] == number[-1] and len(split[-1]) < n - 1:
+        raise InputError(path, reasons[len(split[-1])], place=f"line {lines[-1]}", remedy="Is the file cut off? Copy it again")
+    is_uneven = [len(cells) < least or any(cells[n:]) for cells in split]
+    found = np.array([reasons[len(cells)] for cells in split], np.object_)[is_uneven]
     evened = pa.array([line.split("\t")[:n] + [""] * (n - len(line.split("\t"))) for line in rows.to_pylist()], pa.list_(pa.string()))
-    return pa.compute.list_slice(evened, 0, n)
+    return pa.compute.list_slice(evened, 0, n), lines[is_uneven], found

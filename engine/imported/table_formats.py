@@ -439,7 +439,7 @@ def _identifications(
     is_kept = kept if kept is not None else np.ones(n, np.bool_)
     is_read = (peptide >= 0) & ~cells.is_broken
     rows, unread = np.flatnonzero(is_read & is_kept), pa.array(np.flatnonzero(~is_read & is_kept))
-    reason = pa.compute.if_else(pa.array(cells.is_broken & (peptide >= 0)), pa.array(cells.broken_reason, pa.string()), reason)
+    reason = pa.compute.if_else(pa.array(cells.is_broken), pa.array(cells.broken_reason, pa.string()), reason)
     offsets, protein, accessions = values.pop("proteins")
     chosen_proteins, chosen_offsets = take_runs(protein, offsets, rows)
     scores: Mapping[str, NDArray[np.float64]] = values.pop("scores", {})
@@ -453,7 +453,7 @@ def _identifications(
     run, native_id, title = (columns[name].take(unread) for name in ("run", "native_id", "title"))
     called = spectrum_names(run, native_id, title, pa.array(columns["scan"], pa.int64()).take(unread))
     lines, charges = cells.line[unread], np.asarray(columns["charge"])[unread]
-    values_left = pa.array(np.where(peptide >= 0, cells.broken_value, ""), pa.string()).take(unread)
+    values_left = pa.array(cells.broken_value, pa.string()).take(unread)
     left = unread_matches(lines, reason.take(unread), called, texts.take(unread), charges, values_left)
     taken: Values = {
         name: column.take(pa.array(rows)) if isinstance(column, pa.Array | pa.ChunkedArray) else np.asarray(column)[rows]

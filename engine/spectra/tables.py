@@ -107,10 +107,9 @@ def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
         return {}
     order = np.argsort(spectra.others.spectrum, kind="stable")
     offsets = pa.array(np.concatenate(([0], np.cumsum(np.bincount(spectra.others.spectrum, minlength=len(spectra))))), pa.int64())
-    columns: tuple[NDArray[Any], ...] = (spectra.others.mz, spectra.others.charge_mask)
     return {
-        name: pa.LargeListArray.from_arrays(offsets, pa.array(column[order]))
-        for name, column in zip(_OTHER_PRECURSORS, columns, strict=True)
+        "other_precursor_mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.others.mz[order])),
+        "other_charge_mask": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.others.charge_mask[order])),
     }
 
 

@@ -96,6 +96,19 @@ def test_only_value_of_a_column_that_is_wrong_stops_no_table(tmp_path: Path) -> 
     assert read_identifications([path]).unread["line"].to_pylist() == [5]
 
 
+@pytest.mark.parametrize("n_cells", [3, 18])
+def test_row_with_another_number_of_cells_is_left_out(tmp_path: Path, n_cells: int) -> None:
+    path = write_results("sage", tmp_path)
+    whole = read_identifications([path])
+    lines = path.read_text().splitlines()
+    lines[2] = "\t".join([*lines[2].split("\t"), "more"][:n_cells])
+    path.write_text("\n".join(lines) + "\n")
+    found = read_identifications([path])
+    (row,) = found.unread.to_pylist()
+    assert (row["line"], row["reason"]) == (3, f"has {n_cells} cells where there are 17 columns")
+    assert set(rows_of(found)) < set(rows_of(whole)) and len(found) == len(TRUTH) - 1
+
+
 def test_feature_with_a_wrong_number_loses_its_row_only(tmp_path: Path) -> None:
     path = write_results("pin", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]

@@ -91,6 +91,10 @@ def test_a_track_stands_over_the_pile_and_what_is_none_is_told(view: ReadsView, 
     with qtbot.waitSignal(view.message) as told:
         page.add_track(tmp_path / "no.bed")
     assert "no.bed" in told.args[0] and page.track_label.full_text == "genes.gff3"
+    (tmp_path / "some.bed").write_text(f"{name}\t1\t9\n{name}\t9\t1\n")
+    with qtbot.waitSignal(view.message) as told:
+        page.add_track(tmp_path / "some.bed")
+    assert "1 line is left out" in told.args[0] and "1 features" in page.track_label.full_text
 
 
 def test_what_the_filter_hides_is_not_in_the_pile(view: ReadsView, qtbot: QtBot) -> None:
