@@ -40,6 +40,8 @@ from tests.engine.views.library_projects import project_with_library_search
 from tests.engine.views.quantity_projects import quantified_project
 
 STEPS = 200
+SEEDS = {"cluster": 101, "structures": 101, "align": 204, "evidence": 201}
+"""Seeds whose steps have shown wrong rows."""
 BY_SAMPLE = ("proteins", "peptides")
 """Tables of a quantification that the view makes from several, a column for each sample."""
 SECONDS_TO_SETTLE = 60.0
@@ -533,7 +535,7 @@ def test_view_shows_what_is_selected_under_random_use(
             bar._later.setInterval(0)
     view.show_run(project, None)
     settle(view)
-    user = User(view, view.filter_bar, texts_of(tables, list(view.panels)), seed=len(kind))
+    user = User(view, view.filter_bar, texts_of(tables, list(view.panels)), seed=SEEDS.get(kind, 8))
 
     def check_all() -> None:
         for name, panel in view.panels.items():
@@ -552,4 +554,4 @@ def test_comparison_shows_what_is_selected_under_random_use(project_of: Callable
     view = shown_view(ComparisonView(project, [run.id for run in project.runs()]))
     settle(view)
     bar = view.level_box.parentWidget()
-    use(view, User(view, bar, [], seed=4), lambda: check_comparison(view, tables))
+    use(view, User(view, bar, [], seed=202), lambda: check_comparison(view, tables))
