@@ -77,8 +77,8 @@ class QuantificationParameters(SearchParameters):
     )  # fmt: skip
     donor_fdr: float = parameter(
         0.01, gt=0, le=1, title="Donor peptides up to", group=_TRANSFERS, advanced=True,
-        help="Maximum q-value, over all files together, of the peptides whose ions are looked for in other files; proteins are accepted"
-        " ones.",
+        help="Maximum q-value, over all files together, of the peptides whose ions are looked for in other files; their proteins are"
+        " accepted.",
     )  # fmt: skip
 
     label: LabelName = parameter(

@@ -64,8 +64,8 @@ class StructureSearchParameters(SearchParameters):
 
     models: Literal["first", "all"] = parameter(
         "first", title="Models", group=_INPUT, advanced=True,
-        help="Models of a file that are read: the first, or all, as chains: those of a biological assembly are (A of the second is A_2). "
-        "A structure database has the models that it was built with.",
+        help="first: the first model of a file; all: each model, as its own chains, as a biological assembly needs (chain A of the second"
+        " is A_2). A structure database has the models that it was built with.",
     )  # fmt: skip
 
     @field_validator("weights")

@@ -366,6 +366,9 @@ class ComparisonView(QWidget):
 
     def _show_spectrum(self, level: str, row: int, values: Mapping[str, Any]) -> None:
         comparison, pair = self._comparison, self._pair
+        if level != self._level.name:
+            # A row of a table that is about to be replaced by that of another level.
+            return
         self._pair = self._dot = None
         if comparison is None:
             return

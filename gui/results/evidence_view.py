@@ -125,7 +125,7 @@ class EvidenceView(RunView):
         self.proteins.choiceLost.connect(self._show_no_protein)
         self.peptides.rowChosen.connect(self._show_peptide)
         self.sites.rowChosen.connect(self._show_site)
-        self.missed.rowChosen.connect(lambda _, values: self._light_residues(range(values["first"] - 1, values["last"])))
+        self.missed.rowChosen.connect(lambda _, values: self._show_stretch(values))
         self.contacts.rowChosen.connect(self._show_contact)
         self.chains.rowChosen.connect(lambda row, _: self._show_chain(row))
         for name in ("peptide_places", "sites", "missed", "contacts"):
@@ -284,9 +284,23 @@ class EvidenceView(RunView):
             self.peptides.show_rows(scope=of_protein(self._protein.row), scope_text=f"of {self._protein.accession}", wanted=row)
 
     def _show_peptide(self, row: int, values: Mapping[str, Any]) -> None:
-        self._light_residues(range(values["first"] - 1, values["last"]), row)
+        self._show_stretch(values, row)
+
+    def _show_stretch(self, values: Mapping[str, Any], row: int | None = None) -> None:
+        if self._is_of_protein(values):
+            self._light_residues(range(values["first"] - 1, values["last"]), row)
+
+    def _is_of_protein(self, values: Mapping[str, Any]) -> bool:
+        """True if a row is of the chosen protein; else nothing is lit, and a message names its protein."""
+        if self._protein is not None and values["protein"] == self._protein.row:
+            return True
+        self._light_residues(())
+        self.message.emit(f"The row is of {values.get('accession', 'another protein')}: choose this protein to see it.")
+        return False
 
     def _show_site(self, row: int, values: Mapping[str, Any]) -> None:
+        if not self._is_of_protein(values):
+            return
         place = values["position"] - 1
         self._light_residues([place])
         self._pick_places([place])
@@ -296,6 +310,8 @@ class EvidenceView(RunView):
             self.message.emit(f"Residue {place + 1} does not stand on {fold.near.values['chain']}{elsewhere}.")
 
     def _show_contact(self, row: int, values: Mapping[str, Any]) -> None:
+        if not self._is_of_protein(values):
+            return
         places = [values["first_position"] - 1, values["second_position"] - 1]
         self._light_residues(places)
         self._pick_places(places)

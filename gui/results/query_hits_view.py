@@ -146,6 +146,9 @@ class QueryHitsView(RunView):
         run, query = self._finished, self._query
         if run is None:
             return
+        if query is not None and values["query_index"] != query.number and self.hits.scope_text:
+            # A row of before: the hits of the chosen query are on their way.
+            return
         if query is None or values["query_index"] != query.number:
             # Hits of all queries are shown. This one's query becomes the chosen one, and they stay. Where queries were lost, hits of
             # several stand below the only one, and the column of their names is hidden.

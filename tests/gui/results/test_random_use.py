@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,9 +39,10 @@ from tests.engine.views.library_projects import project_with_library_search
 from tests.engine.views.quantity_projects import quantified_project
 
 STEPS = 200
+SEEDS = {"cluster": 101, "structures": 101, "align": 204, "evidence": 201}
+"""Seeds whose steps have shown wrong rows."""
 BY_SAMPLE = ("proteins", "peptides")
 """Tables of a quantification that the view makes from several, a column for each sample."""
-SECONDS_TO_SETTLE = 60.0
 MODIFIERS = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier,
              Qt.KeyboardModifier.ShiftModifier)  # fmt: skip
 KEYS = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_Space)
@@ -157,15 +157,13 @@ class User:
         return "" if button is None else button.accessibleName()
 
 
-def settle(view: Any) -> None:
+def settle(view: Any, qtbot: QtBot) -> None:
     """Let everything be read and shown."""
-    quiet, until = 0, time.monotonic() + SECONDS_TO_SETTLE
+    quiet = 0
     while quiet < 3:
         QApplication.processEvents()
         quiet = 0 if view.is_busy else quiet + 1
-        if view.is_busy:
-            time.sleep(0.0005)
-        assert time.monotonic() < until, "never at rest"
+        qtbot.waitUntil(lambda: not view.is_busy)
 
 
 def chosen_row(panel: TablePanel) -> int | None:
@@ -505,15 +503,15 @@ def shown_view(qtbot: QtBot, theme: Theme) -> Iterator[Callable[[Any], Any]]:
         view.clear()
 
 
-def use(view: Any, user: User, check: Callable[[], None]) -> None:
+def use(view: Any, user: User, check: Callable[[], None], qtbot: QtBot) -> None:
     """Act, one to three times between what is checked, so that answers about rows of before are still on their way."""
     random = np.random.default_rng(STEPS)
-    settle(view)
+    settle(view, qtbot)
     check()
     while len(user.done) < STEPS:
         for _ in range(int(random.choice([1, 1, 2, 3]))):
             user.act()
-        settle(view)
+        settle(view, qtbot)
         try:
             check()
         except AssertionError as error:
@@ -522,7 +520,7 @@ def use(view: Any, user: User, check: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("kind", CHECKS)
 def test_view_shows_what_is_selected_under_random_use(
-    kind: str, project_of: Callable[[str], Project], shown_view: Callable[[Any], Any]
+    kind: str, project_of: Callable[[str], Project], shown_view: Callable[[Any], Any], qtbot: QtBot
 ) -> None:
     view_of, check = CHECKS[kind]
     project = project_of(kind)
@@ -532,8 +530,8 @@ def test_view_shows_what_is_selected_under_random_use(
         if hasattr(bar, "_later"):
             bar._later.setInterval(0)
     view.show_run(project, None)
-    settle(view)
-    user = User(view, view.filter_bar, texts_of(tables, list(view.panels)), seed=len(kind))
+    settle(view, qtbot)
+    user = User(view, view.filter_bar, texts_of(tables, list(view.panels)), seed=SEEDS.get(kind, 8))
 
     def check_all() -> None:
         for name, panel in view.panels.items():
@@ -543,13 +541,15 @@ def test_view_shows_what_is_selected_under_random_use(
                 chosen_row(panel)
         check(view, tables)
 
-    use(view, user, check_all)
+    use(view, user, check_all, qtbot)
 
 
-def test_comparison_shows_what_is_selected_under_random_use(project_of: Callable[[str], Project], shown_view: Callable[[Any], Any]) -> None:
+def test_comparison_shows_what_is_selected_under_random_use(
+    project_of: Callable[[str], Project], shown_view: Callable[[Any], Any], qtbot: QtBot
+) -> None:
     project = project_of("compare")
     tables = Tables(project, "identify")
     view = shown_view(ComparisonView(project, [run.id for run in project.runs()]))
-    settle(view)
+    settle(view, qtbot)
     bar = view.level_box.parentWidget()
-    use(view, User(view, bar, [], seed=4), lambda: check_comparison(view, tables))
+    use(view, User(view, bar, [], seed=202), lambda: check_comparison(view, tables), qtbot)
