@@ -97,7 +97,7 @@ def _check_modifications(hit: dict, row: dict) -> None:
 def test_the_search_is_described(path):
     root = ElementTree.parse(path).getroot()
     summaries = root.findall(f"{NAMESPACE}msms_run_summary")
-    assert [summary.get("base_name") for summary in summaries] == ["/data/a folder/run 1 & 2", "/data/a folder/späte"]
+    assert [summary.get("base_name") for summary in summaries] == ["run 1 & 2", "späte"]
     assert [summary.get("raw_data") for summary in summaries] == [".mzML", ".mgf"]
     specificity = summaries[0].find(f"{NAMESPACE}sample_enzyme/{NAMESPACE}specificity")
     assert (specificity.get("sense"), specificity.get("cut"), specificity.get("no_cut")) == ("C", "KR", "P")
