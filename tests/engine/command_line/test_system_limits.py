@@ -36,9 +36,8 @@ def test_wrong_number_of_threads_is_one_sentence(value: str, tmp_path: Path) -> 
 def test_small_memory_limit_is_one_sentence(module: str, limit: int, tmp_path: Path) -> None:
     done = run(tmp_path, module, limit << 10)
     assert done.returncode == 2
-    assert done.stderr == (
-        f"proteoscope: the memory limit of {(limit << 10) >> 20} MB (ulimit -v) is too small; raise it, or remove it with ulimit -v unlimited\n"
-    )
+    sentence = f"the memory limit of {limit >> 10} MB (ulimit -v) is too small; raise it, or remove it with ulimit -v unlimited"
+    assert done.stderr == f"proteoscope: {sentence}\n"
 
 
 def test_usual_settings_are_right(monkeypatch: pytest.MonkeyPatch) -> None:

