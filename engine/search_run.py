@@ -169,8 +169,9 @@ class SearchRun(Generic[Read]):
         return [Path(one.path) for one in self.inputs if one.kind == kind]
 
     def files(self, *kinds: str) -> tuple[str, ...]:
-        """The files of these kinds, as texts."""
-        return tuple(str(path) for kind in kinds for path in self.paths(kind))
+        """Names of the files of these kinds, for the record."""
+        names = distinct_names([one.path for one in self.inputs])
+        return tuple(name for kind in kinds for one, name in zip(self.inputs, names, strict=True) if one.kind == kind)
 
     def digests(self, kind: str) -> list[str]:
         """Their SHA-256."""
@@ -239,10 +240,10 @@ class SearchRun(Generic[Read]):
             "steps": self.clock.stages,
             "works": self.clock.works,
             **({} if prediction is None else {"prediction": prediction}),
-            "messages": list(map(without_folders, self.progress.messages)),
+            "messages": list(self.progress.messages),
             "exports": list(exports),
         }
-        self.run.write_json("run", content)
+        self.run.write_json("run", _without_folders(content))
 
     def _prediction(self) -> dict[str, Any] | None:
         """What was to be expected of this run, by its files; what it took is remembered beside that. None where nothing can be told."""
@@ -361,6 +362,15 @@ def search_run(
         if kernels is not None:
             kernels.compile(recording)
         yield searching
+
+
+def _without_folders(value: Any) -> Any:
+    """Return a record without the folders of the files that it names, as parameters and messages do."""
+    if isinstance(value, str):
+        return without_folders(value)
+    if isinstance(value, Mapping):
+        return {name: _without_folders(one) for name, one in value.items()}
+    return [_without_folders(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> KeptPartitions:

@@ -304,6 +304,7 @@ def test_the_tests_mirror_the_program():
 CLOCKS = {
     "tests/engine/execution/cluster/processes.py": "waits for processes, with an end",
     "tests/engine/project/test_project.py": "spreads kills over the length of a run; waits for a state, with an end",
+    "tests/fuzz/killed_commands.py": "spreads kills and signals over the length of a command",
     "tests/fuzz/kills.py": "spreads kills over the length of a search",
     "tests/fuzz/resumed_kills.py": "spreads kills over the length of a search",
     "tests/fuzz/structure_databases.py": "spreads kills over the length of a build",

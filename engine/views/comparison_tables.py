@@ -16,6 +16,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
+from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.views.compared_spectra import compared_answers
 from proteoscope.engine.views.comparison_drawings import draw_curves, draw_mirror, draw_overlaps, draw_scores
 from proteoscope.engine.views.drawings import Drawing, svg
@@ -157,7 +158,7 @@ def _run_columns(comparison: RunComparison) -> dict[str, list[str]]:
         "letter": list(comparison.letters),
         "run": [one.id for one in records],
         "search": [one.kind for one in records],
-        "project": [str(run.project.folder) for run in comparison.runs],
+        "project": list(distinct_names([run.project.folder for run in comparison.runs])),
         "version": [one.version for one in records],
         "started": [one.started.isoformat() for one in records],
         "said": [one.message for one in records],

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from proteoscope.engine.project.cache import VARIABLE
-from tests.fuzz import full_disk, kills, resumed_kills, workers
+from tests.fuzz import full_disk, killed_commands, kills, resumed_kills, workers
 from tests.searching import few_proteins
 
 
@@ -13,6 +13,22 @@ from tests.searching import few_proteins
 def test_killed_searches_lose_nothing_mix_nothing_and_leave_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
     kills.run(3, 3, tmp_path, few_proteins(tmp_path))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent in another way")
+def test_killed_commands_leave_nothing_after_the_next_run(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
+    names = ["predict", "export", "convert", "predict-blib"]
+    counts = killed_commands.run(6, 4, 2, tmp_path / "place", few_proteins(tmp_path), names)
+    assert counts.total() >= 3  # the others had ended
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent in another way")
+def test_a_hundred_kills_and_sixty_signals_leave_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    counts = killed_commands.run(100, 60, 1, tmp_path / "place", few_proteins(tmp_path))
+    assert counts.total() >= 60  # the others had ended
 
 
 def test_a_full_disk_is_told_in_one_line_and_costs_no_result(tmp_path):

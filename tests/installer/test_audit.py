@@ -51,3 +51,17 @@ def test_no_hole_is_allowed_by_what_is_declared() -> None:
         if clause.operator == ">="
     }
     assert [(hole.package, hole.id) for hole in read_holes().found(least) if not hole.unreached] == []
+
+
+def test_audit_without_packaging_names_the_package(tmp_path: Path) -> None:
+    (tmp_path / "packaging.py").write_text("raise ImportError")
+    done = subprocess.run(
+        [sys.executable, "installer/audit.py"],
+        cwd=REPOSITORY,
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "The package packaging is not installed here, which compares versions. Run pip install packaging.\n"

@@ -61,12 +61,11 @@ class IdentificationTables:
         ------
         InputError : one is missing.
         """
-        folder = Path(folder)
-        psms, peptides, proteins = (folder / f"{name}.parquet" for name in _TABLES)
+        psms, peptides, proteins = (Path(folder) / f"{name}.parquet" for name in _TABLES)
         for path in (psms, peptides, proteins):
             if not path.is_file():
                 raise InputError(path, "does not exist", remedy="Give the folder of an identification's results")
-        frames = folder / f"{READING_FRAMES.name}.parquet"
+        frames = Path(folder) / f"{READING_FRAMES.name}.parquet"
         return cls(psms, peptides, proteins, reading_frames=frames if frames.is_file() else None)
 
     @contextmanager

@@ -208,16 +208,16 @@ def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_c
 @needs_signals
 @pytest.mark.parametrize("module", ["proteoscope.engine.command_line", "proteoscope"])
 @pytest.mark.parametrize("n_imports", [1, pytest.param(3, marks=pytest.mark.long), 30, pytest.param(90, marks=pytest.mark.long), 250])
-def test_control_c_while_the_program_is_still_imported_is_one_line(module, n_imports, tmp_path):
+def test_control_c_while_the_program_is_still_imported_is_one_line(module, n_imports, tmp_path, number=signal.SIGINT):
     command = [sys.executable, "-v", "-m", module, *ARGUMENTS, "--out", str(tmp_path / "project")]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     imported = (line for line in process.stderr if line.startswith("import "))
     assert any("'proteoscope.engine.command_line.interruption'" in line for line in imported)
     for _, _ in zip(range(n_imports), imported, strict=False):
         pass
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert output == ""
     assert errors.count("proteoscope: interrupted; finished results are untouched\n") == 1
     assert "Traceback" not in errors and "KeyboardInterrupt" not in errors
@@ -236,3 +236,35 @@ def test_control_c_does_not_wait_for_the_compiler(tmp_path):
     assert process.returncode == 130
     # What one function calls is compiled with it.
     assert len(list((tmp_path / "cache").rglob("*.nbc"))) <= n_compiled + 10, "of dozens"
+
+
+@needs_signals
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_during_imports_are_one_line(number, tmp_path):
+    test_control_c_while_the_program_is_still_imported_is_one_line("proteoscope", 30, tmp_path, number)
+
+
+@needs_signals
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_a_prediction_in_order(number, tmp_path, own_cache):
+    process = started("predict", str(DATABASE), "--out", str(tmp_path / "library.msp"))
+    for line in process.stderr:
+        if line.startswith("Writing"):
+            break
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert errors.splitlines()[-1] == "proteoscope: interrupted; finished results are untouched"
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_signals
+def test_hangup_is_ignored_where_nohup_has_it_ignored(tmp_path):
+    command = ["nohup", sys.executable, "-m", "proteoscope.engine.command_line", "convert", str(SPECTRA), "--out", str(tmp_path / "x.mgf")]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (line := process.stderr.readline()).startswith("Reading"):
+        assert line, "the program ended before it read"
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert (tmp_path / "x.mgf").exists()

@@ -79,7 +79,7 @@ def test_the_tables_have_a_value_in_each_cell_of_the_right_kind(demo):
     psms = table(folder / "exports" / "psms.tsv")
     assert psms
     for row in psms:
-        assert row["spectrum_file"] == str(SPECTRA)
+        assert row["spectrum_file"] == SPECTRA.name
         assert row["is_decoy"] in ("true", "false")
         assert int(row["rank"]) == 1
         assert 0 <= int(row["matched_ions"]) <= int(row["total_ions"])

@@ -6,14 +6,16 @@ import csv
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyteomics import mztab
 
 from proteoscope.engine.entry import ExportRequest
-from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.corrections import read_quantities
+from proteoscope.engine.quantification import corrections
+from proteoscope.engine.quantification.corrections import _has_each_sample, read_quantities
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.mztab import _placed, write_mztab
 from proteoscope.engine.searches import run_search, search_of_kind
@@ -169,3 +171,31 @@ def test_mztab_names_the_fixed_modifications_of_the_search(made, tmp_path, fixed
 def test_mztab_of_an_import_leaves_fixed_modifications_open(made, tmp_path):
     path = exported(made, "mztab", tmp_path / "q.mzTab", preset="counts")
     assert "Fixed modifications are not known" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_sound"),
+    [
+        ([0, 1, 2, 3], True), ([0, 1, 2], False), ([0, 2, 1, 3], False), ([1, 0, 3, 2], False), ([0, 3, 2, 1], False), ([], True),
+        ([2, 3, 0, 1], True),
+    ],
+)  # fmt: skip
+def test_rows_of_quantities_are_compared_with_the_samples(rows, is_sound):
+    table = pa.table({"accession": ["P", "P", "Q", "Q"], "sample": ["a", "b", "a", "b"]}).take(pa.array(rows, pa.int64()))
+    assert _has_each_sample(table, pa.chunked_array([["a", "b"]])) is is_sound
+    assert not _has_each_sample(table, pa.chunked_array([["a", "a"]]))
+    assert not _has_each_sample(table, pa.chunked_array([pa.array([], pa.string())]))
+
+
+@pytest.mark.parametrize("name", ["protein_quantities", "peptide_quantities", "peptidoform_quantities"])
+def test_quantities_that_lack_a_row_are_rejected(name, made, monkeypatch):
+    summary = run_search("quantify", {"project": [made]}, device="cpu", threads=2, options={"design": made.parent / "free.tsv"})
+    read = corrections.read_stored
+
+    def read_less(project, run, table, columns):
+        rows = read(project, run, table, columns)
+        return rows.slice(1) if table.name == name else rows
+
+    monkeypatch.setattr(corrections, "read_stored", read_less)
+    with pytest.raises(InputError, match="does not hold each sample of every row"):
+        read_quantities(Project.open(made), summary.run_id)

@@ -216,13 +216,27 @@ def test_relative_paths_are_one_file_with_its_address(small, tmp_path):
     paths = ["/d/A/run.mzML", "/d/B/A/run.mzML", "/d/silent.mgf"]
     root = etree.parse(write(Identification(**{**small.__dict__, "psms": psms, "spectra": paths}), tmp_path)).getroot()
     found = {one.get("id"): one.get("location") for one in root.iterfind(".//m:SpectraData", NAMESPACE)}
-    assert sorted(found.values()) == sorted(Path(one).as_uri() for one in paths)
+    assert sorted(found.values()) == ["B/A/run.mzML", "d/A/run.mzML", "silent.mgf"]
     assert len(root.findall(".//m:InputSpectra", NAMESPACE)) == 3
     by_spectrum = {
         (found[one.get("spectraData_ref")], one.get("spectrumID")) for one in root.iterfind(".//m:SpectrumIdentificationResult", NAMESPACE)
     }
-    address = {"A/run.mzML": "file:///d/A/run.mzML", "../B/A/run.mzML": "file:///d/B/A/run.mzML"}
+    address = {"A/run.mzML": "d/A/run.mzML", "../B/A/run.mzML": "B/A/run.mzML"}
     assert by_spectrum == {(address[row["spectrum_file"]], row["spectrum_id"]) for row in rows}
+
+
+def test_addresses_are_relative_to_the_export(small, tmp_path):
+    paths = [str(tmp_path / "in" / "A" / "run 1.mzML"), str(tmp_path / "in" / "B" / "run 1.mzML")]
+    rows = small.psms.to_pylist()
+    names = dict(zip(small.spectra, ("A/run 1.mzML", "B/run 1.mzML"), strict=True))
+    for row in rows:
+        row["spectrum_file"] = names[row["spectrum_file"]]
+    psms = pa.Table.from_pylist(rows, small.psms.schema)
+    (tmp_path / "out").mkdir()
+    path = write(Identification(**{**small.__dict__, "psms": psms, "spectra": paths}), tmp_path / "out")
+    found = [one.get("location") for one in etree.parse(path).getroot().iterfind(".//m:SpectraData", NAMESPACE)]
+    assert sorted(found) == ["../in/A/run%201.mzML", "../in/B/run%201.mzML"]
+    assert str(tmp_path) not in Path(path).read_text(encoding="utf-8")
 
 
 def test_every_reference_leads_somewhere(root):
@@ -245,8 +259,8 @@ def test_the_search_is_described(root):
     assert terms("SpectrumIdentificationProtocol/m:Threshold") == {"MS:1002260": ("0.01", None)}
     assert terms("SearchDatabase")["MS:1001283"] == ("^DECOY_", None)
     assert [one.get("location") for one in root.iterfind(".//m:SpectraData", NAMESPACE)] == [
-        "file:///data/a%20folder/run%201%20%26%202.mzML",
-        "file:///data/a%20folder/sp%C3%A4te.mgf",
+        "run%201%20%26%202.mzML",
+        "sp%C3%A4te.mgf",
     ]
     assert [one.get("accession") for one in root.iterfind(".//m:SpectrumIDFormat/m:cvParam", NAMESPACE)] == ["MS:1000768", "MS:1000774"]
     parameters = {one.get("name"): one.get("value") for one in root.iterfind(".//m:AdditionalSearchParams/m:userParam", NAMESPACE)}

@@ -1,0 +1,53 @@
+"""Limits of the system with which the program cannot run: one sentence, and exit code 2."""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proteoscope.engine.command_line.system_limits import describe_failure, settings_error
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SPECTRA = REPOSITORY / "resources" / "samples" / "BSA1.mzML.gz"
+
+
+def run(tmp_path: Path, module: str = "proteoscope", limit: int | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Convert a file in a process with a limit of address space."""
+    command = [sys.executable, "-m", module, "convert", str(SPECTRA), "--out", str(tmp_path / "x.mgf"), "--quiet"]
+    return subprocess.run(
+        command, cwd=REPOSITORY, env={**os.environ, **environment}, capture_output=True, text=True,
+        preexec_fn=None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "abc", "1000000", "9" * 30])
+def test_wrong_number_of_threads_is_one_sentence(value: str, tmp_path: Path) -> None:
+    done = run(tmp_path, NUMBA_NUM_THREADS=value)
+    assert done.returncode == 2
+    assert done.stderr.startswith("proteoscope: the environment variable NUMBA_NUM_THREADS is '")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("module", ["proteoscope", "proteoscope.engine.command_line"])
+@pytest.mark.parametrize("limit", [200_000, 400_000])
+def test_small_memory_limit_is_one_sentence(module: str, limit: int, tmp_path: Path) -> None:
+    done = run(tmp_path, module, limit << 10)
+    assert done.returncode == 2
+    sentence = f"the memory limit of {limit >> 10} MB (ulimit -v) is too small; raise it, or remove it with ulimit -v unlimited"
+    assert done.stderr == f"proteoscope: {sentence}\n"
+
+
+def test_usual_settings_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("", "1", "1024"):
+        monkeypatch.setenv("NUMBA_NUM_THREADS", value)
+        assert settings_error() == ""
+
+
+def test_failure_of_the_system_is_described() -> None:
+    assert "ulimit -u" in describe_failure(RuntimeError("can't start new thread"))
+    assert "cannot be loaded" in describe_failure(ImportError("No module named 'x'"))
+    assert describe_failure(RuntimeError("something else")) == ""
+    assert describe_failure(ValueError("something else")) == ""

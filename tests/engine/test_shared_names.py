@@ -1,0 +1,44 @@
+"""Names of files in what is passed on."""
+
+from pathlib import Path
+
+import pytest
+
+from proteoscope.engine import shared_names
+from proteoscope.engine.shared_names import distinct_names, relative_name, without_folders
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/data/a/run.mzML", "/data/a/other.mzML"], ("run.mzML", "other.mzML")),
+        (["/data/a/run.mzML", "/data/b/run.mzML"], ("a/run.mzML", "b/run.mzML")),
+        (["/x/a/run.mzML", "/y/a/run.mzML", "/y/b/run.mzML"], ("x/a/run.mzML", "y/a/run.mzML", "b/run.mzML")),
+        (["/a/x", "/b/a/x"], ("a/x", "b/a/x")),
+        (["A/run.mzML", "B/../B/run.mzML"], ("A/run.mzML", "B/run.mzML")),
+        (["/data/run.mzML", "/data/run.mzML"], ("run.mzML", "run.mzML")),
+        ([], ()),
+    ],
+)
+def test_names_have_the_folders_that_distinguish_them(paths: list[str], names: tuple[str, ...]) -> None:
+    assert distinct_names(paths) == names
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "name"),
+    [
+        ("/data/lab/in/run.mzML", "/data/lab/out", "../in/run.mzML"),
+        ("/data/lab/in/run.mzML", "/data/lab", "in/run.mzML"),
+        ("/data/lab/in/run.mzML", "/exports", "run.mzML"),
+        ("/scratch/ada/run.mzML", "/scratch/out", "run.mzML"),
+        ("/home/ada/in/run.mzML", "/home/ada/out", "../in/run.mzML"),
+        ("run.mzML", "/exports", "run.mzML"),
+    ],
+)
+def test_relative_names_do_not_name_the_user(path: str, folder: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_names.getpass, "getuser", lambda: "ada")
+    assert relative_name(path, Path(folder), "run.mzML") == name
+
+
+def test_messages_name_no_folder() -> None:
+    assert without_folders("/data/my lab/run.mzML: 3 spectra at m/z 500 skipped") == "…/run.mzML: 3 spectra at m/z 500 skipped"
