@@ -41,6 +41,7 @@ from proteoscope.engine.sequence_search import scoring
 from proteoscope.engine.sequences.database import read_sequences
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import twin
@@ -80,7 +81,13 @@ def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[S
     n, width = len(queries.mass), 0.5
     device = resources.cards[0] if resources.cards else Processor(resources.threads)
     search = twin(device, "scoring").SpectrumSearch(device, *others)
-    work = spectrum_scoring.work_of(SpectrumIndex(arrays, queries, n), *others, kept=5, slots=2, histogram_width=width)
+    work = spectrum_scoring.work_of(
+        SpectrumIndex(arrays, queries, n, SpectrumSeries.of("by", np.zeros(len(arrays.offsets) - 1, np.uint8))),
+        *others,
+        kept=5,
+        slots=2,
+        histogram_width=width,
+    )
     session = stack.enter_context(Executor(resources).session(work))
     sessions.append(session)
 

@@ -85,7 +85,7 @@ def search_workload(spectra: Path, repeats: int, peptides: PeptideArrays, parame
     modifications = modification_arrays(
         tuple(parse_modification(variable_modification) for variable_modification in parameters.variable_modifications), parameters
     )
-    settings = scoring_settings(parameters, float(index.arrays.mz.max(initial=0.0)))
+    settings = scoring_settings(parameters, index.series, float(index.arrays.mz.max(initial=0.0)))
     return Workload(parameters, index, peptides, modifications, settings, len(read))
 
 

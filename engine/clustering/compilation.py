@@ -62,7 +62,7 @@ def _use_for_explaining() -> None:
     identified = matches.identified_spectra.Identified(
         some, some + 2, none + 998.5, some, ("GASPVK",), some, ("GASPVK",), np.array([0, 6]), residues, none, none
     )
-    library = clustering.explained_spectra.library_of(spectra, identified, Tolerance(20.0, "ppm"), parameters, resources)
+    library = clustering.explained_spectra.library_of(spectra, identified, "by", Tolerance(20.0, "ppm"), parameters, resources)
     clustering.explained_spectra.explained(
         clustering.explained_spectra.Queries.of(spectra, np.arange(1, len(spectra)), library, parameters, resources), parameters, resources
     )

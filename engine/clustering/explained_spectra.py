@@ -89,11 +89,12 @@ class Explained:
 
 
 def library_of(
-    spectra: Spectra, identified: Identified, fragment_tolerance: Tolerance, parameters: ExplanationParameters, resources: Resources
-) -> Library:
-    """The library of identified spectra."""
+    spectra: Spectra, identified: Identified, ion_series: str, fragment_tolerance: Tolerance, parameters: ExplanationParameters,
+    resources: Resources,
+) -> Library:  # fmt: skip
+    """The library of identified spectra; `ion_series` : the parameter of their search."""
     own, factor = spectra_of(spectra, identified), bin_factors(spectra, parameters, resources)
-    shuffled = shuffled_spectra(own, identified, parameters.seed, fragment_tolerance, resources)
+    shuffled = shuffled_spectra(own, identified, ion_series, parameters.seed, fragment_tolerance, resources)
     made = [spectrum_vectors(one, parameters, resources, factor=factor) for one in (own, shuffled)]
     row = np.concatenate([one.order for one in made])
     is_decoy = np.repeat([False, True], len(own))

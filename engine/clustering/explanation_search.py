@@ -27,6 +27,7 @@ from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import RunSpec, search_run
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.engine.spectra.tables import read_spectra_table
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
         # Few enough candidates have the same mass for the processor to be done before a card is ready.
         resources = Resources(run.threads, progress=run.progress, clock=run.clock)
         with run.step("index"):
-            library = library_of(spectra, identified, source.fragment_tolerance, parameters, resources)
+            ion_series = str(source.parameters.get("ion_series", BY_ACTIVATION))
+            library = library_of(spectra, identified, ion_series, source.fragment_tolerance, parameters, resources)
             rows = np.setdiff1d(np.arange(len(spectra)), identified.spectrum)
         with run.step("plan"):
             queries = Queries.of(spectra, rows, library, parameters, resources)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.columns import Spectra
@@ -80,6 +81,7 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
         offsets=offsets_of(np.bincount(owner, minlength=len(precursors))),
         mz=mz,
         intensity=intensity.astype(np.float32),
+        activation=np.full(len(precursors), Activation.CID, np.uint8),
     )
 
 

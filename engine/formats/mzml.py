@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.chemistry.activation import Activation, activation_of_filter, activations_of_terms, combine_activations
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.binary_arrays import LINEAR, MAXIMUM_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
 from proteoscope.engine.formats.noise import NOISE_TERMS, noise_numbers, noise_samples
@@ -69,9 +70,12 @@ _UNSUPPORTED = (1000520, 1001479, 1003088, 1003089, 1003090, *range(1003780, 100
 _MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
 _NEGATIVE_SCAN = 1000129
 _FAIMS_VOLTAGE = 1001581
+_FILTER = 1000512
 _OF_PRECURSORS = (1000827, 1000744, 1000040, 1000041, 1000633)
 """Target of the isolation window; m/z of a selected ion, in two notations; its charge, and its possible charges."""
 _ISOLATION_OFFSETS = (1000828, 1000829)
+_COMPLETED_BY_FILTER = (Activation.UNKNOWN, Activation.ETD, Activation.ECD)
+"""Activations that a filter string may add to: older converters name electron transfer alone where collisions follow."""
 _PRECURSORS = (1000827, 1000744)
 """Target of the isolation window, and m/z of a selected ion."""
 # Drift time and inverse reduced mobility of a scan or an ion, and all arrays of mobilities.
@@ -250,6 +254,10 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     table.has_mobility[spectrum[np.isin(terms, _MOBILITIES)]] = True
     chosen = np.flatnonzero(terms == _FAIMS_VOLTAGE)
     fill(table.voltage, chosen, numbers(chosen, strict=False))
+    table.activation[:] = activations_of_terms(terms[in_precursor], spectrum[in_precursor], len(table))
+    chosen = np.flatnonzero((terms == _FILTER) & (levels == level)[spectrum])
+    chosen = chosen[np.isin(table.activation[spectrum[chosen]], _COMPLETED_BY_FILTER)]
+    _read_filters(tags.values("value", at[chosen]), spectrum[chosen], table)
     possible = np.zeros(len(table), dtype=np.int64)
     for term, column in ((1000041, table.charges), (1000633, possible)):
         chosen = np.flatnonzero((terms == term) & in_ion)
@@ -266,6 +274,13 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
         _take_all_precursors(list(places), terms[chosen].tolist(), tags.values("value", at[chosen]), table)
     table.charges[spectrum[terms == _NEGATIVE_SCAN]] |= NEGATIVE
     return levels
+
+
+def _read_filters(texts: list[bytes], spectrum: NDArray[np.int64], table: SpectrumTable) -> None:
+    """Add the activations that filter strings name."""
+    for text, row in zip(texts, spectrum.tolist(), strict=True):
+        named = activation_of_filter(text.decode("latin-1"))
+        table.activation[row] = combine_activations((Activation(table.activation[row]), named))
 
 
 def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], values: list[bytes], table: SpectrumTable) -> None:

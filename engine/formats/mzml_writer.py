@@ -17,6 +17,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, NO_FORMAT, SCAN_FORMAT, native_format
 from proteoscope.engine.formats.registry import format_of_name
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
@@ -29,6 +30,22 @@ from proteoscope.engine.version import VERSION
 __all__ = ["MzmlWriter"]
 
 _NATIVE = re.compile(r"[^\s=]+=\S+(?: [^\s=]+=\S+)*")
+_ETD = ("MS:1000598", "electron transfer dissociation")
+_ACTIVATIONS = {
+    # The vocabulary's term for any way, where the way is unknown.
+    Activation.UNKNOWN: (("MS:1000044", "dissociation method"),),
+    Activation.CID: (("MS:1000133", "collision-induced dissociation"),),
+    Activation.HCD: (("MS:1000422", "beam-type collision-induced dissociation"),),
+    Activation.ETD: (_ETD,),
+    Activation.ECD: (("MS:1000250", "electron capture dissociation"),),
+    Activation.EAD: (("MS:1003294", "electron activated dissociation"),),
+    Activation.ETCID: (_ETD, ("MS:1002679", "supplemental collision-induced dissociation")),
+    Activation.ETHCD: (_ETD, ("MS:1002678", "supplemental beam-type collision-induced dissociation")),
+    Activation.PQD: (("MS:1000599", "pulsed q dissociation"),),
+    Activation.UVPD: (("MS:1003246", "ultraviolet photodissociation"),),
+    Activation.PD: (("MS:1000435", "photodissociation"),),
+    Activation.IRMPD: (("MS:1000262", "infrared multiphoton dissociation"),),
+}
 _CHARGE, _POSSIBLE_CHARGE = ("MS:1000041", "charge state"), ("MS:1000633", "possible charge state")
 
 
@@ -115,8 +132,8 @@ class MzmlWriter:
             yield _term("MS:1000042", "peak intensity", height, ("MS", "MS:1000131", "number of detector counts"))
         for charge in charges:
             yield _term(*(_CHARGE if len(charges) == 1 else _POSSIBLE_CHARGE), charge)
-        # How ions were broken is not among the columns; the vocabulary's term for any way says so.
-        yield f"</selectedIon>\n</selectedIonList>\n<activation>\n{_term('MS:1000044', 'dissociation method')}</activation>\n</precursor>\n"
+        activation = "".join(_term(*term) for term in _ACTIVATIONS[Activation(spectra.activation[row])])
+        yield f"</selectedIon>\n</selectedIonList>\n<activation>\n{activation}</activation>\n</precursor>\n"
         yield '</precursorList>\n<binaryDataArrayList count="2">\n'
         yield _array(mz, "<f8", ("MS:1000523", "64-bit float"), _term("MS:1000514", "m/z array", "", ("MS", "MS:1000040", "m/z")))
         unit = ("MS", "MS:1000131", "number of detector counts")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
+from proteoscope.engine.chemistry.activation import activation_of_filter, activation_of_text
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from proteoscope.engine.formats.mzml import collect_level, read_charges
@@ -48,6 +49,8 @@ _NAMES = Names(
         "precursorScanNum",
         "possibleCharges",
         "windowWideness",
+        "activationMethod",
+        "filterLine",
         "precision",
         "byteOrder",
         "compressionType",
@@ -104,6 +107,7 @@ class MzxmlParser:
         in_scan = owner[broken] >= 0
         table.note(owner[broken[in_scan]], FaultCode.XML)
         _read_precursors(tags, owner, table, levels)
+        _read_filters(tags, starts, table, levels == self.level)
         table.charges[[polarity == b"-" for polarity in tags.values("polarity", starts)]] |= NEGATIVE
         if not self.takes_negative:
             table.note_negative()
@@ -144,6 +148,9 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
     heights, _ = tags.numbers("precursorIntensity", at)
     table.precursor_intensity[spectrum] = np.where(heights > 0, heights, 0.0)
     table.isolation_width[spectrum] = tags.numbers("windowWideness", at)[0]
+    texts = tags.values("activationMethod", at)
+    activations = {text: activation_of_text(text.decode("latin-1")) for text in set(texts)}
+    table.activation[spectrum] = [activations[text] for text in texts]
     possible = np.zeros(len(table), dtype=np.int64)
     read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table)
     read_charges(tags.values("possibleCharges", at), spectrum, possible, table)
@@ -151,6 +158,13 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
     if (count > 1).any():
         several = every[np.isin(owner[every], spectrum[(count > 1) & (levels[spectrum] == 2)])]
         _take_all_precursors(tags, owner, several, table)
+
+
+def _read_filters(tags: TagTable, starts: NDArray[np.int64], table: SpectrumTable, is_wanted: NDArray[np.bool_]) -> None:
+    """Take the activation from the filter string of a scan where its precursor does not name it."""
+    rows = np.flatnonzero(is_wanted & (table.activation == 0))
+    for row, text in zip(rows.tolist(), tags.values("filterLine", starts[rows]), strict=True):
+        table.activation[row] = activation_of_filter(text.decode("latin-1"))
 
 
 def _take_all_precursors(tags: TagTable, owner: NDArray[np.int64], at: NDArray[np.int64], table: SpectrumTable) -> None:

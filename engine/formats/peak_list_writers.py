@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
 from proteoscope.engine.lazy_pyarrow import pa
@@ -49,6 +50,7 @@ class MgfWriter:
             "CHARGE": charge_texts(spectra.charge_mask[rows]),
             "RTINSECONDS": pa.compute.cast(pa.array(time, mask=np.isnan(time)), pa.string()),
             "SCANS": pa.compute.cast(pa.array(scan, mask=scan < 0), pa.string()),
+            "ACTIVATION": _activations(spectra, rows),
         }
         return mgf_text(entries, *_peaks(spectra, rows))
 
@@ -84,6 +86,7 @@ class Ms2Writer(MgfWriter):
         lines = [
             pa.compute.binary_join_element_wise("S", scan, scan, _number_texts(precursor), "\t"),
             pa.compute.binary_join_element_wise("I\tNativeID", _identifiers(spectra, rows), "\t"),
+            pa.compute.binary_join_element_wise("I\tActivationType", _activations(spectra, rows), "\t"),
             pa.compute.binary_join_element_wise("I\tRTime", pa.compute.cast(pa.array(time, mask=np.isnan(time)), pa.string()), "\t"),
         ]
         sign = pa.array(np.where(mask & NEGATIVE, "-", ""))
@@ -97,6 +100,12 @@ class Ms2Writer(MgfWriter):
                 )
                 lines.append(pa.compute.binary_join_element_wise("Z", *words, "\t"))
         return _joined([*map(_closed, lines), _peak_lines(*_peaks(spectra, rows))])
+
+
+def _activations(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
+    """Return the names of the activations, null where they are unknown."""
+    activation = spectra.activation[rows]
+    return pa.array(activation_names(activation), pa.string(), mask=activation == 0)
 
 
 def mgf_text(

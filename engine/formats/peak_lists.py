@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
+from proteoscope.engine.chemistry.activation import Activation, activation_of_filter, activation_of_text, combine_activations
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.numbers import COMMA, POINT, decimal_sign, is_missing, read_number
 from proteoscope.engine.formats.sources import Block
@@ -48,6 +49,10 @@ _SECONDS_UNIT = re.compile(rb"[ \t]*(?:s|sec|secs|second|seconds)$", re.IGNORECA
 _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 # Titles carry the scan number as ``scan=12`` (ProteoWizard) or as ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
+_ACTIVATION_KEYS = (b"ACTIVATION", b"ACTIVATIONMETHOD", b"ACTIVATION_METHOD", b"FRAGMENTATION", b"FRAGMENTATION_METHOD", b"DISSOCIATION")
+_HINTS = (b"@", b"ctivation", b"ragmentation", b"issociation")
+"""Titles name the activation in a filter string, or after a word for it; the name of a file proves nothing."""
+_AFTER_WORD = re.compile(r"(?:activation|fragmentation|dissociation)[ _]?(?:method|type)?[ ]?[=:][ \"']{0,2}([a-z+]{2,12})", re.IGNORECASE)
 _SAME_MZ, _ISOLATED = 1e-6, 5.0
 """Thomson: what two notations of the same m/z differ by, and what no isolation window of one peptide reaches."""
 MAXIMUM_LINES = 1 << 20
@@ -55,6 +60,11 @@ MAXIMUM_LINES = 1 << 20
 _LINES_AT_FIRST = 1 << 14
 _Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Spectra, the line of the table where each begins and ends, and the numbers of the lines that belong to none."""
+_MS2_ACTIVATIONS = {
+    b"ActivationType": activation_of_text, b"ActivationMethod": activation_of_text, b"Filter": activation_of_filter,
+    b"FilterLine": activation_of_filter,
+}  # fmt: skip
+"""Lines of information of MS2 files that name the activation, and what reads their values."""
 _LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
 
 
@@ -368,6 +378,7 @@ class _MgfRecords:
         self._take_times()
         self._take_scans()
         self._take_levels()
+        self._take_activations()
         return self.table, self._firsts, self._ends, self._stray()
 
     def _field(self, key: bytes, *, is_single: bool = True) -> tuple[NDArray[np.int64], ...]:
@@ -485,6 +496,20 @@ class _MgfRecords:
                 self.table.is_survey[owner] = True
                 self.table.remark(RemarkCode.SURVEY, owner, int(self._lines.number[line]))
 
+    def _take_activations(self) -> None:
+        """Read the entries that name the activation, and where there are none the titles."""
+        activation, data = self.table.activation, self._lines.data
+        for key in _ACTIVATION_KEYS:
+            _, owners, start, stop = self._field(key)
+            for owner, a, b in zip(owners.tolist(), start.tolist(), stop.tolist(), strict=True):
+                named = activation_of_text(data[a:b].decode("latin-1"))
+                activation[owner] = combine_activations((Activation(activation[owner]), named))
+        if not any(hint in data for hint in _HINTS):
+            return
+        for row in np.flatnonzero(activation == 0).tolist():
+            title = self.table.identifier[row]
+            activation[row] = activation_of_filter(title) or activation_of_text(" ".join(_AFTER_WORD.findall(title)))
+
     def _stray(self) -> NDArray[np.int64]:
         """Note lines that are no entries; return the numbers of those that belong to no spectrum."""
         lines, inside = self._lines, self._inside
@@ -528,10 +553,10 @@ def _read_ms2(lines: _Lines, decimal: int) -> _Read:
     ends = np.append(firsts[1:], len(lines))[: len(firsts)]
     table = SpectrumTable(len(firsts))
     spectra = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
-    # Of the many lines of information those that may be of the time begin with an R.
+    # Of the many lines of information those that may be of the time begin with an R, those of the activation with an A or an F.
     remarks = np.flatnonzero(letters == ord("I"))
     at = lines.after_blanks(lines.start[remarks] + 1, lines.stop[remarks])
-    remarks = remarks[lines.text[np.minimum(at, len(lines.text) - 1)] == ord("R")]
+    remarks = remarks[np.isin(lines.text[np.minimum(at, len(lines.text) - 1)], np.frombuffer(b"RAF", np.uint8))]
     telling = np.sort(np.concatenate([np.flatnonzero((letters == ord("S")) | (letters == ord("Z"))), remarks]))
     telling = telling[spectra[telling] >= 0]
     masses: list[tuple[int, int, int, bytes]] = []
@@ -556,6 +581,9 @@ def _read_ms2(lines: _Lines, decimal: int) -> _Read:
                     masses.append((spectrum, line, charges, words[2] if len(words) > 2 else b""))
             elif len(words) > 2 and words[1] in (b"RTime", b"RetTime"):
                 table.retention_time[spectrum] = 60.0 * read_number(words[2], decimal)  # the format gives minutes
+            elif len(words) > 2 and words[1] in _MS2_ACTIVATIONS:
+                named = _MS2_ACTIVATIONS[words[1]](b" ".join(words[2:]).decode("latin-1"))
+                table.activation[spectrum] = combine_activations((Activation(table.activation[spectrum]), named))
         except (ValueError, IndexError):
             if letter == ord("I") and is_missing(words[2]):
                 continue

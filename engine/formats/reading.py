@@ -376,6 +376,7 @@ def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64
         intensity=intensity,
         n_skipped=sum(state.n_skipped for state in states),
         others=_joined_others(parsed),
+        activation=joined("activation", np.uint8),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.label_evidence import LabelEvidence, detect_label
 from proteoscope.engine.formats.reading import parser_of
@@ -33,16 +34,10 @@ _ANALYSERS = {
     b"1000484": "orbitrap", b"1000079": "FT-ICR", b"1000084": "time of flight", b"1003379": "Astral", b"1000264": "ion trap",
     b"1000082": "ion trap", b"1000291": "ion trap", b"1000083": "ion trap", b"1000078": "ion trap", b"1000081": "quadrupole",
 }  # fmt: skip
-_FRAGMENTATION = {
-    b"1000133": "CID", b"1000422": "HCD", b"1002481": "HCD", b"1000598": "ETD", b"1000250": "ECD", b"1002631": "EThcD", b"1003246": "UVPD",
-    b"1000435": "PD", b"1000599": "PQD",
-}  # fmt: skip
 _EXACT_ANALYSERS = frozenset({"orbitrap", "FT-ICR", "time of flight", "Astral"})
 _MALDI = b"MS:1000075"
 _TERM = re.compile(rb'accession="MS:(\d{7})"')
-_MZXML = re.compile(
-    rb'activationMethod="([A-Za-z]{2,8})"|<msMassAnalyzer[^>]{0,200}value="([^"]{1,60})"|<msIonisation[^>]{0,200}value="([^"]{1,60})"'
-)
+_MZXML = re.compile(rb'<msMassAnalyzer[^>]{0,200}value="([^"]{1,60})"|<msIonisation[^>]{0,200}value="([^"]{1,60})"')
 _FILTER = re.compile(rb'"(FTMS|ITMS|ASTMS|TOFMS)[^"<>]{1,200}?ms([123]?)[ "]')
 _COUNT = re.compile(rb'<spectrumList[^>]{0,400}?count="(\d{1,12})"|<msRun[^>]{0,400}?scanCount="(\d{1,12})"')
 _ISOTOPE, _NEAR, _TIGHT, _APART = 1.00336, 0.1, 0.006, 0.25
@@ -62,7 +57,7 @@ class SpectraContent:
 
     Attributes
     ----------
-    analysers, fragmentation : as the file names them, in its order. is_maldi : whether it says so.
+    analysers, fragmentation : that the file names, in its order. is_maldi : whether it says so.
     fragments, precursors : how their masses are measured.
     n_spectra : in the file, where it says so, else 0. n_looked_at, n_ms2 : spectra of its beginning, and those of level 2 among them.
     singly_charged : share of singly charged ones of the precursors whose charge is known; 0 where none is.
@@ -114,11 +109,9 @@ def spectra_content(path: Path) -> SpectraContent | None:
 def _content(parsed: list[ParsedBlock], text: bytes, name: str) -> SpectraContent:
     terms = dict.fromkeys(_TERM.findall(text))
     analysers = list(dict.fromkeys(_ANALYSERS[one] for one in terms if one in _ANALYSERS))
-    fragmentation = list(dict.fromkeys(_FRAGMENTATION[one] for one in terms if one in _FRAGMENTATION))
+    fragmentation = filter(None, dict.fromkeys(activation_names(np.concatenate([one.activation for one in parsed]))))
     is_maldi = _MALDI in text
-    for activation, analyser, ionisation in dict.fromkeys(_MZXML.findall(text)):
-        if activation:
-            fragmentation.append(activation.decode("ascii", "replace"))
+    for analyser, ionisation in dict.fromkeys(_MZXML.findall(text)):
         if analyser:
             analysers.append(_plain(analyser))
         is_maldi = is_maldi or b"maldi" in ionisation.lower() or b"matrix" in ionisation.lower()
@@ -132,7 +125,7 @@ def _content(parsed: list[ParsedBlock], text: bytes, name: str) -> SpectraConten
     count = next((int(one or other) for one, other in _COUNT.findall(text)), 0)
     label = detect_label([(one.mz, one.intensity, one.offsets) for one in parsed], is_exact=fragments == "exact")
     return SpectraContent(
-        tuple(dict.fromkeys(analysers)), tuple(dict.fromkeys(fragmentation)), is_maldi, fragments,
+        tuple(dict.fromkeys(analysers)), tuple(fragmentation), is_maldi, fragments,
         precursors or _by_filter(of_precursors) or _by_name(analysers), count, sum(one.n_spectra for one in parsed), len(charges),
         float((known == 2).mean()) if len(known) else 0.0, label, name,
     )  # fmt: skip

@@ -204,7 +204,7 @@ class SpectrumTable:
     is_survey : (n,) bool, whether they are no spectra of fragments. other_precursors : of spectra with several, those besides the first:
     spectrum, m/z and charge bits. remarks : of each code the spectra, each with its line in the block.
     has_mobility : (n,) bool, whether the ion mobility is known, of the spectrum or of its peaks.
-    voltage : (n,) float64, FAIMS compensation voltage, NaN without one.
+    voltage : (n,) float64, FAIMS compensation voltage, NaN without one. activation : (n,) uint8, as of `Spectra`.
     fault : (n,) int64, `FaultCode`, the first found. fault_line : (n,) int64, its line in the block, 0 where lines mean nothing.
     """
 
@@ -222,6 +222,7 @@ class SpectrumTable:
         self.remarks: dict[RemarkCode, dict[int, int]] = {}
         self.has_mobility = np.zeros(n, dtype=np.bool_)
         self.voltage = np.full(n, np.nan)
+        self.activation = np.zeros(n, dtype=np.uint8)
         self.fault = np.zeros(n, dtype=np.int64)
         self.fault_line = np.zeros(n, dtype=np.int64)
 
@@ -328,6 +329,7 @@ class ParsedBlock:
     intensity: NDArray[np.float32]
     isolation_width: NDArray[np.float64]
     voltage: NDArray[np.float64]
+    activation: NDArray[np.uint8]
     n_spectra: int
     n_profiles: int
     first_profile: str
@@ -468,6 +470,7 @@ def finish(
         intensity=small,
         isolation_width=table.isolation_width[rows],
         voltage=table.voltage[rows],
+        activation=table.activation[rows],
         n_spectra=len(table),
         n_profiles=int(profiles.sum()),
         first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",

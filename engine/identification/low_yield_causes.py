@@ -80,19 +80,20 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
     ------
     TimeOverError : the time was over before all were tried. Cancelled : the user asked to stop.
     """
-    others = [series for series in _SERIES if set(series) != set(run.parameters.ion_series)]
+    used = run.spectra.ion_series.letters
+    others = [series for series in _SERIES if [set(series)] != list(map(set, used))]
     if not others:
         return ""
     quick, some = _probe(run.spectra, run.parameters)
     limit.stage("Trying other ion series")
     usual = _n_confident(some, run.indexes, quick, resources)
-    found = {series: _n_confident(some, run.indexes, quick.changed(ion_series=series), resources) for series in others}
+    found = {series: _n_confident(some.with_series(series), run.indexes, quick, resources) for series in others}
     best = max(others, key=lambda series: found[series])
     if found[best] < max(_ENOUGH, _TIMES * usual):
         return ""
     return (
         f"Of {some.n_searched:,} spectra {found[best]:,} match well with the ions {', '.join(best)}, and {usual:,} with "
-        f"{', '.join(quick.ion_series)}: set ion_series to {best}"
+        f"{' or '.join(map(', '.join, used))}: set ion_series to {best}"
     )
 
 

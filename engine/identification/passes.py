@@ -18,8 +18,9 @@ from proteoscope.engine.identification.compilation import FRAGMENT_INDEX
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
 from proteoscope.engine.matches.psms import Psms, collect_psms
-from proteoscope.engine.matches.scoring import ScoringPass, modification_arrays
-from proteoscope.engine.matches.search_passes import SearchPass
+from proteoscope.engine.matches.scoring import modification_arrays
+from proteoscope.engine.matches.scoring_by_series import ScoringBySeries
+from proteoscope.engine.matches.search_passes import SearchPass, series_counts
 from proteoscope.engine.matches.tables import Scored, identified_proteins
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.indexes import Indexes
@@ -47,7 +48,7 @@ class Pass:
     ) -> None:
         self._spectra, self._indexes, self._modifications = spectra, indexes, modifications
         self._parameters, self._resources = parameters, resources
-        self._search: ScoringPass
+        self._search: ScoringBySeries
         self._seconds = 0.0
 
     def plan(self) -> None:
@@ -57,7 +58,7 @@ class Pass:
             proteins, index = self._indexes
             known = None if proteins.known is None else proteins.known.arrays(index.digestion)
             arrays, peptides = modification_arrays(self._modifications, parameters, known), index.arrays(proteins, len(self._modifications))
-            self._search = ScoringPass(self._spectra, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
+            self._search = ScoringBySeries(self._spectra, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
             self._search.plan()
 
     def score(self) -> Psms:
@@ -84,14 +85,16 @@ class Pass:
         parameters = self._parameters
         of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
         every = (*self._modifications, *of_second, *self._indexes.peptides.digestion.fixed)
-        return parameters.predicted_intensities and parameters.decoys != "none" and not why_not_predicted(parameters, every)
+        series = self._spectra.ion_series.letters
+        return parameters.predicted_intensities and parameters.decoys != "none" and not why_not_predicted(parameters, series, every)
 
     def done(self, name: str, specificity: Specificity, **more: Any) -> SearchPass:
         """What it is done with."""
         known = self._indexes.proteins.known
         return SearchPass.of(
             name, self._parameters, specificity, variable_modifications=tuple(map(str, self._modifications)),
-            known_modifications=() if known is None else tuple(map(str, known.modifications)), n_spectra=self._spectra.n_searched, **more,
+            known_modifications=() if known is None else tuple(map(str, known.modifications)), n_spectra=self._spectra.n_searched,
+            ion_series=series_counts(self._spectra), **more,
         )  # fmt: skip
 
 

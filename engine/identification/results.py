@@ -48,7 +48,7 @@ class Results:
         """The statistics of the matches; with those of a second pass over the spectra, where the parameters want one, with that precursor
         tolerance."""
         with self._estimating():
-            self._scored = score_statistics(psms, self._parameters, self._resources)
+            self._scored = score_statistics(psms, self._parameters, self._resources, spectra.ion_series.letters)
         if self._parameters.second_pass:
             parameters = self._parameters.changed(precursor_tolerance=tolerance)
             second = second_pass(self._scored, spectra, indexes, self._run.folder, parameters, self._resources)

@@ -22,6 +22,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.identified_spectra import Identified, shuffled_spectra
 from proteoscope.engine.matches.listed.matches import ListedPeptides, listed_peptides
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def shuffled_references(
             np.arange(len(some)), library.charge[some], listed.mass[peptides.peptide[some]], own.astype(np.int64),
             tuple(listed.texts[i] for i in form.tolist()), sequence[form], tuple(numbers), offsets, residues, none, none,
         )  # fmt: skip
-        yield some, shuffled_spectra(_spectra_of(library, some), identified, seed, tolerance, resources)
+        yield some, shuffled_spectra(_spectra_of(library, some), identified, BY_ACTIVATION, seed, tolerance, resources)
 
 
 def _spectra_of(library: SpectralLibrary, rows: NDArray[np.int64]) -> Spectra:

@@ -54,7 +54,7 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
         search.plan()
         if with_index:
             # So small a search is not worth a fragment-ion index.
-            settings = matches.scoring.scoring_settings(parameters, float(index.arrays.mz.max()))
+            settings = matches.scoring.scoring_settings(parameters, index.series, float(index.arrays.mz.max()))
             matches.fragment_index.FragmentIndexSearch(index, arrays, modifications, settings, alone, 1 << 26).run(search.score())
         else:
             psms = matches.psms.collect_psms(search.run(with_bonds=True), peptides, proteins, ())

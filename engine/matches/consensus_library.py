@@ -1,8 +1,9 @@
-"""A spectral library of the identified spectra of a run: one entry for each peptidoform and charge.
+"""A spectral library of the identified spectra of a run: one entry for each peptidoform, charge and ion series.
 
 Its peaks are those of the best spectrum (the smallest q-value, then the highest score), or the mean of all, where peaks that less than half
 of the spectra have are left out (Lam et al. 2008, Nat Methods 5:873). The m/z of its precursor is the peptide's; the retention time is the
-median of the spectra's, the q-value the smallest. Peaks are named by the ions b and y of the peptide.
+median of the spectra's, the q-value the smallest. Peaks are named by the ions of the peptide, of
+the series y, b, z and c for which the spectra were searched; spectra of other series are not alike, and have entries of their own.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from proteoscope.engine.matches.columns import EXPORTED_PSMS
 from proteoscope.engine.matches.identified_spectra import Identified
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, Origin, PeakIons, rounded_peaks
 from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
 from proteoscope.kernels.cpu.consensus import count_mean_peaks, mean_peaks
-from proteoscope.kernels.cpu.library_entries import EntryMasses, annotate_peaks
+from proteoscope.kernels.cpu.library_entries import SERIES_OF_ENTRIES, EntryMasses, annotate_peaks
 from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
@@ -101,33 +103,34 @@ def _modifications(forms: pa.Table) -> EntryModifications:
 
 
 def consensus_entries(
-    members: Members, spectra: Spectra, tolerance: Tolerance, origin: Origin, resources: Resources
+    members: Members, spectra: Spectra, series: SpectrumSeries, tolerance: Tolerance, origin: Origin, resources: Resources
 ) -> tuple[int, Iterator[LibraryEntries]]:
     """How many entries there are, and the entries, some at a time, in order of their peptides' masses and charges.
 
     Parameters
     ----------
-    spectra : with the rows that the members are. tolerance : of fragments. origin : ``best`` or ``merged``.
+    spectra : with the rows that the members are. series : of the spectra. tolerance : of fragments. origin : ``best`` or ``merged``.
     """
     own = members.identified
-    order = np.lexsort((own.spectrum, -members.score, members.q_value, own.charge, own.peptide))
-    pair = np.stack((own.peptide[order], own.charge[order]))
-    begins = np.flatnonzero(np.concatenate(([True], (np.diff(pair) != 0).any(axis=0)))) if len(order) else order
+    number = series.number[own.spectrum]
+    order = np.lexsort((own.spectrum, -members.score, members.q_value, number, own.charge, own.peptide))
+    kind = np.stack((own.peptide[order], own.charge[order], number[order]))
+    begins = np.flatnonzero(np.concatenate(([True], (np.diff(kind) != 0).any(axis=0)))) if len(order) else order
     offsets = np.append(begins, len(order))
     mass, charge = own.mass[order[begins]], own.charge[order[begins]]
-    groups = np.lexsort((own.peptide[order[begins]], charge, mass))
+    groups = np.lexsort((number[order[begins]], own.peptide[order[begins]], charge, mass))
 
     def pieces() -> Iterator[LibraryEntries]:
         for first in range(0, len(groups), _ENTRIES_AT_ONCE):
             rows, member_offsets = take_runs(order, offsets, groups[first : first + _ENTRIES_AT_ONCE])
-            yield _entries(members, spectra, rows, member_offsets, tolerance, origin, resources)
+            yield _entries(members, spectra, series, rows, member_offsets, tolerance, origin, resources)
 
     return len(groups), pieces()
 
 
 def _entries(
-    members: Members, spectra: Spectra, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance, origin: Origin,
-    resources: Resources,
+    members: Members, spectra: Spectra, series: SpectrumSeries, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance,
+    origin: Origin, resources: Resources,
 ) -> LibraryEntries:  # fmt: skip
     """Entries of the members `rows`, CSR, the best of each first."""
     own, best = members.identified, rows[offsets[:-1]]
@@ -145,7 +148,7 @@ def _entries(
         sequences, EntryModifications(placed, position, take_runs(of.kind, of.offsets, peptide)[0], of.names, of.masses),
         members.proteins.take(pa.array(best)), own.charge[best], own.mass[best],
         _medians(spectra.retention_time[own.spectrum[rows]], offsets), members.q_value[best], np.diff(offsets), *peaks,
-        _annotated(own, best, peaks, tolerance, resources), origin,
+        _annotated(own, best, peaks, series, tolerance, resources), origin,
         spectra.file_names, spectra.file[own.spectrum[best]].astype(np.int64),
     )  # fmt: skip
 
@@ -198,7 +201,7 @@ def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray
 
 
 def _annotated(
-    own: Identified, rows: NDArray[np.int64], peaks: PeakArrays, tolerance: Tolerance, resources: Resources
+    own: Identified, rows: NDArray[np.int64], peaks: PeakArrays, series: SpectrumSeries, tolerance: Tolerance, resources: Resources
 ) -> PeakIons:  # fmt: skip
     """Which ions of their peptides the peaks are."""
     peptide = own.peptide[rows]
@@ -209,9 +212,12 @@ def _annotated(
     rules = _HIGHEST_ION_CHARGE, *absolute_and_relative(tolerance)
 
     entries = EntryMasses(offsets, masses, own.n_terminal[peptide], own.charge[rows])
+    has_series = np.column_stack([series.have(frozenset(one))[own.spectrum[rows]] for one in SERIES_OF_ENTRIES])
+    residues = np.frombuffer("".join(own.sequences[one] for one in own.sequence[peptide].tolist()).encode(), np.uint8)
+    is_closed = np.append(residues[1:] == ord("P"), False)
 
     def annotate(part: Partition) -> None:
-        annotate_peaks(peaks.offsets, peaks.mz, entries, rules, part.first, part.last, tuple(ions))
+        annotate_peaks(peaks.offsets, peaks.mz, entries, has_series, is_closed, rules, part.first, part.last, tuple(ions))
 
     run_on_threads(annotate, equal_partitions(np.diff(peaks.offsets) + 1, resources.threads), resources.threads, resources.progress,
                    steps=lambda _: 0)  # fmt: skip

@@ -44,6 +44,7 @@ __all__ = [
     "IntensitySettings",
     "MatchColumns",
     "MatchedBonds",
+    "has_predicted_series",
     "learn_intensities",
     "load_network",
     "predicted_bonds",
@@ -73,13 +74,20 @@ class IntensitySettings(Protocol):
     """Settings that decide whether intensities are predicted, by the names that every search's parameters have for it."""
 
     predicted_intensities: bool
-    ion_series: str
     intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
 
 
-def why_not_predicted(settings: IntensitySettings, modifications: Sequence[SearchModification]) -> str:
-    """Why intensities cannot be predicted in a search with these modifications, in words; empty where they can."""
-    if not set("by") <= set(settings.ion_series):
+def has_predicted_series(series: str) -> bool:
+    """Return whether ion series, given by their letters, are of spectra whose intensities are predicted."""
+    return set("by") <= set(series)
+
+
+def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifications: Sequence[SearchModification]) -> str:
+    """Why intensities cannot be predicted in a search for these ion series with these modifications, in words; empty where they can.
+
+    Where there are several series, those of spectra with b and y ions alone are predicted.
+    """
+    if not any(map(has_predicted_series, series)):
         return "the ion series are not b and y"
     if settings.intensity_transform != "square-root":
         return f"the intensity transform is {settings.intensity_transform}, not square-root"
@@ -125,11 +133,13 @@ class MatchedBonds:
     offsets : (n + 1,) int64. residues : (r,) uint8, capital letters.
     weight : (r, IONS) float32: of the peaks that match the ions of the bond behind each residue, 0 where none does, and in the last row of
         each peptide; square roots of shares of the spectrum's intensity.
+    is_known : (n,) bool, matches of spectra that have b and y ions; nothing is predicted of the others.
     """
 
     offsets: Integers
     residues: NDArray[np.uint8]
     weight: NDArray[np.float32]
+    is_known: Truths
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -138,12 +148,13 @@ class MatchedBonds:
         """Some of the matches, in the order given."""
         residues, offsets = take_runs(self.residues, self.offsets, rows)
         index, _ = take_runs(np.arange(len(self.residues)), self.offsets, rows)
-        return MatchedBonds(offsets, residues, self.weight[index])
+        return MatchedBonds(offsets, residues, self.weight[index], self.is_known[rows])
 
     def joined(self, other: MatchedBonds) -> MatchedBonds:
         """These and, behind them, others."""
         offsets = np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1]))
-        return MatchedBonds(offsets, np.concatenate((self.residues, other.residues)), np.concatenate((self.weight, other.weight)))
+        columns = ((getattr(self, name), getattr(other, name)) for name in ("residues", "weight", "is_known"))
+        return MatchedBonds(offsets, *map(np.concatenate, columns))
 
 
 class MatchColumns(NamedTuple):
@@ -166,7 +177,8 @@ class IntensityModel:
     is_corrected: bool
 
     def features(self, bonds: MatchedBonds, charge: Integers, peptide: Integers, resources: Resources) -> dict[str, NDArray[np.float64]]:
-        """How well predicted intensities agree with the peaks of n matches: columns by name, each (n,) float64.
+        """How well predicted intensities agree with the peaks of n matches: columns by name, each (n,) float64, NaN where nothing is
+        predicted.
 
         `charge` and `peptide` (n,) are as in `MatchColumns`.
         """
@@ -178,6 +190,7 @@ class IntensityModel:
 
         parts = equal_partitions(np.ones(len(bonds)), resources.threads)
         run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda _: 0)
+        out[~bonds.is_known] = np.nan
         return dict(zip(FEATURES, np.ascontiguousarray(out.T), strict=True))
 
 
@@ -189,6 +202,7 @@ def learn_intensities(
     None where the network that ships does not fit (ion traps, known by their fragment tolerance) and the run has too few peptides to learn
     from.
     """
+    judged = judged._replace(is_confident=judged.is_confident & bonds.is_known)
     is_low_resolution = fragment_tolerance.width(1000.0) > _LOW_RESOLUTION
     network = load_network(_path())
     chosen = _learnt_from(judged)

@@ -18,8 +18,9 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
-from proteoscope.kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks, shuffle_residues
+from proteoscope.kernels.cpu.shuffled_spectra import MOVED_SERIES, ShuffledPeptides, move_peaks, shuffle_residues
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["Identified", "read_identified", "shuffled_spectra", "spectra_of"]
@@ -132,11 +133,19 @@ def spectra_of(spectra: Spectra, identified: Identified) -> Spectra:
     return Spectra(
         spectra.files, spectra.file[rows], [], spectra.scan[rows], spectra.index[rows], spectra.retention_time[rows], identified.mz,
         spectra.precursor_intensity[rows], (1 << identified.charge).astype(np.uint32), offsets, mz, intensity,
+        activation=spectra.activation[rows],
     )  # fmt: skip
 
 
-def shuffled_spectra(library: Spectra, identified: Identified, seed: int, fragment_tolerance: Tolerance, resources: Resources) -> Spectra:
-    """A spectrum of a shuffled peptide for each of the library (`kernels.cpu.shuffled_spectra`); those of a peptide all alike."""
+def shuffled_spectra(
+    library: Spectra, identified: Identified, ion_series: str, seed: int, fragment_tolerance: Tolerance, resources: Resources
+) -> Spectra:
+    """A spectrum of a shuffled peptide for each of the library (`kernels.cpu.shuffled_spectra`); those of a peptide all alike.
+
+    Parameters
+    ----------
+    ion_series : the parameter of the search that identified them.
+    """
     threads, progress = resources.threads, resources.progress
     shuffled = np.empty_like(identified.residues)
     seeds = np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 62, len(identified.sequences), np.int64)
@@ -148,9 +157,11 @@ def shuffled_spectra(library: Spectra, identified: Identified, seed: int, fragme
     )  # fmt: skip
     residues, offsets = take_runs(identified.residues, identified.offsets, identified.peptide)
     other, _ = take_runs(shuffled, identified.offsets, identified.peptide)
+    series = SpectrumSeries.of(ion_series, library.activation)
     peptides = ShuffledPeptides(
-        offsets, residues, other, identified.n_terminal[identified.peptide], identified.c_terminal[identified.peptide]
-    )
+        offsets, residues, other, identified.n_terminal[identified.peptide], identified.c_terminal[identified.peptide],
+        np.column_stack([series.have(frozenset(letter)) for letter in MOVED_SERIES]),
+    )  # fmt: skip
     mz, intensity = np.empty_like(library.mz), np.empty_like(library.intensity)
     absolute, relative = absolute_and_relative(fragment_tolerance)
 

@@ -15,6 +15,7 @@ from proteoscope.engine.matches.identified_spectra import read_identified
 from proteoscope.engine.matches.source_run import SourceRun, identified_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, SpectrumSeries
 from proteoscope.engine.spectra.tables import read_spectra_table
 
 __all__ = ["export_library", "members_of_run", "write_members"]
@@ -60,6 +61,7 @@ def write_members(
 ) -> list[Path]:  # fmt: skip
     """Write identified spectra as a library; the path."""
     resources = Resources(available_threads(), progress=progress)
-    n, pieces = consensus_entries(members, spectra, source.fragment_tolerance, request.consensus, resources)
+    series = SpectrumSeries.of(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)
+    n, pieces = consensus_entries(members, spectra, series, source.fragment_tolerance, request.consensus, resources)
     write_library(request.target, pieces, request.format, progress, total=n, threads=resources.threads)
     return [request.target]

@@ -8,8 +8,9 @@ from typing import Any
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.matches.search_passes import SearchPass, passes_of_record
 from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 
-__all__ = ["accepted_sentence", "error_rates", "pass_sentences", "spectrum_search_methods"]
+__all__ = ["accepted_sentence", "error_rates", "ion_series_text", "pass_sentences", "spectrum_search_methods"]
 
 _SCORES = {
     "hyperscore": ("a hyperscore after X!Tandem's", "Craig R, Beavis RC. TANDEM. Bioinformatics 2004, 20:1466."),
@@ -36,10 +37,27 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
     score = facts.text("score")
     title, source = _SCORES.get(score, (score, ""))
     if title:
-        sentences.append(f"Candidates were ranked by {title}, over fragment ions of the series {', '.join(facts.text('ion_series'))}.")
+        sentences.append(f"Candidates were ranked by {title}, over fragment ions of {ion_series_text(facts)}.")
     citations += [source] if source else []
     rates, more = error_rates(facts)
     return Methods([*sentences, *rates], [*citations, *more])
+
+
+def ion_series_text(facts: RunFacts) -> str:
+    """The ion series that were compared, with the spectra of each where there are several."""
+    try:
+        first = next(iter(passes_of_record(facts.record)), None)
+    except (ParameterError, ValueError, TypeError):
+        first = None
+    found = () if first is None else first.ion_series
+    if len(found) > 1:
+        whose = "of the activation of each spectrum " if facts.text("ion_series") == BY_ACTIVATION else ""
+        return f"the series {whose}({'; '.join(map(str, found))})"
+    letters = found[0].letters if found else facts.text("ion_series")
+    if letters == BY_ACTIVATION:
+        return "the series of the activation of each spectrum"
+    named = f" ({found[0].activation})" if found and found[0].activation else ""
+    return f"the series {', '.join(letters)}{named}"
 
 
 def pass_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:

@@ -14,6 +14,7 @@ from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.parameters import SearchParameters, parameter
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
@@ -160,12 +161,13 @@ FRAGMENT_TOLERANCE = parameter(
     help="Error of the fragments' m/z, as 20 ppm or 0.5 Da.",
 )
 ION_SERIES = parameter(
-    "by",
+    BY_ACTIVATION,
     title="Ion series",
     group=FRAGMENTS,
-    pattern="^[abcxyz]+$",
+    pattern=f"^({BY_ACTIVATION}|[abcxyz]+)$",
     editor="ion series",
-    help="Fragment ions to match: letters of a, b, c, x, y, z.",
+    help=f"Fragment ions to match: {BY_ACTIVATION}, those of the activation that the file names (HCD, CID: b, y; ETD, ECD: c, z; EThcD,"
+    " ETciD, EAD: all four; not named: b, y), or letters of a, b, c, x, y, z for all spectra.",
 )
 MAXIMUM_FRAGMENT_CHARGE = parameter(
     2,

@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from proteoscope.engine.chemistry.activation import series_of_name
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.formats.label_evidence import LABEL_MASSES, LabelEvidence
 from proteoscope.engine.formats.spectra_content import SpectraContent, spectra_content
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import PresetAdvice, preset_names
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 
 __all__ = ["advise", "warn_of_misfits"]
 
@@ -28,7 +30,6 @@ _NARROW_FRAGMENT, _WIDE_FRAGMENT, _NARROW_PRECURSOR = 0.15, 0.1, 0.25
 _MOSTLY = 0.9
 _NAMED_FILES = 3
 _OF_LABEL = 0.01  # dalton
-_SERIES_OF_ACTIVATION = {"CID": "by", "HCD": "by", "ETD": "cz", "ECD": "cz", "EThcD": "bycz"}
 _EXACT_PRESETS = ("high-resolution", "standard")
 _PRESETS_OF_LABELS: dict[str, tuple[str, ...]] = {"TMT": ("tmt",)}
 
@@ -47,7 +48,7 @@ class _Settings(NamedTuple):
     ----------
     fragment, precursor : half-widths of the windows, Da; infinite without one. shown : the tolerances as texts. maximum_charge : 1 where
         there is none. fixed, labels : labels among the fixed modifications, and among all. searches_labels : False for an import, whose
-        files of results name the labels. series : letters of the ion series that are matched.
+        files of results name the labels. series : the parameter of ion series.
     """
 
     fragment: float
@@ -155,14 +156,14 @@ def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
 
 def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
     """Compare the ion series with those of the activations that a file names."""
-    wanted = {letter for name in content.fragmentation for letter in _SERIES_OF_ACTIVATION.get(name, "")}
-    if not settings.series or not wanted - set(settings.series):
+    wanted = {letter for name in content.fragmentation for letter in series_of_name(name)}
+    if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
         return None
-    names = " and ".join(name for name in content.fragmentation if name in _SERIES_OF_ACTIVATION)
+    names = " and ".join(filter(series_of_name, content.fragmentation))
     letters = "".join(letter for letter in "bycz" if letter in wanted)
     return _Misfit(
         f"the spectra are of {names}, which makes ions {', '.join(letters)}, and ion_series={settings.series} matches others:"
-        f" set ion_series={letters}", (),
+        f" set ion_series={BY_ACTIVATION}", (),
     )  # fmt: skip
 
 

@@ -172,8 +172,15 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
         peptide_family=peptide_families(residues, offsets, peptides.digestion.enzyme),
         modifications=modifications,
         decoy_ratio=peptides.decoy_ratio,
-        bonds=None if matches.bond_weights is None else MatchedBonds(offsets, residues, matches.bond_weights),
+        bonds=_bonds(matches, offsets, residues),
     )
+
+
+def _bonds(matches: Matches, offsets: NDArray[np.int64], residues: NDArray[np.uint8]) -> MatchedBonds | None:
+    """Return the bonds of the matches, where the search asked for them."""
+    if matches.bond_weights is None or matches.has_bonds is None:
+        return None
+    return MatchedBonds(offsets, residues, matches.bond_weights, matches.has_bonds)
 
 
 def taken_places(

@@ -10,6 +10,7 @@ from proteoscope.engine.arrays import read_only
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, WATER_MASS
 from proteoscope.engine.execution.work import Sample
 from proteoscope.engine.matches import fragment_scoring, spectrum_scoring
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels import counts
 from proteoscope.kernels.cpu.peptidoforms import list_peptidoforms
@@ -47,7 +48,8 @@ class MadeSearch:
     @property
     def index(self) -> SpectrumIndex:
         """The spectra and queries."""
-        return SpectrumIndex(self.spectra, self.queries, len(self.queries.mass))
+        n = len(self.spectra.offsets) - 1
+        return SpectrumIndex(self.spectra, self.queries, len(self.queries.mass), SpectrumSeries.of("by", np.zeros(n, np.uint8)))
 
 
 def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> MadeSearch:

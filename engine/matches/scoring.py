@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import factorial
@@ -49,12 +49,11 @@ _MOST_MODIFICATIONS = 255  # numbers of a byte, but for the one that is none
 
 
 class IonSettings(Protocol):
-    """Settings that decide which ions match, by the names that every search's parameters have for it."""
+    """Settings that decide which ions match besides their series, by the names that every search's parameters have for it."""
 
     precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]
     fragment_tolerance: Tolerance
-    ion_series: str
     maximum_fragment_charge: int
     correlation_bin: float
     ksdp_window: int
@@ -86,6 +85,7 @@ class Matches:
     features : name -> (n,) float64, the columns of `proteoscope.kernels.cpu.matches.measure_matches`.
     bond_weights : (r, 4) float32, of a row for each residue of each match: see `proteoscope.kernels.cpu.fragment_intensities.match_bonds`;
         None where the search did not ask for them.
+    has_bonds : (n,) bool, matches of spectra with b and y ions, whose bonds have weights; None with `bond_weights`.
     """
 
     spectrum: NDArray[np.int64]
@@ -102,24 +102,30 @@ class Matches:
     expectation: NDArray[np.float64]
     features: dict[str, NDArray[np.float64]]
     bond_weights: NDArray[np.float32] | None = None
+    has_bonds: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.spectrum)
 
 
-def scoring_settings(parameters: MatchSettings, maximum_mz: float) -> ScoringSettings:
-    """Settings of the scoring kernels; `maximum_mz` (thomson) is the largest peak's, or the largest ion's if that is smaller."""
-    return ion_settings(parameters, maximum_mz, parameters.score)
+def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) -> ScoringSettings:
+    """Settings of the scoring kernels.
+
+    Parameters
+    ----------
+    series : letters of the ion series. maximum_mz : thomson, the largest peak's, or the largest ion's if that is smaller.
+    """
+    return ion_settings(parameters, series, maximum_mz, parameters.score)
 
 
-def ion_settings(parameters: IonSettings, maximum_mz: float, score: str) -> ScoringSettings:
+def ion_settings(parameters: IonSettings, letters: str, maximum_mz: float, score: str) -> ScoringSettings:
     """The same for parameters that leave the choice of a score to the search."""
     precursor = absolute_and_relative(parameters.precursor_tolerance)
     fragment = parameters.fragment_tolerance
     # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
     bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
     isotope_errors = sorted(parameters.isotope_errors, reverse=True)
-    series = [(letter, SERIES_MASS[letter] + PROTON_MASS) for letter in dict.fromkeys(parameters.ion_series)]
+    series = [(letter, SERIES_MASS[letter] + PROTON_MASS) for letter in dict.fromkeys(letters)]
     low_resolution = parameters.correlation_bin > 0.5
     return ScoringSettings(
         *precursor,
@@ -224,23 +230,25 @@ class ScoringPass:
         self._index, self._peptides, self._modifications = index, peptides, modifications
         self._parameters, self._resources, self._compile_index = parameters, resources, compile_index
         # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
-        self._settings = scoring_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications)))
+        maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications))
+        self._settings = scoring_settings(parameters, index.series, maximum_mz)
         kept, slots = max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
         self._width = score_kind(parameters.score)[1].histogram_width
         self._work = work_of(
             index, peptides, modifications, self._settings, kept=kept, slots=slots, histogram_width=self._width
         )  # fmt: skip
         self._opened = ExitStack()
-        self._session: Session
+        self._session: Session | None = None
         self._n_candidates = np.zeros(0, np.int64)
 
-    def plan(self) -> None:
-        """Count the candidates of each query; the dictionary stays on the devices."""
+    def plan(self, *, stays_open: bool = True) -> None:
+        """Count the candidates of each query; the dictionary stays on the devices, unless other passes come before this one is scored."""
         self._resources.progress.stage("Planning", len(self._index.queries.mass))
         with ExitStack() as stack:
-            self._session = stack.enter_context(Executor(self._resources).session(self._work))
-            self._n_candidates = self._session.run({"phase": "count"}, is_measured=False)["candidates"]
-            self._opened = stack.pop_all()
+            session = stack.enter_context(Executor(self._resources).session(self._work))
+            self._n_candidates = session.run({"phase": "count"}, is_measured=False)["candidates"]
+            if stays_open:
+                self._session, self._opened = session, stack.pop_all()
 
     @property
     def n_candidates(self) -> NDArray[np.int64]:
@@ -252,19 +260,25 @@ class ScoringPass:
         fragments = FragmentIndexSearch(
             self._index, self._peptides, self._modifications, self._settings, self._resources, self._parameters.index_memory * _MB
         )
-        with self._opened:
+        with self._open() as session:
             if not fragments.is_worthwhile(self._n_candidates, self._compile_index):
-                return self._scored_one_by_one()
-        hits = hits_of(self._session.no_rows({"phase": "search"}, len(self._n_candidates)), self._width)
+                return self._scored_one_by_one(session)
+        hits = hits_of(session.no_rows({"phase": "search"}, len(self._n_candidates)), self._width)
         fragments.run(hits)
         return hits
 
     def score_one_by_one(self) -> HitArrays:
         """The best candidates of each query, every candidate scored, also where an index of fragments takes less work."""
-        with self._opened:
-            return self._scored_one_by_one()
+        with self._open() as session:
+            return self._scored_one_by_one(session)
 
-    def _scored_one_by_one(self) -> HitArrays:
+    @contextmanager
+    def _open(self) -> Iterator[Session]:
+        """The session of the plan, or a new one."""
+        with self._opened as stack:
+            yield self._session or stack.enter_context(Executor(self._resources).session(self._work))
+
+    def _scored_one_by_one(self, session: Session) -> HitArrays:
         index, queries = self._index, self._index.queries
         cost = scoring_costs(self._n_candidates, queries.mass, is_modified=len(self._modifications.mass) > 0)
         state = {"phase": "search", "cost": cost}
@@ -272,12 +286,12 @@ class ScoringPass:
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]
         too_full = peaks > MAXIMUM_PEAKS[self._settings.score] if self._resources.has_cards else np.zeros(len(peaks), bool)
         if not too_full.any():
-            return hits_of(self._session.run(state), self._width)
-        rows = self._session.no_rows(state, len(cost))
+            return hits_of(session.run(state), self._width)
+        rows = session.no_rows(state, len(cost))
         with Executor(self._resources).session(self._work, with_cards=False) as on_threads:
-            for session, chosen in ((self._session, ~too_full), (on_threads, too_full)):
+            for part, chosen in ((session, ~too_full), (on_threads, too_full)):
                 items = np.flatnonzero(chosen)
-                for name, column in session.run(state, items).items():
+                for name, column in part.run(state, items).items():
                     rows[name][items] = column
         return hits_of(rows, self._width)
 
@@ -298,14 +312,14 @@ class ScoringPass:
             return Matches(**rows, features=features)
         offsets = offsets_of(self._peptides.length[rows["peptide"]].astype(np.int64))
         bonds = np.zeros((offsets[-1], IONS), np.float32)
-        letters = list(dict.fromkeys(self._parameters.ion_series))
+        letters = list(dict.fromkeys(index.series))
         b, y = ([letter for letter in letters if letter in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz")))
 
         def match(part: Partition) -> None:
             match_bonds(*of_matches, (b, y), offsets, part.first, part.last, bonds, stop)
 
         self._on_threads(match, len(measured), stop)
-        return Matches(**rows, features=features, bond_weights=bonds)
+        return Matches(**rows, features=features, bond_weights=bonds, has_bonds=np.ones(len(measured), np.bool_))
 
     def _on_threads(self, work: Callable[[Partition], None], n: int, stop: StopFlag) -> None:
         threads = self._resources.threads

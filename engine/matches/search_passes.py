@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, Specificity, enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
@@ -20,15 +20,18 @@ from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
     from proteoscope.engine.project import Project
+    from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 
 __all__ = [
     "PassSettings",
     "SearchPass",
+    "SeriesCount",
     "asked_passes",
     "engine_of_run",
     "passes_of_record",
     "passes_of_run",
     "read_passes",
+    "series_counts",
     "widest",
 ]
 
@@ -54,6 +57,24 @@ class PassSettings(Protocol):
     isotope_errors: tuple[int, ...]
 
 
+class SeriesCount(NamedTuple):
+    """Number of spectra of an activation, by its name, empty where it is unknown, that were searched for ion series, by their letters."""
+
+    activation: str
+    letters: str
+    n_spectra: int
+
+    def __str__(self) -> str:
+        named = f"{counted(self.n_spectra, 'spectrum', 'spectra')} {self.activation or 'of unknown activation'}"
+        return f"{named}: {', '.join(self.letters)}"
+
+
+def series_counts(index: SpectrumIndex) -> tuple[SeriesCount, ...]:
+    """Return the ion series that spectra are searched for, with the number of spectra of each activation, the most frequent first."""
+    found = [SeriesCount(*kind, n) for kind, n in index.activation_counts().items()]
+    return tuple(sorted(found, key=lambda one: (-one.n_spectra, one.activation)))
+
+
 @dataclass(frozen=True)
 class SearchPass:
     """A pass of a search, as it was done.
@@ -70,7 +91,7 @@ class SearchPass:
         empty where all were judged together.
     databases : the FASTA files, contaminants among them. proteins : which of their proteins; n_proteins : how many, without decoys.
     spectra : the files that they came from. n_spectra : how many were searched. source_run : the run that found those proteins, or left
-        those spectra, where it is another one.
+        those spectra, where it is another one. ion_series : of the spectra that were searched, by their activation.
     """
 
     name: str
@@ -92,6 +113,7 @@ class SearchPass:
     source_run: str = ""
     precursor_medians: tuple[float, float] = (0.0, 0.0)
     known_modifications: tuple[str, ...] = ()
+    ion_series: tuple[SeriesCount, ...] = ()
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
@@ -136,8 +158,16 @@ class SearchPass:
         return (
             f"{self.name.capitalize()} pass: {spectra}, {proteins}, precursors within {self.precursor_tolerance}"
             f"{corrected}{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
-            f"{modifications or 'no modifications'}"
+            f"{modifications or 'no modifications'}{_series_text(self.ion_series)}"
         )
+
+
+def _series_text(found: tuple[SeriesCount, ...]) -> str:
+    """Return the ion series as the end of a sentence; of unknown activations alone without it."""
+    if not found:
+        return ""
+    is_plain = len(found) == 1 and not found[0].activation
+    return f"; ions {', '.join(found[0].letters)}" if is_plain else f"; ions of {'; '.join(map(str, found))}"
 
 
 def asked_passes(parameters: Mapping[str, Any]) -> tuple[SearchPass, ...]:
@@ -273,7 +303,15 @@ def _pass(values: Any) -> SearchPass:
         tuple(_texts(one) for one in _list(values.get("groups", []))), _texts(values.get("databases", [])), proteins,
         _count(values.get("n_proteins", 0)), _texts(values.get("spectra", [])), _count(values.get("n_spectra", 0)),
         _text(values.get("source_run", "")), (medians[0], medians[1]), known,
+        tuple(_series_count(one) for one in _list(values.get("ion_series", []))),
     )  # fmt: skip
+
+
+def _series_count(values: Any) -> SeriesCount:
+    found = _list(values)
+    if len(found) != 3 or not set(_text(found[1])) <= set("abcxyz"):
+        raise ParameterError("ion_series has an entry that is none")
+    return SeriesCount(_text(found[0]), _text(found[1]), _count(found[2]))
 
 
 def _list(value: Any) -> Sequence[Any]:

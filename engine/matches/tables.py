@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -152,24 +152,36 @@ class Tables:
 class Learnt(NamedTuple):
     """What a search learnt from its matches; it scores further matches of the same spectra.
 
-    `rescoring` is None where matches keep their search score, `intensities` where none are predicted.
+    `rescoring` is None where matches keep their search score, `intensities` where none are predicted. `usual` has the mean of each column
+    of predicted intensities, which stands for matches whose intensities are not predicted.
     """
 
     systematic: SystematicErrors
     intensities: IntensityModel | None
     rescoring: LearntScore | None
+    usual: Mapping[str, float] = {}
 
-    def features(self, psms: Psms, resources: Resources) -> dict[str, NDArray[np.float64]]:
-        """Columns by which matches are told apart, by name; each (n,) float64."""
-        features = rescoring_features(psms, self.systematic)
+    def features(self, psms: Psms, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], Learnt]:
+        """Columns by which matches are told apart, by name, each (n,) float64; and this with the usual values, of the first matches."""
+        features, learnt = rescoring_features(psms, self.systematic), self
         if self.intensities is not None and psms.bonds is not None:
-            features |= self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources)
-        return features
+            found, is_known = self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources), psms.bonds.is_known
+            if not self.usual:
+                learnt = self._replace(usual={name: float(column[is_known].mean()) for name, column in found.items() if is_known.any()})
+            if not is_known.all():
+                found = {name: np.where(is_known, column, learnt.usual.get(name, 0.0)) for name, column in found.items()}
+            features |= found
+        return features, learnt
 
 
-def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:
+def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, series: Sequence[str] = ("by",)) -> Scored:
     """Rescore the matches where there is enough to learn from, and estimate q-values and posterior error probabilities by the decoys among
-    the best of each spectrum."""
+    the best of each spectrum.
+
+    Parameters
+    ----------
+    series : letters of each ion series that spectra were searched for.
+    """
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
     if settings.decoys == "none":
         return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
@@ -177,9 +189,9 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     confident = np.zeros(len(psms), bool)
     rates = q_values(initial[first], psms.is_decoy[first], plus_one=settings.plus_one, decoy_ratio=psms.decoy_ratio)
     confident[first] = (rates <= 0.01) & ~psms.is_decoy[first]
-    model, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings)
+    model, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings, series)
     learnt = Learnt(SystematicErrors.of(psms, confident), model, None)
-    features = learnt.features(psms, resources)
+    features, learnt = learnt.features(psms, resources)
     score, message = initial, "rescoring is off"
     if settings.rescoring == "automatic":
         matrix, learning = _matrix(features, len(psms)), RescoringSettings(decoy_ratio=psms.decoy_ratio)
@@ -200,7 +212,7 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
     """
     score, features = search_score(second), dict[str, NDArray]()
     if first.learnt is not None:
-        features = first.learnt.features(second, resources)
+        features, _ = first.learnt.features(second, resources)
         if first.learnt.rescoring is not None:
             score = first.learnt.rescoring.score(_matrix(features, len(second)), score, second.peptide_family)
     n, psms = len(first.psms), joined_psms(first.psms, replace(second, bonds=None))
@@ -266,14 +278,20 @@ def error_rates(
     return q_value, posterior_error_probabilities(score, is_decoy, decoy_ratio)
 
 
-def _intensities(psms: Psms, judged: MatchColumns, settings: StatisticsSettings) -> tuple[IntensityModel | None, str]:
+def _intensities(
+    psms: Psms, judged: MatchColumns, settings: StatisticsSettings, series: Sequence[str]
+) -> tuple[IntensityModel | None, str]:
     """What predicts fragment intensities, and what was learnt of them or why they are not predicted; nothing is said where nobody asked."""
     if not settings.predicted_intensities:
         return None, ""
-    why = why_not_predicted(settings, psms.modifications)
+    why = why_not_predicted(settings, series, psms.modifications)
     if why or psms.bonds is None:
         return None, f"fragment intensities are not predicted: {why or 'a label of the second pass changes them'}"
-    return learn_intensities(psms.bonds, judged, settings.fragment_tolerance)
+    model, message = learn_intensities(psms.bonds, judged, settings.fragment_tolerance)
+    n_unknown = len(np.unique(psms.spectrum[~psms.bonds.is_known]))
+    if model is not None and n_unknown:
+        message += f", none predicted for {n_unknown:,} spectra without b and y ions"
+    return model, message
 
 
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:

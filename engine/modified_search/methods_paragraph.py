@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.matches.methods_paragraph import error_rates, pass_sentences
+from proteoscope.engine.matches.methods_paragraph import error_rates, ion_series_text, pass_sentences
 from proteoscope.engine.results.methods import Methods, RunFacts
 
 __all__ = ["methods"]
@@ -17,7 +17,8 @@ def methods(facts: RunFacts) -> Methods:
     rates, more = error_rates(facts)
     own = [
         f"For each spectrum the {facts.text('candidates')} peptides with most matching masses were taken, whatever the precursor was "
-        f"lighter or heavier by within the mass shifts asked for, and scored with the shift on each residue ({facts.text('score')}).",
+        f"lighter or heavier by within the mass shifts asked for, and scored with the shift on each residue ({facts.text('score')}), over "
+        f"fragment ions of {ion_series_text(facts)}.",
         "Shifts were named after Unimod, other ends of the peptide or exchanges of residues; matches with and without a shift had error "
         "rates of their own.",
     ]

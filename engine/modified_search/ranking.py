@@ -19,6 +19,7 @@ the best few of each spectrum are, when they are judged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import NamedTuple
@@ -38,7 +39,7 @@ from proteoscope.kernels.device import stop_flag
 from proteoscope.kernels.layouts import MatchArrays, PeptideArrays, ScoringSettings
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
-__all__ = ["FORMS_JUDGED", "ShiftedMatches", "place_candidates", "rank_candidates"]
+__all__ = ["FORMS_JUDGED", "ShiftedMatches", "joined_matches", "place_candidates", "rank_candidates"]
 
 FORMS_JUDGED = 8
 """Forms of each spectrum that are judged by all scores, whatever is reported."""
@@ -52,6 +53,8 @@ _FEWEST = 8  # candidates from which theta is estimated
 _QUERIES_AT_ONCE = 4096
 _NEAR_PHOSPHATE = 0.1  # dalton
 _LN_10 = float(np.log(10.0))
+_WITHOUT_SHIFTS = ("features", "bond_weights", "has_bonds")
+"""What matches hold besides columns; of shifted peptides no peaks of bonds are known."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,22 @@ class ShiftedMatches:
     def take(self, rows: NDArray[np.int64]) -> ShiftedMatches:
         """Some of them."""
         features = {name: column[rows] for name, column in self.matches.features.items()}
-        # Of shifted peptides no peaks of bonds are known.
-        names = [field.name for field in fields(Matches) if field.name not in ("features", "bond_weights")]
+        names = [field.name for field in fields(Matches) if field.name not in _WITHOUT_SHIFTS]
         columns = {name: getattr(self.matches, name)[rows] for name in names}
         own = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "matches"}
         return ShiftedMatches(Matches(features=features, **columns), **own)
+
+
+def joined_matches(parts: Sequence[ShiftedMatches]) -> ShiftedMatches:
+    """Return the matches of several parts of the spectra, by spectrum and rank."""
+    if len(parts) == 1:
+        return parts[0]
+    features = {name: np.concatenate([one.matches.features[name] for one in parts]) for name in parts[0].matches.features}
+    names = [field.name for field in fields(Matches) if field.name not in _WITHOUT_SHIFTS]
+    columns = {name: np.concatenate([getattr(one.matches, name) for one in parts]) for name in names}
+    own = {field.name: np.concatenate([getattr(one, field.name) for one in parts]) for field in fields(ShiftedMatches)[1:]}
+    every = ShiftedMatches(Matches(features=features, **columns), **own)
+    return every.take(np.argsort(every.matches.spectrum, kind="stable"))
 
 
 def place_candidates(

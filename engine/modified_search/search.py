@@ -20,13 +20,13 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
-from proteoscope.engine.matches.search_passes import SearchPass
+from proteoscope.engine.matches.search_passes import SearchPass, series_counts
 from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
 from proteoscope.engine.modified_search.candidate_search import find_candidates
 from proteoscope.engine.modified_search.compilation import MODIFIED
 from proteoscope.engine.modified_search.judging import judge
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
-from proteoscope.engine.modified_search.ranking import FORMS_JUDGED, place_candidates, rank_candidates
+from proteoscope.engine.modified_search.ranking import FORMS_JUDGED, ShiftedMatches, joined_matches, place_candidates, rank_candidates
 from proteoscope.engine.modified_search.results import (
     MODIFICATIONS_FILE,
     judged_groups,
@@ -39,8 +39,9 @@ from proteoscope.engine.modified_search.summary import ModifiedSearchSummary
 from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index, nothing_to_search
 from proteoscope.engine.spectra.tables import read_spectra_table, write_spectra
+from proteoscope.kernels.layouts import PeptideArrays
 
 __all__ = ["ModifiedSearchSummary", "find_modified"]
 
@@ -108,16 +109,9 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 index, peptides = build_spectrum_index(searched, parameters, resources), indexes.peptides.arrays(indexes.proteins)
                 if not index.n_searched:
                     raise nothing_to_search(searched, parameters.minimum_peaks)
-                settings, shifts = scoring_of(parameters, index, peptides), shift_settings(parameters)
-            by_count = parameters.score == "match-count"
             with searching.step("score"):
-                kept, memory_bytes = parameters.hits_per_spectrum if by_count else parameters.candidates, parameters.index_memory * _MB
-                candidates = find_candidates(index, peptides, settings, list_settings(parameters), kept, memory_bytes, resources)
-                n_forms = parameters.hits_per_spectrum if by_count else max(parameters.hits_per_spectrum, FORMS_JUDGED)
-                placed = place_candidates(index, peptides, candidates, settings, shifts, resources)
-                found = rank_candidates(
-                    index, peptides, candidates, placed, settings, shifts, n_forms, by_count=by_count, resources=resources
-                )  # fmt: skip
+                # Spectra of each ion series have ions and scores of their own.
+                found = joined_matches([_searched(part, peptides, parameters, resources) for part in index.by_series()])
             searching.device = resources.used
             spectra_written = searching.begin(lambda progress: write_spectra(_run_of(searching), every, progress))
 
@@ -141,7 +135,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 **_by_kind(tables.psms, parameters),
             }  # fmt: skip
             more: dict[str, Any] = {} if source is None else {"source_run": source.run}
-            done = _pass(searching, source, parameters, indexes, index.n_searched, judged_groups(judged))
+            done = _pass(searching, source, parameters, indexes, index, judged_groups(judged))
             searching.record(
                 counts, written.message, exports=[*EXPORTED, MODIFICATIONS_FILE], certainty=written.certainty,
                 decoy_ratio=indexes.peptides.decoy_ratio, recalibrated_ppm=round(judged.mass_error_ppm, 4), passes=[done.record()], **more,
@@ -156,8 +150,8 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
 
 
 def _pass(
-    searching: SearchRun[_Read], source: SourceRun | None, parameters: ModifiedSearchParameters, indexes: Indexes, n_searched: int,
-    groups: tuple[tuple[str, ...], ...],
+    searching: SearchRun[_Read], source: SourceRun | None, parameters: ModifiedSearchParameters, indexes: Indexes,
+    index: SpectrumIndex, groups: tuple[tuple[str, ...], ...],
 ) -> SearchPass:  # fmt: skip
     """What the search was done with, on what an identification left too."""
     named, more = searching.files("database"), searching.files("contaminants")
@@ -166,9 +160,20 @@ def _pass(
         "first", parameters, parameters.specificity, mass_shift=shift_range(parameters.mass_shift), groups=groups,
         databases=(*source.files("database", "contaminants"), *more) if source is not None and of_source else (*named, *more),
         proteins="found" if of_source else "all", n_proteins=indexes.proteins.n_targets,
-        spectra=searching.files("spectra") if source is None else source.files("spectra"), n_spectra=n_searched,
-        source_run="" if source is None else source.run,
+        spectra=searching.files("spectra") if source is None else source.files("spectra"), n_spectra=index.n_searched,
+        source_run="" if source is None else source.run, ion_series=series_counts(index),
     )  # fmt: skip
+
+
+def _searched(index: SpectrumIndex, peptides: PeptideArrays, parameters: ModifiedSearchParameters, resources: Resources) -> ShiftedMatches:
+    """Return the best forms of spectra of one ion series."""
+    by_count = parameters.score == "match-count"
+    settings, shifts = scoring_of(parameters, index, peptides), shift_settings(parameters)
+    kept, memory_bytes = parameters.hits_per_spectrum if by_count else parameters.candidates, parameters.index_memory * _MB
+    candidates = find_candidates(index, peptides, settings, list_settings(parameters), kept, memory_bytes, resources)
+    n_forms = parameters.hits_per_spectrum if by_count else max(parameters.hits_per_spectrum, FORMS_JUDGED)
+    placed = place_candidates(index, peptides, candidates, settings, shifts, resources)
+    return rank_candidates(index, peptides, candidates, placed, settings, shifts, n_forms, by_count=by_count, resources=resources)
 
 
 def _run_of(searching: SearchRun[_Read]) -> Any:

@@ -24,7 +24,7 @@ def scoring_of(parameters: ModifiedSearchParameters, index: SpectrumIndex, pepti
     """Settings of the scoring kernels."""
     # One stray peak far beyond all ions would else make the table of peaks as large as it likes.
     heaviest = float(peptides.mass.max(initial=0.0)) + max(0.0, shift_range(parameters.mass_shift)[1]) + _HEAVIEST_END
-    return ion_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), heaviest), "hyperscore")
+    return ion_settings(parameters, index.series, min(float(index.arrays.mz.max(initial=0.0)), heaviest), "hyperscore")
 
 
 def shift_settings(parameters: ModifiedSearchParameters) -> ShiftSettings:

@@ -61,6 +61,7 @@ class Spectra:
     intensity : (peaks,) float32, positive.
     n_skipped : spectra left out because they could not be read.
     others : the further precursors of spectra that have several; searches for peptides try them too.
+    activation : (n,) uint8, `proteoscope.engine.chemistry.activation.Activation`, 0 where the file does not name it; all 0 where not given.
     """
 
     files: tuple[str, ...]
@@ -77,6 +78,11 @@ class Spectra:
     intensity: NDArray[np.float32]
     n_skipped: int = 0
     others: OtherPrecursors = field(default_factory=OtherPrecursors.none)
+    activation: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+
+    def __post_init__(self) -> None:
+        if len(self.activation) != len(self):
+            object.__setattr__(self, "activation", np.zeros(len(self), np.uint8))
 
     def __len__(self) -> int:
         return len(self.precursor_mz)

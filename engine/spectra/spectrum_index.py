@@ -7,19 +7,21 @@ miss in O(1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import offsets_of, pieces, ranges, read_only
+from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spooling import GrowingColumn, release_pages
 from proteoscope.kernels.cpu.preprocessing import PreprocessingRules, preprocess_spectra
 from proteoscope.kernels.layouts import PeakArrays, QueryArrays, SpectrumArrays
@@ -55,12 +57,14 @@ class SpectrumIndex:
     ----------
     arrays : preprocessed peaks of all spectra (those with too few peaks have none).
     queries : in order of mass. n_searched : spectra with at least one query.
+    ion_series : of the spectra.
     measured_mass : (q,) float64, dalton, of each query before its mass was corrected; None where none was.
     """
 
     arrays: SpectrumArrays
     queries: QueryArrays
     n_searched: int
+    ion_series: SpectrumSeries
     measured_mass: NDArray[np.float64] | None = None
 
     @property
@@ -73,6 +77,36 @@ class SpectrumIndex:
         is_wanted = np.zeros(len(self.arrays.offsets) - 1, bool)
         is_wanted[spectra] = True
         return self._of_queries(np.flatnonzero(is_wanted[self.queries.spectrum]), self.queries.mass)
+
+    @property
+    def series(self) -> str:
+        """Letters of the ion series of all spectra."""
+        (letters,) = self.ion_series.letters
+        return letters
+
+    def by_series(self) -> list[SpectrumIndex]:
+        """Return the queries of each ion series, in the order of `SpectrumSeries.letters`; all in one where there is one series."""
+        if self.ion_series.is_single:
+            return [self]
+        number = self.ion_series.number[self.queries.spectrum]
+        found = [
+            self._of_queries(rows, self.queries.mass).with_series(letters)
+            for k, letters in enumerate(self.ion_series.letters)
+            if len(rows := np.flatnonzero(number == k))
+        ]
+        return found or [self.with_series(self.ion_series.letters[0])]
+
+    def with_series(self, letters: str) -> SpectrumIndex:
+        """Return the same spectra with one ion series for all, whatever their activation."""
+        return replace(self, ion_series=SpectrumSeries.of(letters, self.ion_series.activation))
+
+    def activation_counts(self) -> dict[tuple[str, str], int]:
+        """Return the number of searched spectra by the name of their activation, empty where unknown, and their ion series."""
+        spectrum = np.unique(self.queries.spectrum)
+        pairs = np.stack((self.ion_series.activation[spectrum], self.ion_series.number[spectrum]))
+        kinds, count = np.unique(pairs, axis=1, return_counts=True)
+        names = activation_names(kinds[0])
+        return {(name, self.ion_series.letters[k]): n for name, k, n in zip(names, kinds[1].tolist(), count.tolist(), strict=True)}
 
     def corrected(self, error: NDArray[np.float64]) -> SpectrumIndex:
         """The same with the masses that the precursors would have had without an error.
@@ -88,7 +122,8 @@ class SpectrumIndex:
         """Some of the queries, in the order given, with these masses of all."""
         queries = QueryArrays(self.queries.spectrum[rows], self.queries.charge[rows], mass[rows])
         is_corrected = self.measured_mass is not None or mass is not self.queries.mass
-        return SpectrumIndex(self.arrays, queries, len(np.unique(queries.spectrum)), self.observed_mass[rows] if is_corrected else None)
+        measured = self.observed_mass[rows] if is_corrected else None
+        return SpectrumIndex(self.arrays, queries, len(np.unique(queries.spectrum)), self.ion_series, measured)
 
 
 def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
@@ -100,8 +135,9 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     """Preprocess the spectra and list the queries."""
     n, progress = len(spectra), resources.progress
     charges = _charges(spectra.charge_mask, settings)
+    ion_series = SpectrumSeries.of(settings.ion_series, spectra.activation)
     # Only electron transfer leaves precursors with fewer charges; elsewhere there would be fragments at these places.
-    is_electron_transfer = bool(set("cz") & set(settings.ion_series))
+    is_electron_transfer = ion_series.have(frozenset("cz"))
     known = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
     progress.stage("Preprocessing spectra", n)
     rules = PreprocessingRules(
@@ -128,7 +164,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
         mass = np.append(mass, (others.mz[row] - PROTON_MASS) * more)
     order = np.argsort(mass, kind="stable")
     queries = QueryArrays(spectrum[order].astype(np.int64), charge[order].astype(np.int64), mass[order])
-    return SpectrumIndex(arrays, queries, int(np.count_nonzero(np.bincount(spectrum, minlength=n))))
+    return SpectrumIndex(arrays, queries, int(np.count_nonzero(np.bincount(spectrum, minlength=n))), ion_series)
 
 
 def _preprocessed(

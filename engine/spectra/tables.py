@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.chemistry.activation import Activation, activation_names, activations_of_names
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
@@ -58,6 +59,7 @@ SPECTRA = Table.of(
         Column("total_ion_current", meaning="Sum of their intensities", kind="number"),
         Column("base_peak_mz", meaning="m/z of the highest peak", kind="number", is_nullable=True),
         Column("base_peak_intensity", meaning="Its intensity", kind="number", type="float"),
+        Column("activation", meaning="How its precursor was fragmented", is_nullable=True, is_optional=True),
         Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>", low=0, high=1e9),
         Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<float>", low=0, high=3e38, as_long_as="mz"),
         Column(
@@ -73,7 +75,7 @@ SPECTRA = Table.of(
 _OTHER_PRECURSORS = ("other_precursor_mz", "other_charge_mask")
 
 
-PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity")))
+PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity", "activation")))
 """What can be drawn of a table of spectra, whichever it is."""
 
 
@@ -92,12 +94,13 @@ def spectra_table(spectra: Spectra) -> pa.Table:
             "precursor_mz": spectra.precursor_mz,
             "precursor_intensity": spectra.precursor_intensity,
             "charge_mask": spectra.charge_mask,
+            **({"activation": _activation_texts(spectra)} if spectra.activation.any() else {}),
             **_peak_sums(spectra.offsets, spectra.mz, spectra.intensity),
             "mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.mz)),
             "intensity": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.intensity)),
             **others,
         },
-        without=() if others else _OTHER_PRECURSORS,
+        without=(*(() if others else _OTHER_PRECURSORS), *(() if spectra.activation.any() else ("activation",))),
     )
 
 
@@ -111,6 +114,12 @@ def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
         "other_precursor_mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.others.mz[order])),
         "other_charge_mask": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.others.charge_mask[order])),
     }
+
+
+def _activation_texts(spectra: Spectra) -> pa.Array:
+    """Return the names of the activations, missing where they are unknown."""
+    names = pa.array(activation_names(np.arange(len(Activation), dtype=np.uint8)), pa.string())
+    return names.take(pa.array(spectra.activation, mask=spectra.activation == 0))
 
 
 def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
@@ -152,7 +161,7 @@ def read_spectra_table(path: Path) -> Spectra:
     InputError : it is no such table.
     """
     with TableFile(path, SPECTRA, remedy="Run the identification again") as source:
-        table = source.read()
+        table = source.read(tuple(SPECTRA.by_name))
         offsets, mz = _peaks(table, "mz")
         _, intensity = _peaks(table, "intensity")
         file_names = table["spectrum_file"].combine_chunks().dictionary_encode()
@@ -166,6 +175,7 @@ def read_spectra_table(path: Path) -> Spectra:
             "precursor_mz": table["precursor_mz"].to_numpy().copy(),
             "precursor_intensity": table["precursor_intensity"].to_numpy(),
             "charge_mask": table["charge_mask"].to_numpy(),
+            "activation": _activations(table["activation"].combine_chunks().dictionary_encode()),
         }
         if "other_precursor_mz" in table.column_names:
             columns["others"] = _read_other_precursors(table)
@@ -180,6 +190,12 @@ def _read_other_precursors(table: pa.Table) -> OtherPrecursors:
     offsets, mz = _peaks(table, "other_precursor_mz")
     _, charges = _peaks(table, "other_charge_mask")
     return OtherPrecursors(np.repeat(np.arange(len(table)), np.diff(offsets)), mz, charges)
+
+
+def _activations(names: pa.DictionaryArray) -> NDArray[np.uint8]:
+    """Return activations by their names."""
+    codes = np.append(activations_of_names(names.dictionary.to_pylist()), np.uint8(Activation.UNKNOWN))
+    return codes[names.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
 
 
 def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:

@@ -24,6 +24,7 @@ from proteoscope.engine.chemistry.fragments import (
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.spectra.ion_series import series_of_spectrum
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
 
@@ -48,7 +49,7 @@ class IonSettings:
 
     Attributes
     ----------
-    series : letters of `SHOWN_SERIES`. losses : some of `LOSSES`.
+    series : letters of `SHOWN_SERIES`, or `proteoscope.engine.spectra.ion_series.BY_ACTIVATION`. losses : some of `LOSSES`.
     least_labelled : percent of the base peak from which a peak has its name written.
     """
 
@@ -59,6 +60,11 @@ class IonSettings:
     shows_precursor: bool = True
     shows_immonium: bool = False
     least_labelled: float = 0.0
+
+    def of(self, peaks: Peaks) -> IonSettings:
+        """Return the settings with the letters of the series of a spectrum."""
+        series = series_of_spectrum(self.series, peaks.activation)
+        return self if series == self.series else replace(self, series=series)
 
 
 @dataclass(frozen=True)
@@ -205,7 +211,7 @@ def annotate_peptidoform(
     peptidoform: Peptidoform, precursor_mz: float, peaks: Peaks, settings: IonSettings, title: str = ""
 ) -> AnnotatedSpectrum:
     """Annotate a spectrum with the ions of a peptide, whose charge is the precursor's; see `annotate_match`."""
-    sequence, charge = peptidoform.sequence, peptidoform.charge
+    sequence, charge, settings = peptidoform.sequence, peptidoform.charge, settings.of(peaks)
     assert charge is not None
     losses = tuple(one for one in settings.losses if one != OF_MODIFICATIONS)
     lost = modification_losses(peptidoform) if OF_MODIFICATIONS in settings.losses else {}

@@ -18,7 +18,7 @@ from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeErr
 from proteoscope.engine.matches.search_passes import SearchPass, passes_of_run
 from proteoscope.engine.project import Project, RowMark, RunRecord
 from proteoscope.engine.searches import search_of_kind
-from proteoscope.engine.spectra.tables import PEAKS, SPECTRA
+from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.views.annotation import IonSettings, ions_looked_for
 from proteoscope.engine.views.peaks import PeaksOfRun, open_peaks
 from proteoscope.engine.views.tables import ResultTables
@@ -152,7 +152,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     more = [
         all_table.name
         for all_table in search.all_tables
-        if all_table.name in kept - paths.keys() and not PEAKS.by_name.keys() <= all_table.by_name.keys()
+        if all_table.name in kept - paths.keys() and not {"mz", "intensity"} <= all_table.by_name.keys()
     ]
     paths |= {name: project.table(name, chosen) for name in more}
     record = next(run for run in project.runs() if run.id == chosen)

@@ -94,7 +94,8 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
     """
     found: dict[str, Any] = source.values(np.array([row]), _DETAILS).to_pylist()[0]
     upper = Half(found["spectrum_id"] or "", run.peaks().peaks(found["spectrum"]))
-    entry = run.peaks("references").peaks(found["reference"])
+    # Entries do not name their activation; they are compared with spectra of the same.
+    entry = run.peaks("references").peaks(found["reference"])._replace(activation=upper.peaks.activation)
     name = found["library_spectrum"]
     lower = Half(f"library: {name}", entry, _ions(found["peptide"], found["charge"], entry, run))
     shift = float(found["mass_difference"]) if found["kind"] == "shifted" else 0.0

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.chemistry.activation import Activation, activations_of_names
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import TableFile, row_count
@@ -21,16 +22,19 @@ _PEAKS_KEPT = 4_000_000
 
 
 class Peaks(NamedTuple):
-    """Peaks of one spectrum: `mz` (n,) float64, thomson, ascending; `intensity` (n,) float64."""
+    """Peaks of one spectrum: `mz` (n,) float64, thomson, ascending; `intensity` (n,) float64. `activation` : how its precursor was
+    fragmented."""
 
     mz: NDArray[np.float64]
     intensity: NDArray[np.float64]
+    activation: int = Activation.UNKNOWN
 
 
 class _Group(NamedTuple):
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
     intensity: NDArray[np.float64]
+    activation: NDArray[np.uint8]
 
 
 class SpectraReader:
@@ -61,12 +65,13 @@ class SpectraReader:
             raise InputError(self._path, f"has no spectrum {row}; it holds {len(self)}", remedy="Run the search again")
         number = int(np.searchsorted(self._starts, row, side="right")) - 1
         group = self._group(number)
-        first, last = group.offsets[row - self._starts[number] :][:2]
+        place = int(row - self._starts[number])
+        first, last = group.offsets[place : place + 2]
         mz, intensity = group.mz[first:last], group.intensity[first:last]
         if (np.diff(mz) < 0).any():
             order = np.argsort(mz, kind="stable")
             mz, intensity = mz[order], intensity[order]
-        return Peaks(mz, intensity)
+        return Peaks(mz, intensity, int(group.activation[place]))
 
     def close(self) -> None:
         """Let the file go."""
@@ -76,11 +81,15 @@ class SpectraReader:
         if number in self._groups:
             self._groups.move_to_end(number)
             return self._groups[number]
-        table = self._file.read_group(number, ("mz", "intensity"))
+        has_activation = "activation" in self._file.columns
+        table = self._file.read_group(number, ("mz", "intensity", "activation") if has_activation else ("mz", "intensity"))
         mz, intensity = table["mz"].chunk(0), table["intensity"].chunk(0)
         # Offsets of a list column count from its buffer's begin, its flattened values from its own.
         offsets = mz.offsets.to_numpy().astype(np.int64)
-        group = _Group(offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64))
+        names = table["activation"].to_pylist() if has_activation else [None] * len(table)
+        group = _Group(
+            offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64), activations_of_names(names)
+        )
         self._groups[number] = group
         while len(self._groups) > 1 and sum(len(kept.mz) for kept in self._groups.values()) > _PEAKS_KEPT:
             self._groups.popitem(last=False)

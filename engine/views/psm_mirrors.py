@@ -12,6 +12,7 @@ from proteoscope.engine import matches
 from proteoscope.engine.chemistry.fragments import SERIES, annotate, fragment_ions
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, series_of_spectrum
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import psm_of_row
@@ -22,6 +23,7 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["mirrored_with_other", "mirrored_with_prediction", "mirrored_with_psm", "psm_name", "spectral_cosine"]
 
 _PREDICTED = IonSettings(Tolerance(1, "ppm"), "by", 2, losses=(), shows_precursor=False)
+_OTHER_ACTIVATION = "Intensities are predicted of b and y ions, which this activation does not make."
 _NO_OTHER = "No other PSM of this peptide."
 _LOW_RESOLUTION = 0.1
 """Thomson: as wide a tolerance is that of an ion trap, where ions break otherwise than in the model."""
@@ -38,6 +40,9 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
     ProteoscopeError : the peptide has no masses, or is too long for the model.
     """
     upper = annotate_match(row, peaks, settings)
+    searched = series_of_spectrum(BY_ACTIVATION, peaks.activation)
+    if not matches.fragment_intensities.has_predicted_series(searched):
+        return MirroredSpectra(psm_name(row), Half(psm_name(row), peaks, upper), None, settings.tolerance, note=_OTHER_ACTIVATION)
     peptidoform = upper.peptidoform
     shares = matches.fragment_intensities.predicted_shares(peptidoform.sequence, int(row["charge"]))
     ions = fragment_ions(peptidoform.sequence, peptidoform.mass_deltas(), series="by", maximum_charge=2)

@@ -22,12 +22,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from proteoscope.engine.chemistry.activation import Activation, series_letters
 from proteoscope.engine.chemistry.enzymes import ENZYMES
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.parameters import Editor as DeclaredEditor
 from proteoscope.engine.parameters import ParameterDescription, list_text, parts_of_list
 from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.file_survey import SORTS, SearchedRun
 from proteoscope.gui.forms.modification_picker import ModificationPicker
@@ -402,26 +404,42 @@ class DescriptorWeightsEditor(Editor):
 
 
 class IonSeriesEditor(Editor):
-    """Which of the six series of fragment ions."""
+    """Series of fragment ions: those of each spectrum's activation, or some of six."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
+        self._by_activation = QCheckBox("by activation")
+        self._by_activation.setAccessibleName("Ions by activation")
+        self._by_activation.setToolTip(
+            "Compare the ions that the activation of each spectrum makes; b and y where the file does not name it"
+        )
+        self._by_activation.toggled.connect(self._enable)
+        self._by_activation.toggled.connect(self.changed)
         self._boxes = {series: QCheckBox(series) for series in "abcxyz"}
         for series, box in self._boxes.items():
             box.setAccessibleName(f"{series} ions")
             box.setToolTip(f"Compare {series} ions")
             box.toggled.connect(self.changed)
-        self._hold(*self._boxes.values())
+        self._hold(self._by_activation, *self._boxes.values())
         self.setMinimumHeight(self.fontMetrics().height() + 10)
 
     def value(self) -> str:
-        """The letters of those ticked."""
+        """The letters of those ticked, or the word for all by their activation."""
+        if self._by_activation.isChecked():
+            return BY_ACTIVATION
         return "".join(series for series, box in self._boxes.items() if box.isChecked())
 
     def set_value(self, value: Any) -> None:
-        """Tick the series whose letters are in the text."""
+        """Tick the series whose letters are in the text; of the word for all by their activation those of most spectra."""
+        is_by_activation = value == BY_ACTIVATION
+        self._by_activation.setChecked(is_by_activation)
         for series, box in self._boxes.items():
-            box.setChecked(series in str(value))
+            box.setChecked(series in (series_letters(Activation.UNKNOWN) if is_by_activation else str(value)))
+        self._enable()
+
+    def _enable(self) -> None:
+        for box in self._boxes.values():
+            box.setEnabled(not self._by_activation.isChecked())
 
     def problem(self) -> str:
         """Whether none is ticked."""

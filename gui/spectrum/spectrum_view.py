@@ -138,6 +138,7 @@ class SpectrumView(QWidget):
 
     def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
         """Show the spectrum of a row of the PSMs. `settings`: of its run, over which stands what the user chose."""
+        settings = settings.of(peaks)
         self._row, self._asked = row, settings
         self.annotation.show_choice(self.annotation.choice, settings)
         try:

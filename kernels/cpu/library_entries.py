@@ -18,12 +18,20 @@ from proteoscope.kernels.cpu.peptidoforms import arrangement_room
 from proteoscope.kernels.cpu.scores import PROTON_MASS
 from proteoscope.kernels.layouts import ISOTOPE_BITS
 
-__all__ = ["NO_MODIFICATION", "EntryMasses", "EntryPeaks", "PredictionRules", "annotate_peaks", "decode_peptidoforms", "predicted_peaks"]
+__all__ = [
+    "NO_MODIFICATION", "SERIES_OF_ENTRIES", "EntryMasses", "EntryPeaks", "PredictionRules", "annotate_peaks", "decode_peptidoforms",
+    "predicted_peaks",
+]  # fmt: skip
 
 NO_MODIFICATION = 255
 _WATER_MASS = 18.0105646837
 _FAINTEST = 1e-6  # of the highest peak: what is written has two decimals
 _B, _Y = np.uint8(ord("b")), np.uint8(ord("y"))
+SERIES_OF_ENTRIES = "ybzc"
+_LETTERS = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)
+_IS_FRONT = np.array([False, True, False, True])
+_END_MASS = np.array([_WATER_MASS, 0.0, _WATER_MASS - 16.01872406889, 17.02654910112])
+"""Dalton that the ions weigh besides their residues: z is the radical, of which electron transfer leaves NH2 with c."""
 
 
 class EntryPeaks(NamedTuple):
@@ -137,12 +145,14 @@ def _kept(out, at, n, highest, rules):
 
 
 @njit(nogil=True, cache=True)
-def annotate_peaks(peak_offsets, mz, entries, rules, first, last, out):
-    """Which of the ions b and y of its peptide each peak of the entries `first:last` is: the nearest within the tolerance.
+def annotate_peaks(peak_offsets, mz, entries, has_series, is_closed, rules, first, last, out):
+    """Which ion of its peptide each peak of the entries `first:last` is: the nearest within the tolerance.
 
     Parameters
     ----------
     peak_offsets, mz : the peaks of each entry, CSR, ascending. entries : `EntryMasses`.
+    has_series : (n, 4) bool, whether each entry has ions y, b, z and c. is_closed : bool, of each residue as `EntryMasses.masses`, whether
+        a proline follows, before which no z and c are made.
     rules : highest charge of ions, which is also one fewer than the precursor's; the tolerance as thomson and as part of the m/z.
     out : a tuple of (peaks,) arrays to fill: series, number and charge, uint8, zeros; error, float32, thomson.
     """
@@ -161,15 +171,17 @@ def annotate_peaks(peak_offsets, mz, entries, rules, first, last, out):
             bonds = offsets[row + 1] - offsets[row] - 1
             for bond in range(bonds):
                 before += masses[offsets[row] + bond]
-                for is_b in range(2):
-                    ion = ((before if is_b else total - before + _WATER_MASS) + z * PROTON_MASS) / z
+                for kind in range(4):
+                    if not has_series[row, kind] or (kind > 1 and is_closed[offsets[row] + bond]):
+                        continue
+                    ion = ((before if _IS_FRONT[kind] else total - before) + _END_MASS[kind] + z * PROTON_MASS) / z
                     within = absolute + relative * ion
                     i = low + np.searchsorted(mz[low:high], ion - within)
                     while i < high and mz[i] <= ion + within:
                         if abs(mz[i] - ion) < abs(error[i]):
                             error[i] = mz[i] - ion
-                            series[i], ion_charge[i] = _B if is_b else _Y, z
-                            number[i] = bond + 1 if is_b else bonds - bond
+                            series[i], ion_charge[i] = _LETTERS[kind], z
+                            number[i] = bond + 1 if _IS_FRONT[kind] else bonds - bond
                         i += 1
         for i in range(low, high):
             if series[i] == 0:

@@ -3,8 +3,8 @@ one are (after Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
 
 A decoy counts false matches only if it resembles other spectra as a real peptide's spectrum does. Most of what spectra of different
 peptides have in common is not of their sequences: immonium ions, ions of two residues, what is left of the precursor, and peaks of other
-molecules. A peak is therefore moved only if a b or y ion explains it and little else can: below 300 Th and near the precursor peaks stay,
-and so do losses, isotopes and a ions, whose many places explain other peaks by accident.
+molecules. A peak is therefore moved only if an ion b, y, c or z, of those that the spectrum has, explains it and little else can: below
+300 Th and near the precursor peaks stay, and so do losses, isotopes and a ions, whose many places explain other peaks by accident.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["ShuffledPeptides", "move_peaks", "shuffle_residues"]
+__all__ = ["MOVED_SERIES", "ShuffledPeptides", "move_peaks", "shuffle_residues"]
 
+MOVED_SERIES = "bycz"
+_END_MASS = np.array([0.0, 0.0, 17.02654910112, -16.01872406889])
+"""Dalton that the ions weigh besides their residues, those of the C-terminus besides water too."""
 _TRIES = 16
 _SAME_MASS = 0.02  # dalton
 _PROTON, _WATER, _ISOTOPE = 1.007276466621, 18.0105646863, 1.0033548378
@@ -68,7 +71,7 @@ class ShuffledPeptides(NamedTuple):
     Attributes
     ----------
     offsets : (n + 1,) int64, where the residues of each begin. masses, shuffled : float64, of residues with what they carry.
-    n_terminal, c_terminal : (n,) float64, what the termini carry.
+    n_terminal, c_terminal : (n,) float64, what the termini carry. has_series : (n, 4) bool, which of `MOVED_SERIES` each spectrum has.
     """
 
     offsets: NDArray[np.int64]
@@ -76,27 +79,31 @@ class ShuffledPeptides(NamedTuple):
     shuffled: NDArray[np.float64]
     n_terminal: NDArray[np.float64]
     c_terminal: NDArray[np.float64]
+    has_series: NDArray[np.bool_]
 
 
 @njit(nogil=True, cache=True)
-def _fragments(masses, shuffled, n_terminal, total, most, place, shift):
-    """Fill m/z of b and y ions with up to `most` charges, and by how much those of the shuffled residues lie higher."""
+def _fragments(masses, shuffled, n_terminal, total, most, has_series, place, shift):
+    """Fill m/z of the ions of some series with up to `most` charges, and by how much those of the shuffled residues lie higher."""
     count, own, other = 0, n_terminal, n_terminal
     for i in range(len(masses) - 1):
         own += masses[i]
         other += shuffled[i]
         for z in range(1, most + 1):
-            place[count], shift[count] = own / z + _PROTON, (other - own) / z
-            place[count + 1], shift[count + 1] = (total - own) / z + _PROTON, (own - other) / z
-            count += 2
+            for kind in range(4):
+                if has_series[kind]:
+                    is_front = kind % 2 == 0
+                    place[count] = ((own if is_front else total - own) + _END_MASS[kind]) / z + _PROTON
+                    shift[count] = (other - own if is_front else own - other) / z
+                    count += 1
 
 
 @njit(nogil=True, cache=True)
 def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, first, last, out_mz, out_intensity):
     """Move the peaks of the spectra `first:last` that fragments of their peptides explain to those of the shuffled peptides.
 
-    Explained are b and y ions with charges from 1 to 3 and one below the precursor's. Peaks below 300 Th stay, and those from two waters
-    below the precursor to its second isotope.
+    Explained are the ions of each spectrum's series with charges from 1 to 3 and one below the precursor's. Peaks below 300 Th stay, and
+    those from two waters below the precursor to its second isotope.
 
     Parameters
     ----------
@@ -105,16 +112,16 @@ def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, 
     out_mz, out_intensity : like those of the peaks, to fill, in order of m/z.
     """
     peak_offsets, mz, intensity = peaks
-    offsets, masses, shuffled, n_terminal, c_terminal = peptides
+    offsets, masses, shuffled, n_terminal, c_terminal, has_series = peptides
     for s in range(first, last):
         start, end = offsets[s], offsets[s + 1]
         most = max(1, min(3, charge[s] - 1))
-        place = np.empty((end - start - 1) * most * 2, np.float64)
+        place = np.empty((end - start - 1) * most * has_series[s].sum(), np.float64)
         shift = np.empty_like(place)
         total = n_terminal[s] + c_terminal[s] + _WATER
         for i in range(start, end):
             total += masses[i]
-        _fragments(masses[start:end], shuffled[start:end], n_terminal[s], total, most, place, shift)
+        _fragments(masses[start:end], shuffled[start:end], n_terminal[s], total, most, has_series[s], place, shift)
         order = np.argsort(place)
         ordered = place[order]
         low, high = peak_offsets[s], peak_offsets[s + 1]

@@ -18,6 +18,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches import scoring
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cuda import modules
 from proteoscope.kernels.cuda.scoring import SpectrumSearch
@@ -41,7 +42,7 @@ for name, value in (batches | {"minimum_sharing": 0.0 if is_dense else np.inf}).
 answers = []
 for wish in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)
-    index = SpectrumIndex(spectra, queries, len(queries.mass))
+    index = SpectrumIndex(spectra, queries, len(queries.mass), SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8)))
     search = scoring.ScoringPass(
         index,
         peptides,

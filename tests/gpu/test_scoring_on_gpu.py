@@ -168,16 +168,18 @@ def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processo
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.jobs.progress import Progress
     from proteoscope.engine.matches import scoring
+    from proteoscope.engine.spectra.ion_series import SpectrumSeries
     from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 
     spectra, queries, peptides, modifications, settings = random_search(500, HYPERSCORE, n_queries=3000, n_peptides=100_000)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
+    series = SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8))
     answers = []
     for device in (chosen_device("cpu"), chosen_device(wish)):
         opened = open_cards(device, Progress())
         assert len(opened) == len(device.numbers)
         search = scoring.ScoringPass(
-            SpectrumIndex(spectra, queries, len(queries.mass)), peptides, modifications, IdentificationParameters(),
+            SpectrumIndex(spectra, queries, len(queries.mass), series), peptides, modifications, IdentificationParameters(),
             Resources(8, opened, device.with_processor),
         )  # fmt: skip
         search.plan()

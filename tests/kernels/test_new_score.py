@@ -71,7 +71,7 @@ from tests.shim.shim_card import ShimCard
 code, kind = score_kind("morpheus")
 assert (code, kind) == (4, SCORE_KINDS[-1])
 parameters = IdentificationParameters(score="morpheus")
-assert scoring_settings(parameters, 1000.0).score == code
+assert scoring_settings(parameters, "by", 1000.0).score == code
 spectra, queries, peptides, modifications, settings = inputs = inputs_of(code)
 assert "not a sum" in why_unsupported(spectra, peptides, modifications, settings), "no fragment-ion index"
 path, *devices = sys.argv[1:]

@@ -53,7 +53,7 @@ def made():
     spectra = SpectrumArrays(offsets, np.concatenate(peaks), weight, weight)
     queries = QueryArrays(np.arange(len(sequences)), np.array([2, 3, 2, 3, 2]), peptides.mass + SHIFT)
     parameters = ModifiedSearchParameters(minimum_matched_ions=1)
-    return sequences, peptides, spectra, queries, ion_settings(parameters, 1300.0, "hyperscore")
+    return sequences, peptides, spectra, queries, ion_settings(parameters, "by", 1300.0, "hyperscore")
 
 
 def scores_by_modification(made, row, peptide, shift):
@@ -117,7 +117,7 @@ def test_the_best_place_of_many_random_spectra_is_mostly_right():
         mz = peaks_of(sequence, site, SHIFT, random)
         weight = np.ones(len(mz), np.float32)
         spectra = SpectrumArrays(np.array([0, len(mz)]), mz, weight, weight)
-        settings = ion_settings(ModifiedSearchParameters(), 2000.0, "hyperscore")
+        settings = ion_settings(ModifiedSearchParameters(), "by", 2000.0, "hyperscore")
         score, probability = (np.empty((1, PLACES), np.float32) for _ in range(2))
         one = np.zeros(1, np.int64)
         matches = ShiftsToPlace(one, one + 2, one, np.array([SHIFT]))

@@ -7,21 +7,24 @@ import itertools
 import numpy as np
 import pytest
 
-from proteoscope.kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks
+from proteoscope.kernels.cpu.shuffled_spectra import MOVED_SERIES, ShuffledPeptides, move_peaks
 from proteoscope.kernels.layouts import PeakArrays
 
 PROTON, WATER, ISOTOPE = 1.007276466621, 18.0105646863, 1.0033548378
+OVER_B_AND_Y = {"c": 17.02654910112, "z": -16.01872406889}
 
 
-def plain_moved(mz, charge, masses, shuffled, ends, width):
-    """Move each peak by the shift of the nearest b or y ion that explains it."""
+def plain_moved(mz, charge, masses, shuffled, ends, width, series):
+    """Move each peak by the shift of the nearest ion of some series that explains it."""
     total = sum(masses) + sum(ends) + WATER
     precursor = total / charge + PROTON
     ions = []
     for i in range(1, len(masses)):
         front, other = ends[0] + sum(masses[:i]), ends[0] + sum(shuffled[:i])
         for z in range(1, max(1, min(3, charge - 1)) + 1):
-            ions += [(front / z + PROTON, (other - front) / z), ((total - front) / z + PROTON, (front - other) / z)]
+            for letter in series:
+                own, moved = (front, other - front) if letter in "bc" else (total - front, front - other)
+                ions.append(((own + OVER_B_AND_Y.get(letter, 0.0)) / z + PROTON, moved / z))
     out = []
     for one in mz:
         tolerance = width(one)
@@ -33,7 +36,8 @@ def plain_moved(mz, charge, masses, shuffled, ends, width):
 
 @pytest.mark.parametrize("charge", [1, 2, 3, 5])
 @pytest.mark.parametrize(("absolute", "relative"), [(0.5, 0.0), (0.0, 20e-6)])
-def test_move_peaks_equals_plain_loops(charge, absolute, relative):
+@pytest.mark.parametrize("series", ["by", "cz", "bycz"])
+def test_move_peaks_equals_plain_loops(charge, absolute, relative, series):
     random = np.random.default_rng(charge)
     lengths = np.array([2, 7, 15, 30])
     offsets = np.append(0, np.cumsum(lengths))
@@ -44,19 +48,23 @@ def test_move_peaks_equals_plain_loops(charge, absolute, relative):
     for row, (a, b) in enumerate(itertools.pairwise(offsets)):
         front = np.cumsum(masses[a:b])[:-1] + ends[row, 0]
         whole = masses[a:b].sum() + ends[row].sum() + WATER
-        ions = np.concatenate([(some / z + PROTON) for some in (front, whole - front) for z in (1, 2)])
+        ions = np.concatenate(
+            [(some / z + PROTON) for some in (front, whole - front, front + 17.02655, whole - front - 16.01872) for z in (1, 2)]
+        )
         near = whole / charge + PROTON + np.array([-WATER, 0.0, ISOTOPE]) / charge
         spectra.append(np.sort(np.concatenate((ions * (1 + random.normal(0, 1e-5, len(ions))), near, random.uniform(100, 1500, 60)))))
     mz = np.concatenate(spectra)
     peak_offsets = np.append(0, np.cumsum([len(one) for one in spectra]))
     peaks = PeakArrays(peak_offsets, mz, np.arange(len(mz), dtype=np.float32))
-    peptides = ShuffledPeptides(offsets, masses, shuffled, ends[:, 0].copy(), ends[:, 1].copy())
+    peptides = ShuffledPeptides(
+        offsets, masses, shuffled, ends[:, 0].copy(), ends[:, 1].copy(), np.array([[one in series for one in MOVED_SERIES]] * 4)
+    )
     out_mz, out_intensity = np.empty_like(mz), np.empty(len(mz), np.float32)
     move_peaks(peaks, np.full(4, charge), peptides, absolute, relative, 0, 4, out_mz, out_intensity)
     for row, one in enumerate(spectra):
         a, b = offsets[row : row + 2]
         some = slice(*peak_offsets[row : row + 2])
-        moved = np.array(plain_moved(one, charge, masses[a:b], shuffled[a:b], ends[row], lambda x: absolute + relative * x))
+        moved = np.array(plain_moved(one, charge, masses[a:b], shuffled[a:b], ends[row], lambda x: absolute + relative * x, series))
         order = np.argsort(moved, kind="stable")
         np.testing.assert_allclose(out_mz[some], moved[order])
         assert out_intensity[some].tolist() == peaks.intensity[some][order].tolist()

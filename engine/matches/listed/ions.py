@@ -11,6 +11,7 @@ from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 
 __all__ = ["count_ions"]
 
@@ -19,7 +20,7 @@ _PIECE = 1 << 14  # matches at a time
 
 def count_ions(
     offsets: NDArray[np.int64], masses: NDArray[np.float64], letters: NDArray[np.uint8], spectrum: NDArray[np.int64],
-    charge: NDArray[np.int64], spectra: Spectra, tolerance: Tolerance, series: str, maximum_charge: int, progress: Progress,
+    charge: NDArray[np.int64], spectra: Spectra, tolerance: Tolerance, ion_series: str, maximum_charge: int, progress: Progress,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
     """Fragment ions found, and those that there can be, of n matches: what `proteoscope.engine.chemistry.fragments.annotate` counts, all
     peaks of the spectrum taken.
@@ -29,6 +30,7 @@ def count_ions(
     offsets, masses, letters : CSR, (n + 1,) and (r,): masses in dalton of the residues with what they carry, termini with the first and
         last, and the residues as ASCII capitals.
     spectrum : (n,) rows of `spectra`. charge : (n,) of the precursor.
+    ion_series : letters, or `proteoscope.engine.spectra.ion_series.BY_ACTIVATION`.
     maximum_charge : fragments carry up to so many charges, and one fewer than the precursor.
 
     Returns
@@ -37,6 +39,7 @@ def count_ions(
     """
     n = len(offsets) - 1
     matched, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    series = SpectrumSeries.of(ion_series, spectra.activation)
     order = np.argsort(spectrum, kind="stable")  # so that neighbours ask for the same peaks
     progress.stage("Counting fragment ions", n)
     for first in range(0, n, _PIECE):
@@ -59,9 +62,11 @@ def count_ions(
         peak_of = np.repeat(np.arange(used[-1] - used[0] + 1), np.diff(spectra.offsets[used[0] : used[-1] + 2]))
         keys = peak_of * span + mz
         base = (used[peaks_start] - used[0]).astype(np.float64)
-        for letter in dict.fromkeys(series):
+        for letter in dict.fromkeys("".join(series.letters)):
             neutral = (front if letter in "abc" else whole[owner] - front) + SERIES_MASS[letter]
             is_ion = is_bond & ~followed_by_proline if letter in "cz" else is_bond
+            if not series.is_single:
+                is_ion = is_ion & series.have(frozenset(letter))[spectrum[rows]][owner]
             for z in range(1, maximum_charge + 1):
                 chosen = np.flatnonzero(is_ion & (np.maximum(charge[rows] - 1, 1)[owner] >= z))
                 ion = neutral[chosen] / z + PROTON_MASS

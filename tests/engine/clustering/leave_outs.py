@@ -39,7 +39,7 @@ def leave_out(
     _, first = np.unique(identified.peptide * 100 + identified.charge, return_index=True)
     library = identified.take(np.sort(first[~is_left[first]]))
     rows = np.setdiff1d(np.arange(len(spectra)), library.spectrum)
-    made = library_of(spectra, library, tolerance, parameters, resources)
+    made = library_of(spectra, library, "by", tolerance, parameters, resources)
     found = explained(Queries.of(spectra, rows, made, parameters, resources), parameters, resources)
     accepted = found.take(~found.is_decoy & (found.q_value <= 0.01) & (found.similarity >= parameters.minimum_similarity))
     of = np.full(len(spectra), -1)

@@ -67,10 +67,10 @@ def run() -> tuple[Spectra, Identified]:
 def test_shuffled_spectra_have_the_fragments_of_a_permutation_and_all_else(run):
     held, identified = run
     own = spectra_of(held, identified)
-    other = shuffled_spectra(own, identified, 1, TOLERANCE, Resources(2))
-    again = shuffled_spectra(own, identified, 1, TOLERANCE, Resources(1))
+    other = shuffled_spectra(own, identified, "by", 1, TOLERANCE, Resources(2))
+    again = shuffled_spectra(own, identified, "by", 1, TOLERANCE, Resources(1))
     assert np.array_equal(other.mz, again.mz)
-    assert not np.array_equal(other.mz, shuffled_spectra(own, identified, 2, TOLERANCE, Resources(1)).mz)
+    assert not np.array_equal(other.mz, shuffled_spectra(own, identified, "by", 2, TOLERANCE, Resources(1)).mz)
     for row, peptide in enumerate(PEPTIDES):
         mz, _ = own.peaks(row)
         moved, _ = other.peaks(row)
@@ -94,7 +94,7 @@ def test_shuffled_spectra_have_the_fragments_of_a_permutation_and_all_else(run):
 def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):
     held, identified = run
     parameters = ExplanationParameters().changed(mass_difference=100.0, minimum_similarity=0.3)
-    library = library_of(held, identified, TOLERANCE, parameters, Resources(2))
+    library = library_of(held, identified, "by", TOLERANCE, parameters, Resources(2))
     rows = np.array([row for row in range(18) if row % 3])
     found = explained(Queries.of(held, rows, library, parameters, Resources(2)), parameters, Resources(2))
     assert found.spectrum.tolist() == rows.tolist() and not found.is_decoy.any()
@@ -110,7 +110,7 @@ def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):
 def test_the_most_similar_is_that_of_plain_loops(run):
     held, identified = run
     parameters = ExplanationParameters().changed(precursor_tolerance="5000 Da", isotope_errors=(0,), precursor_weight=0.0)
-    library = library_of(held, identified, TOLERANCE, parameters, Resources(2))
+    library = library_of(held, identified, "by", TOLERANCE, parameters, Resources(2))
     rows = np.arange(18)
     found = explained(Queries.of(held, rows, library, parameters, Resources(2)), parameters, Resources(2))
     full = np.zeros((12, library.n_bins))
@@ -132,7 +132,7 @@ def test_the_most_similar_is_that_of_plain_loops(run):
 
 def test_spectra_of_other_charges_of_negative_ions_and_without_precursor_join_none(run):
     held, identified = run
-    library = library_of(held, identified, TOLERANCE, ExplanationParameters(), Resources(1))
+    library = library_of(held, identified, "by", TOLERANCE, ExplanationParameters(), Resources(1))
 
     def explained_by(spectra):
         queries = Queries.of(spectra, np.arange(18), library, ExplanationParameters(), Resources(1))

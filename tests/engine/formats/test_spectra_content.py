@@ -81,13 +81,15 @@ def test_advice_names_the_preset_that_suits_and_is_silent_where_one_fits() -> No
     [
         (("ETD",), "by", "cz"), (("ECD",), "by", "cz"), (("HCD", "ETD"), "by", "bycz"), (("EThcD",), "cz", "bycz"), (("HCD",), "cz", "by"),
         (("ETD",), "cz", ""), (("CID", "HCD"), "by", ""), (("ETD",), "bycz", ""), (("UVPD",), "by", ""), ((), "by", ""),
+        (("ETD",), "activation", ""), (("ETciD",), "by", "bycz"),
     ],
 )  # fmt: skip
 def test_advise_compares_ion_series_with_activation(fragmentation: tuple[str, ...], series: str, advised: str) -> None:
     parameters = search_of_kind("identify").parameters_of("high-resolution").changed(ion_series=series)
     found = advise("identify", [SpectraContent(fragments="exact", fragmentation=fragmentation)], parameters)
     assert (found is None) == (advised == "")
-    assert found is None or found.sentences[0].endswith(f"and ion_series={series} matches others: set ion_series={advised}")
+    assert found is None or found.sentences[0].endswith(f"and ion_series={series} matches others: set ion_series=activation")
+    assert found is None or f"makes ions {', '.join(advised)}, and" in found.sentences[0]
 
 
 def test_advise_names_the_files_of_each_misfit() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.chemistry.fragments import annotate, fragment_ions
+from proteoscope.engine.chemistry.masses import RESIDUE_MASS
 from proteoscope.engine.chemistry.modification_naming import Namer
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -120,8 +123,6 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
         ("x",), np.zeros(n, np.int32), [str(i) for i in range(n)], np.arange(n), np.arange(n), zeros, zeros + 500, zeros.astype(np.float32),
         np.zeros(n, np.uint32), offsets, np.concatenate(peaks), np.ones(offsets[-1], np.float32),
     )  # fmt: skip
-    from proteoscope.engine.chemistry.masses import RESIDUE_MASS
-
     letters = np.frombuffer("".join(sequences).encode(), np.uint8)
     residue_offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
     charge, spectrum, tolerance = generator.integers(1, 5, n), generator.permutation(n), Tolerance(0.5, "Da")
@@ -132,6 +133,19 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
         ions = fragment_ions(sequence, series=series, maximum_charge=max(1, min(3, int(charge[i]) - 1)))
         mz, intensity = spectra.peaks(int(spectrum[i]))
         assert (matched[i], total[i]) == (len(annotate(mz, intensity, ions, tolerance)), len(ions))
+
+
+def test_ions_are_counted_by_the_activation_of_each_spectrum(tmp_path):
+    spectra = read_spectra([write_spectra(tmp_path / "run.mgf")])
+    kinds = (Activation.UNKNOWN, Activation.ETD, Activation.ETHCD)
+    spectra = replace(spectra, activation=np.array([kinds[i % 3] for i in range(len(spectra))], np.uint8))
+    letters = np.frombuffer(b"PEPTPDEK" * len(spectra), np.uint8)
+    offsets, charge = np.arange(len(spectra) + 1) * 8, np.full(len(spectra), 3)
+    at = offsets, RESIDUE_MASS[letters - 65], letters, np.arange(len(spectra)), charge, spectra, Tolerance(20, "Da")
+    counted = np.stack(count_ions(*at, "activation", 2, Progress()))
+    alone = [np.stack(count_ions(*at, letters, 2, Progress())) for letters in ("by", "cz", "bycz")]
+    np.testing.assert_array_equal(counted, [[alone[i % 3][k, i] for i in range(len(spectra))] for k in range(2)])
+    assert len(spectra) >= 3 and (counted[0] > 0).all()
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import offsets_of, ranges
+from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.chemistry.fragments import fragment_ions
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -14,6 +17,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.consensus_library import Members, consensus_entries
 from proteoscope.engine.matches.identified_spectra import Identified
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.library_entries import EntryModifications
 
 PEPTIDES = ("PEPTIDEK", "ACDEM[Oxidation]K", "SAMPLERK")
@@ -22,13 +26,13 @@ CHANGES = ({}, {5: 15.994915}, {})
 TOLERANCE = Tolerance(0.02, "Da")
 
 
-def members(seed=0):
+def members(seed=0, series="by"):
     """Sixty spectra of three peptides with two charges, whose peaks are their ions and noise."""
     rng = np.random.default_rng(seed)
     peptide, charge = rng.integers(0, 3, 60), rng.integers(2, 4, 60)
     lists = []
     for of in peptide.tolist():
-        ions = fragment_ions(SEQUENCES[of], CHANGES[of], maximum_charge=1).mz
+        ions = fragment_ions(SEQUENCES[of], CHANGES[of], series=series, maximum_charge=1).mz
         kept = ions[rng.random(len(ions)) < 0.9]
         lists.append(np.sort(np.concatenate((kept + rng.normal(0, 0.002, len(kept)), rng.uniform(100, 900, 5)))))
     offsets = offsets_of(np.array(list(map(len, lists)), np.int64))
@@ -52,10 +56,10 @@ def members(seed=0):
     return Members(identified, rng.choice([0.001, 0.002, 0.01], 60), rng.normal(20, 5, 60), proteins, of), spectra
 
 
-def entries_of(found, spectra, origin, threads=2):
-    n, pieces = consensus_entries(found, spectra, TOLERANCE, origin, Resources(threads))
+def entries_of(found, spectra, origin, threads=2, ion_series="by"):
+    n, pieces = consensus_entries(found, spectra, SpectrumSeries.of(ion_series, spectra.activation), TOLERANCE, origin, Resources(threads))
     (entries,) = pieces
-    assert len(entries) == n == 6
+    assert len(entries) == n >= 6
     return entries
 
 
@@ -92,12 +96,14 @@ def test_the_mean_has_what_most_members_have():
 
 
 @pytest.mark.parametrize("origin", ["best", "merged"])
-def test_peaks_are_named_by_the_nearest_ion_of_their_peptide(origin):
-    found, spectra = members(1)
-    entries = entries_of(found, spectra, origin)
+@pytest.mark.parametrize("series", ["by", "cz", "bycz"])
+def test_peaks_are_named_by_the_nearest_ion_of_their_peptide(origin, series):
+    found, spectra = members(1, series)
+    entries = entries_of(found, spectra, origin, ion_series=series)
+    assert set(entries.ions.series.tolist()) - {0} == set(map(ord, series))
     for i, form in enumerate(entries.peptidoforms().to_pylist()):
         of = PEPTIDES.index(form)
-        ions = fragment_ions(SEQUENCES[of], CHANGES[of], maximum_charge=min(3, entries.charge[i] - 1))
+        ions = fragment_ions(SEQUENCES[of], CHANGES[of], series=series, maximum_charge=min(3, entries.charge[i] - 1))
         for k in range(entries.offsets[i], entries.offsets[i + 1]):
             error = entries.mz[k] - ions.mz
             nearest = int(np.abs(error).argmin())
@@ -109,6 +115,25 @@ def test_peaks_are_named_by_the_nearest_ion_of_their_peptide(origin):
             told = ions.labels().index(label)
             assert entries.ions.error[k] == pytest.approx(error[told], abs=1e-5)
             assert abs(error[told]) == pytest.approx(abs(error[nearest]), abs=1e-9)
+
+
+@pytest.mark.parametrize("origin", ["best", "merged"])
+def test_spectra_of_other_series_have_entries_of_their_own(origin):
+    """The same as those of a library of these spectra alone."""
+    found, spectra = members(4, "bycz")
+    is_etd = np.arange(len(spectra)) % 2 == 0
+    mixed = replace(spectra, activation=np.where(is_etd, Activation.ETD, Activation.HCD).astype(np.uint8))
+    entries = entries_of(found, mixed, origin, ion_series="activation")
+    assert len(entries) == 12 and (np.diff(entries.mass) >= 0).all()
+    is_cz = np.array([bool({ord("c"), ord("z")} & set(part.tolist())) for part in np.split(entries.ions.series, entries.offsets[1:-1])])
+    for of_part, series in ((is_etd, "cz"), (~is_etd, "by")):
+        rows = np.flatnonzero(of_part[found.identified.spectrum])
+        of_rows = found.identified.take(rows), found.q_value[rows], found.score[rows], found.proteins.take(pa.array(rows))
+        alone = entries_of(Members(*of_rows, found.modifications), spectra, origin, ion_series=series)
+        chosen = is_cz == (series == "cz")
+        _, peaks = ranges(entries.offsets[:-1][chosen], entries.offsets[1:][chosen])
+        np.testing.assert_array_equal(entries.mz[peaks], alone.mz)
+        np.testing.assert_array_equal(entries.ions.series[peaks], alone.ions.series)
 
 
 def test_threads_and_the_order_of_members_change_nothing():

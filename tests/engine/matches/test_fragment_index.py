@@ -160,7 +160,7 @@ def fragment_search(
 ) -> FragmentIndexSearch:
     index, _ = prepared(spectra, held, parameters)
     variable = modification_arrays(tuple(parse_modification(name) for name in parameters.variable_modifications), parameters)
-    settings = scoring_settings(parameters, float(index.arrays.mz.max()))
+    settings = scoring_settings(parameters, index.series, float(index.arrays.mz.max()))
     return FragmentIndexSearch(
         index,
         held.peptides.arrays(held.proteins),

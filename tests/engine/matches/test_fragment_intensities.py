@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import proteoscope.engine.matches.fragment_intensities as module
+from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import StorageError
@@ -24,6 +25,7 @@ from proteoscope.engine.matches.fragment_intensities import (
     load_network,
     why_not_predicted,
 )
+from proteoscope.engine.spectra.ion_series import series_of_spectrum
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
 from proteoscope.resources import path
 
@@ -82,7 +84,8 @@ def run(n_peptides: int = 120, copies: int = 2, seed: int = 5, shift: float = 0.
     residues = np.frombuffer("".join(sequences).encode(), np.uint8).copy()
     number = np.repeat(random.integers(0, 1 << 60, n_peptides), copies)
     n = len(sequences)
-    return MatchedBonds(offsets, residues, weight), MatchColumns(charge, number, random.random(n), np.arange(n) % 2 == 0)
+    is_known = np.ones(n, np.bool_)
+    return MatchedBonds(offsets, residues, weight, is_known), MatchColumns(charge, number, random.random(n), np.arange(n) % 2 == 0)
 
 
 def features(bonds: MatchedBonds, judged: MatchColumns, tolerance: str = "20 ppm", threads: int = 1) -> NDArray[np.float64]:
@@ -193,9 +196,22 @@ def test_what_was_learnt_compares_each_match_alike_whichever_stand_beside_it() -
 
 
 def test_no_matches_have_no_features() -> None:
-    none = MatchedBonds(np.zeros(1, np.int64), np.empty(0, np.uint8), np.empty((0, IONS), np.float32))
+    none = MatchedBonds(np.zeros(1, np.int64), np.empty(0, np.uint8), np.empty((0, IONS), np.float32), np.ones(0, np.bool_))
     empty = MatchColumns(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float64, bool)))
     assert features(none, empty).shape == (0, 3)
+
+
+def test_matches_without_b_and_y_ions_have_no_predictions() -> None:
+    """They teach nothing either, whatever their bonds hold."""
+    bonds, judged = run(n_peptides=200)
+    is_known = np.arange(len(bonds)) % 3 > 0
+    rows = np.flatnonzero(is_known)
+    owner = np.repeat(np.arange(len(bonds)), np.diff(bonds.offsets))
+    spoilt = replace(bonds, weight=np.where(is_known[owner, None], bonds.weight, np.float32(0.5)), is_known=is_known)
+    found = features(spoilt, judged)
+    assert np.isnan(found[~is_known]).all()
+    columns = (judged.charge, judged.peptide, judged.score, judged.is_confident)
+    np.testing.assert_array_equal(found[rows], features(bonds.take(rows), MatchColumns(*(one[rows] for one in columns))))
 
 
 def test_matches_taken_and_joined_keep_their_bonds() -> None:
@@ -230,7 +246,8 @@ def test_matches_taken_and_joined_keep_their_bonds() -> None:
 )
 def test_searches_without_predictions_say_why(changes: dict[str, str], modifications: tuple[str, ...], reason: str) -> None:
     parameters = IdentificationParameters.checked(changes)
-    why = why_not_predicted(parameters, [parse_modification(modification) for modification in modifications])
+    series = series_of_spectrum(parameters.ion_series, Activation.UNKNOWN)
+    why = why_not_predicted(parameters, [series], [parse_modification(modification) for modification in modifications])
     assert bool(why) == bool(reason)
     assert reason in why
 

@@ -301,9 +301,9 @@ def test_a_stray_peak_far_beyond_all_ions_changes_neither_answers_nor_sizes(
     spectra, parameters = simulated[0], IdentificationParameters(variable_modifications=("Oxidation (M)",), score="xcorr")
     sizes, answers = [], []
 
-    def noted(parameters: IdentificationParameters, maximum_mz: float) -> ScoringSettings:
+    def noted(parameters: IdentificationParameters, letters: str, maximum_mz: float) -> ScoringSettings:
         sizes.append(maximum_mz)
-        return scoring_settings(parameters, maximum_mz)
+        return scoring_settings(parameters, letters, maximum_mz)
 
     def with_peak(mz: float) -> Spectra:
         first = int(spectra.offsets[1])
@@ -355,9 +355,9 @@ def test_no_ion_is_heavier_than_the_heaviest_one_thought_of(residue: float, c_te
 
 def test_settings_speak_of_series_and_tolerances_in_the_terms_of_the_kernels() -> None:
     parameters = IdentificationParameters(
-        precursor_tolerance="0.5 Da", fragment_tolerance="20 ppm", ion_series="abcxyzb", isotope_errors=(0, -1, 2), score="xcorr"
+        precursor_tolerance="0.5 Da", fragment_tolerance="20 ppm", isotope_errors=(0, -1, 2), score="xcorr"
     )
-    settings = scoring_settings(parameters, 1200.0)
+    settings = scoring_settings(parameters, "abcxyzb", 1200.0)
     assert (settings.precursor_absolute, settings.precursor_relative) == (0.5, 0.0)
     assert (settings.fragment_absolute, settings.fragment_relative) == (0.0, pytest.approx(2e-5))
     assert settings.isotope_errors.tolist() == [2, 0, -1]
@@ -372,7 +372,7 @@ def test_settings_speak_of_series_and_tolerances_in_the_terms_of_the_kernels() -
 
 
 def test_isotope_errors_begin_where_their_peak_reaches_a_fiftieth() -> None:
-    settings = scoring_settings(IdentificationParameters(isotope_errors=(-1, 0, 1, 2, 3)), 1000.0)
+    settings = scoring_settings(IdentificationParameters(isotope_errors=(-1, 0, 1, 2, 3)), "by", 1000.0)
     for error, mass in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
         if error <= 0:
             assert mass == 0

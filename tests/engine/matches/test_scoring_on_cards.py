@@ -29,6 +29,7 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     """Searches on cards; what came of it, and what was told."""
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.matches import scoring
+    from proteoscope.engine.spectra.ion_series import SpectrumSeries
     from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
     from proteoscope.kernels.cuda.scoring import SpectrumSearch
     from tests.shim.search_inputs import random_search
@@ -36,7 +37,7 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     monkeypatch.setattr(SpectrumSearch, "candidates_of_batch", 100)
     spectra, queries, peptides, modifications, settings = random_search(7, 2, most=1, n_queries=40)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
-    index = SpectrumIndex(spectra, queries, len(queries.mass))
+    index = SpectrumIndex(spectra, queries, len(queries.mass), SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8)))
 
     def search(used: list[Any], *, with_processor: bool = False) -> tuple[Any, list[str]]:
         for number, one in enumerate(used):

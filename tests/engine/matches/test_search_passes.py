@@ -9,7 +9,15 @@ from pyteomics import mzid, pepxml
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError
-from proteoscope.engine.matches.search_passes import SearchPass, asked_passes, passes_of_record, passes_of_run, read_passes, widest
+from proteoscope.engine.matches.search_passes import (
+    SearchPass,
+    SeriesCount,
+    asked_passes,
+    passes_of_record,
+    passes_of_run,
+    read_passes,
+    widest,
+)
 from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.project import Project
 from tests.engine.identification_tables import PARAMETERS, identification
@@ -31,7 +39,10 @@ SHIFTED = replace(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("one", [FIRST, SECOND, SHIFTED])
+MIXED = replace(FIRST, ion_series=(SeriesCount("HCD", "by", 400), SeriesCount("ETD", "cz", 90), SeriesCount("", "by", 10)))
+
+
+@pytest.mark.parametrize("one", [FIRST, SECOND, SHIFTED, MIXED])
 def test_a_record_is_read_as_it_was_written(one, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"passes": [one.record()]}))
@@ -57,7 +68,9 @@ def test_asked_passes_are_those_that_parameters_request():
         ("precursor_tolerance", "wide"), ("precursor_tolerance", 10), ("isotope_errors", ["0"]), ("isotope_errors", 3),
         ("enzyme", "scissors"),
         ("specificity", "very"), ("missed_cleavages", -1), ("missed_cleavages", True), ("fixed_modifications", "Oxidation (M)"),
-        ("variable_modifications", ["Nothing (M)"]), ("mass_shift", [5, -5]), ("mass_shift", [1]), ("mass_shift", ["a", "b"]),
+        ("variable_modifications", ["Nothing (M)"]), ("mass_shift", [5, -5]), ("mass_shift", [1]),
+        ("ion_series", [["HCD", "by"]]), ("ion_series", [["HCD", "bq", 3]]), ("ion_series", ["HCD"]),
+        ("mass_shift", ["a", "b"]),
         ("databases", [{}]), ("databases", ["\ud800"]), ("databases", ["x" * 20_000]), ("spectra", ["x"] * 2000),
         ("proteins", "some"), ("n_spectra", 1e300),
         ("precursor_medians", 3), ("precursor_medians", [1.0]), ("precursor_medians", [2.0, 1.0]), ("precursor_medians", ["a", "b"]),
@@ -86,6 +99,12 @@ def test_a_sentence_says_what_was_done():
     )
     assert "500 spectra that identify-0001 left, 1,000 proteins found by identify-0001" in SHIFTED.sentence()
     assert "mass shifts from -150 to 500 Da" in SHIFTED.sentence()
+
+
+def test_a_sentence_names_the_ion_series_with_their_spectra():
+    expected = "; ions of 400 spectra HCD: b, y; 90 spectra ETD: c, z; 10 spectra of unknown activation: b, y"
+    assert MIXED.sentence() == FIRST.sentence() + expected
+    assert replace(FIRST, ion_series=(SeriesCount("", "cz", 500),)).sentence() == FIRST.sentence() + "; ions c, z"
 
 
 def test_an_enzyme_that_cuts_everywhere_asks_for_no_end():

@@ -11,6 +11,7 @@ from proteoscope.engine.modified_search.candidate_search import find_candidates,
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.modified_search.settings import list_settings
 from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
 from tests.shim.mass_inputs import plain_best
@@ -39,7 +40,8 @@ def made():
     weight = np.ones(offsets[-1], np.float32)
     order = np.argsort(masses[queried] + 40.0)
     queries = QueryArrays(order, np.full(len(order), 2), (masses[queried] + 40.0)[order])
-    return SpectrumIndex(SpectrumArrays(offsets, np.concatenate(peaks), weight, weight), queries, len(order)), peptides
+    series = SpectrumSeries.of("by", np.zeros(len(offsets) - 1, np.uint8))
+    return SpectrumIndex(SpectrumArrays(offsets, np.concatenate(peaks), weight, weight), queries, len(order), series), peptides
 
 
 @pytest.mark.parametrize("preset", ["published", "standard"])
@@ -47,7 +49,7 @@ def made():
 def test_candidates_are_those_of_the_definition(made, preset, memory_bytes):
     index, peptides = made
     parameters = ModifiedSearchParameters.checked(read_preset("modified", preset))
-    settings, lists = ion_settings(parameters, 1000.0, "hyperscore"), list_settings(parameters)
+    settings, lists = ion_settings(parameters, "by", 1000.0, "hyperscore"), list_settings(parameters)
     found = find_candidates(index, peptides, settings, lists, KEPT, memory_bytes, Resources(2))
     candidates = peptide_lists(peptides, lists.per_dalton, 0, len(peptides.mass), Resources(1))
     queries = query_lists(index.arrays, index.queries, settings, lists)
@@ -61,7 +63,7 @@ def test_published_takes_each_peak_for_the_one_unit_that_it_falls_in(made):
     parameters = ModifiedSearchParameters.checked(read_preset("modified", "published"))
     lists = list_settings(parameters)
     assert lists.per_dalton == 100.0
-    settings = ion_settings(parameters, 1000.0, "hyperscore")
+    settings = ion_settings(parameters, "by", 1000.0, "hyperscore")
     found = query_lists(index.arrays, index.queries, settings, lists)
     for q, (spectrum, mass) in enumerate(zip(index.queries.spectrum, index.queries.mass, strict=True)):
         peaks = index.arrays.mz[index.arrays.offsets[spectrum] : index.arrays.offsets[spectrum + 1]] - PROTON_MASS

@@ -8,6 +8,7 @@ from proteoscope.engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF
 from proteoscope.engine.matches.scoring import ion_settings
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.parameters import read_preset
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.layouts import QueryArrays, SpectrumArrays
 
@@ -25,8 +26,8 @@ def loss_of(peaks, charge=2, *, is_tyrosine=False):
     heights = np.concatenate((np.ones(2, np.float32), weight, np.ones(2, np.float32)))
     arrays = SpectrumArrays(offsets, np.concatenate((np.sort(other), mz, np.sort(other))), heights, heights)
     queries = QueryArrays(np.array([1]), np.array([charge]), np.array([NEUTRAL]))
-    settings = ion_settings(ModifiedSearchParameters.checked(read_preset("modified", "standard")), 2000.0, "hyperscore")
-    index = SpectrumIndex(arrays, queries, 3)
+    settings = ion_settings(ModifiedSearchParameters.checked(read_preset("modified", "standard")), "by", 2000.0, "hyperscore")
+    index = SpectrumIndex(arrays, queries, 3, SpectrumSeries.of("by", np.zeros(3, np.uint8)))
     given = np.array([1]), np.array([charge]), np.array([NEUTRAL]), np.array([is_tyrosine])
     return int(precursor_losses(index, *given, settings)[0])
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.views.annotation import IonSettings, annotate_match
@@ -40,6 +41,14 @@ def taught_spectrum(row: dict[str, Any], shares: np.ndarray) -> Peaks:
                 found[fragment_mz(row, series, number, charge)] = shares[bond, column]
     mz = np.array(sorted(found))
     return Peaks(mz, np.array([found[one] for one in mz.tolist()]))
+
+
+def test_no_intensities_are_predicted_of_c_and_z_ions() -> None:
+    row = row_of("PEPTIDEK", 2)
+    peaks = Peaks(np.array([300.0, 400.0]), np.array([1.0, 2.0]), Activation.ETD)
+    mirrored = mirrored_with_prediction(row, peaks, replace(SETTINGS, series="activation"))
+    assert mirrored.lower is None and "b and y ions" in mirrored.note
+    assert mirrored.upper.ions is not None and mirrored.upper.ions.settings.series == "cz"
 
 
 def test_spectra_of_the_teacher_are_like_the_prediction_of_their_own_peptide_and_of_no_other() -> None:

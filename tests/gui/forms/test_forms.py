@@ -320,7 +320,9 @@ def test_lists_take_what_the_model_takes(form: ParameterForm) -> None:
 
 def test_ion_series_are_ticked(form: ParameterForm) -> None:
     boxes = {box.text(): box for box in form.fields["ion_series"].editor.findChildren(QCheckBox)}
-    assert [name for name, box in boxes.items() if box.isChecked()] == ["b", "y"]
+    assert [name for name, box in boxes.items() if box.isChecked()] == ["by activation", "b", "y"] and not boxes["c"].isEnabled()
+    assert form.parameters is not None and form.parameters.ion_series == "activation"  # type: ignore[attr-defined]
+    boxes["by activation"].click()
     boxes["c"].click()
     boxes["b"].click()
     assert form.parameters is not None and form.parameters.ion_series == "cy"  # type: ignore[attr-defined]

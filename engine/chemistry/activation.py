@@ -1,0 +1,155 @@
+"""Activations: how precursors are fragmented, and which ion series that makes.
+
+Collisions break the amide bond, into b and y; electron transfer and capture break the bond before it, into c and z; with collisions of what
+electron transfer leaves whole, all four are made (Frese et al. 2012, Anal. Chem. 84:9668).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Activation", "activation_names", "activation_of_filter", "activation_of_text", "activations_of_names", "activations_of_terms",
+    "combine_activations", "series_letters", "series_of_name",
+]  # fmt: skip
+
+
+class Activation(IntEnum):
+    """Ways of fragmentation, as columns of spectra hold them."""
+
+    UNKNOWN = 0
+    CID = 1
+    HCD = 2
+    ETD = 3
+    ECD = 4
+    EAD = 5
+    ETCID = 6
+    ETHCD = 7
+    PQD = 8
+    UVPD = 9
+    PD = 10
+    IRMPD = 11
+
+
+_NAMES = {Activation.UNKNOWN: "", Activation.ETCID: "ETciD", Activation.ETHCD: "EThcD"}
+_BY_NAME = {_NAMES.get(one, one.name).lower(): one for one in Activation if one}
+_TERMS = {
+    1000133: Activation.CID, 1000433: Activation.CID, 1002472: Activation.CID, 1002679: Activation.CID, 1000422: Activation.HCD,
+    1002481: Activation.HCD, 1002678: Activation.HCD, 1000598: Activation.ETD, 1000250: Activation.ECD, 1003294: Activation.EAD,
+    1003182: Activation.ETCID, 1002631: Activation.ETHCD, 1000599: Activation.PQD, 1003246: Activation.UVPD, 1000435: Activation.PD,
+    1000262: Activation.IRMPD,
+}  # fmt: skip
+"""By the numbers of terms of the PSI-MS vocabulary, those of supplemental collisions among them."""
+_COLLISIONS = frozenset({Activation.CID, Activation.HCD, Activation.PQD})
+_ELECTRONS = frozenset({Activation.ETD, Activation.ECD, Activation.EAD})
+_BOTH = frozenset({Activation.ETCID, Activation.ETHCD})
+_SERIES = {
+    **dict.fromkeys(_COLLISIONS, "by"), Activation.ETD: "cz", Activation.ECD: "cz", **dict.fromkeys((Activation.EAD, *_BOTH), "bycz"),
+}  # fmt: skip
+_USUAL_SERIES = "by"
+_WORDS = re.compile(
+    r"(?<![a-z])(?:ethcd|etcid|etcad|etshcd|etd ?\+ ?sa|etd|ecd|ead|hcd|cid|cad|pqd|uvpd|irmpd|pd|electron[ -]transfer dissociation"
+    r"|electron[ -]capture dissociation|electron[ -]activated dissociation|beam[ -]type|higher[ -]energy|collision(?:al)?)(?![a-z])"
+)
+"""Tried in this order at each place, so that a name that holds another comes first."""
+_FILTER = re.compile(r"@([a-z]{2,8})(?![a-z])")
+_OTHER_NAMES = {
+    "etcad": "etcid", "etd+sa": "etcid", "cad": "cid", "etshcd": "ethcd", "electron transfer dissociation": "etd",
+    "electron capture dissociation": "ecd", "electron activated dissociation": "ead", "beam type": "hcd", "higher energy": "hcd",
+    "collision": "cid", "collisional": "cid",
+}  # fmt: skip
+
+
+def activation_of_text(text: str) -> Activation:
+    """Return the activation that a text names, both together where it names two.
+
+    Examples
+    --------
+    >>> [activation_of_text(text).name for text in ("HCD", "etd50.00@hcd20.00", "ETD+SA", "beam-type collision-induced dissociation", "x")]
+    ['HCD', 'ETHCD', 'ETCID', 'HCD', 'UNKNOWN']
+    """
+    words = (found.replace("-", " ").replace(" +", "+").replace("+ ", "+") for found in _WORDS.findall(text.lower()))
+    return combine_activations(_BY_NAME[_OTHER_NAMES.get(word, word)] for word in words)
+
+
+def activation_of_filter(text: str) -> Activation:
+    """Return the activation in a filter string of a Thermo scan.
+
+    Examples
+    --------
+    >>> activation_of_filter("FTMS + p NSI d Full ms2 604.7591@etd50.00@hcd20.00 [120.0000-1220.0000]").name
+    'ETHCD'
+    """
+    return activation_of_text(" ".join(_FILTER.findall(text.lower())))
+
+
+def activations_of_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64], n: int) -> NDArray[np.uint8]:
+    """Return the activations of spectra by terms of the PSI-MS vocabulary.
+
+    Parameters
+    ----------
+    terms, spectrum : ndarray of int64, shape (m,)
+        Numbers of terms, of any kind, and the spectrum of each.
+    n : int
+        Number of spectra.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n,)
+        0 where no term names one.
+    """
+    bits = np.zeros(n, np.int64)
+    for term, activation in _TERMS.items():
+        # No spectrum has a term twice, or it means the same.
+        bits[spectrum[terms == term]] |= 1 << activation
+    patterns, place = np.unique(bits, return_inverse=True)
+    combined = [combine_activations(one for one in Activation if pattern >> one & 1) for pattern in patterns.tolist()]
+    return np.array(combined, np.uint8)[place]
+
+
+def combine_activations(found: Iterable[Activation]) -> Activation:
+    """Return what several activations of one spectrum are together.
+
+    Examples
+    --------
+    >>> combine_activations([Activation.ETD, Activation.HCD]).name, combine_activations([Activation.CID, Activation.HCD]).name
+    ('ETHCD', 'HCD')
+    """
+    kinds = set(found) - {Activation.UNKNOWN}
+    electrons, both = kinds & _ELECTRONS, kinds & _BOTH
+    if both or (electrons and kinds & _COLLISIONS):
+        return Activation.ETHCD if {Activation.ETHCD, Activation.HCD} & kinds else Activation.ETCID
+    # A kind of collision is named besides the collision.
+    return max(electrons or kinds, default=Activation.UNKNOWN)
+
+
+def series_letters(activation: int) -> str:
+    """Return the letters of the ion series that an activation makes; b and y where it is unknown.
+
+    Examples
+    --------
+    >>> [series_letters(one) for one in (Activation.UNKNOWN, Activation.HCD, Activation.ETD, Activation.ETHCD)]
+    ['by', 'by', 'cz', 'bycz']
+    """
+    return _SERIES.get(Activation(activation), _USUAL_SERIES)
+
+
+def series_of_name(name: str) -> str:
+    """Return the letters of the ion series that an activation makes, by its name; empty for another name."""
+    return _SERIES.get(_BY_NAME.get(name.lower(), Activation.UNKNOWN), "")
+
+
+def activation_names(activation: NDArray[np.uint8]) -> list[str]:
+    """Return the names of activations, empty where they are unknown."""
+    names = [_NAMES.get(one, one.name) for one in Activation]
+    return [names[one] for one in activation.tolist()]
+
+
+def activations_of_names(names: Iterable[str | None]) -> NDArray[np.uint8]:
+    """Return activations by the names of `activation_names`; unknown for every other text."""
+    return np.array([_BY_NAME.get((name or "").lower(), Activation.UNKNOWN) for name in names], np.uint8)
