@@ -40,7 +40,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.scoring import ScoringPass
+from proteoscope.engine.matches.scoring import plan_scoring
 from proteoscope.kernels.cuda.modules import Card
 from proteoscope.kernels.layouts import HitArrays, QueryArrays
 
@@ -63,11 +63,10 @@ def _shifts(n: int, copies: int) -> np.ndarray:
 
 def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: bool) -> tuple[float, float, HitArrays]:
     """Seconds of the plan and of the scoring, and the hits."""
-    search = ScoringPass(
+    started = time.perf_counter()
+    search = plan_scoring(
         work.index, work.peptides, work.modifications, work.parameters, Resources(threads, list(used), with_processor)
     )  # fmt: skip
-    started = time.perf_counter()
-    search.plan()
     planned = time.perf_counter()
     hits = search.score_one_by_one()
     return planned - started, time.perf_counter() - planned, hits

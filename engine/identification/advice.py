@@ -21,12 +21,11 @@ from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import nearest_folder, scratch_folder
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.compilation import SCORING
-from proteoscope.engine.identification.databases import searched_databases
+from proteoscope.engine.identification.indexes import open_search_indexes
 from proteoscope.engine.identification.low_yield import LowYieldRun, describe_yield, probe_tolerances
 from proteoscope.engine.identification.low_yield_causes import find_better_enzyme, find_better_series, find_unusual_precursors
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Cancelled, LimitedProgress, Progress, RecordingProgress
-from proteoscope.engine.peptides.indexes import open_indexes
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
@@ -153,8 +152,8 @@ def _read_again(
     threads = request.threads or available_threads()
     resources = Resources(threads, progress=quiet)
     files = {kind: request.files(kind) for kind in ("spectra", "database")}
-    databases = searched_databases(files["database"], [Path(one) for one in parameters.contaminants], digests, parameters)
-    indexes = open_indexes(databases, folder, parameters, resources)
+    contaminants = [Path(one) for one in parameters.contaminants]
+    indexes = open_search_indexes(files["database"], contaminants, digests, folder, parameters, resources)
     spectra = read_spectra(
         files["spectra"],
         progress=quiet,

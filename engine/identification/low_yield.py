@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import Pass, near_isotopes
+from proteoscope.engine.identification.passes import PassPlan, plan_pass, quick_matches, quick_parameters
 from proteoscope.engine.jobs.progress import LimitedProgress, TimeOverError
-from proteoscope.engine.matches.psms import search_score
+from proteoscope.engine.matches.tables import Scored
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
-from proteoscope.engine.statistics.target_decoy import q_values
 
-__all__ = ["ErrorCluster", "LowYieldRun", "affordable_spectra", "describe_yield", "find_error_cluster", "is_low_yield", "probe_tolerances"]
+__all__ = ["ErrorCluster", "LowYieldRun", "affordable_spectra", "describe_yield", "find_error_cluster", "low_yield_run", "probe_tolerances"]
 
 _LOW_YIELD = 0.05
 """Share of the searched spectra: below, settings of a pure sample searched in the right database are more likely wrong than its spectra."""
@@ -116,9 +115,23 @@ def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCl
     return ErrorCluster(median, spread, len(error)) if spread <= _NARROW * half_width else None
 
 
-def is_low_yield(n_accepted: int, n_searched: int, parameters: IdentificationParameters) -> bool:
-    """True if so few spectra were identified that causes are looked for; False without decoys, which leave the number unknown."""
-    return n_accepted < _LOW_YIELD * n_searched and parameters.decoys != "none"
+def low_yield_run(scored: Scored, plan: PassPlan, seconds_per_candidate: float, folder: Path) -> LowYieldRun | None:
+    """Return the run if so few spectra were identified that causes are looked for, else None.
+
+    Parameters
+    ----------
+    scored : Scored
+        Matches of all passes, with error rates; without decoys, which leave the number unknown, no causes are looked for.
+    plan : PassPlan
+        The first pass.
+    seconds_per_candidate, folder
+        See `LowYieldRun`.
+    """
+    n_accepted = int(np.count_nonzero((scored.q_value <= plan.parameters.fdr) & ~scored.psms.is_decoy))
+    if n_accepted >= _LOW_YIELD * plan.spectra.n_searched or plan.parameters.decoys == "none":
+        return None
+    n_matched = len(np.unique(scored.psms.spectrum))
+    return LowYieldRun(n_accepted, n_matched, plan.spectra, plan.indexes, plan.parameters, folder, seconds_per_candidate)
 
 
 def describe_yield(run: LowYieldRun) -> str:
@@ -147,10 +160,7 @@ def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgr
     best, n_probed = None, 0
     windows = list(dict.fromkeys(_wider(fragments, one, _USUAL_MZ) for one in _WIDE_FRAGMENTS))
     for number, wide_fragments in enumerate(windows):
-        quick = parameters.changed(
-            precursor_tolerance=wide, fragment_tolerance=wide_fragments, variable_modifications=(), hits_per_spectrum=1,
-            predicted_intensities=False, isotope_errors=near_isotopes(parameters),
-        )  # fmt: skip
+        quick = quick_parameters(parameters, precursor_tolerance=wide, fragment_tolerance=wide_fragments)
         try:
             sample = _sample(run, quick, resources, _PLANNED * limit.seconds_left / (len(windows) - number))
             found = _probe(sample, run.indexes, quick, resources)
@@ -205,9 +215,8 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
     chosen = spectra[:: max(1, -(-len(spectra) // _MAXIMUM_PROBED))]
     if math.isinf(seconds):
         return run.spectra.only(chosen)
-    planned = Pass(run.spectra.only(chosen), run.indexes, (), quick, resources)
-    planned.plan()
-    n = affordable_spectra(planned.n_candidates, len(chosen), run.seconds_per_candidate, seconds)
+    n_candidates = plan_pass(run.spectra.only(chosen), run.indexes, quick, resources).scoring.n_candidates
+    n = affordable_spectra(n_candidates, len(chosen), run.seconds_per_candidate, seconds)
     if n < min(len(chosen), _MINIMUM_PROBED):
         raise TimeOverError
     return run.spectra.only(chosen[:: -(-len(chosen) // n)])
@@ -229,13 +238,9 @@ def _probe(
     sample: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources
 ) -> tuple[ErrorCluster, float] | None:
     """Return where precursor errors of good matches gather, and the median error of their fragments (ppm); None where they do not."""
-    search = Pass(sample, indexes, (), quick, resources)
-    search.plan()
-    psms = search.score()
-    rates = q_values(search_score(psms), psms.is_decoy, decoy_ratio=psms.decoy_ratio)
-    confident = (rates <= _CONFIDENT) & ~psms.is_decoy
-    cluster = find_error_cluster(psms.mass_error_ppm[confident], _ppm(quick.precursor_tolerance, _USUAL_MASS))
-    return None if cluster is None else (cluster, float(np.median(psms.features["mean_absolute_fragment_error"][confident])))
+    psms = quick_matches(sample, indexes, quick, resources, _CONFIDENT)
+    cluster = find_error_cluster(psms.mass_error_ppm[~psms.is_decoy], _ppm(quick.precursor_tolerance, _USUAL_MASS))
+    return None if cluster is None else (cluster, float(np.median(psms.features["mean_absolute_fragment_error"][~psms.is_decoy])))
 
 
 def _wider(requested: Tolerance, probed: Tolerance, usual: float) -> Tolerance:

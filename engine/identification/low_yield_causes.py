@@ -7,6 +7,7 @@ enzymes make of the same proteins; they are named only where they explain far mo
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,14 +19,12 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.identification.low_yield import LowYieldRun
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import Pass, near_isotopes
+from proteoscope.engine.identification.passes import quick_matches, quick_parameters
 from proteoscope.engine.jobs.progress import LimitedProgress, TimeOverError
-from proteoscope.engine.matches.psms import search_score
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.peptides.peptide_index import build_peptide_index
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
-from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["find_better_enzyme", "find_better_series", "find_unusual_precursors"]
 
@@ -66,11 +65,8 @@ def find_unusual_precursors(run: LowYieldRun) -> str:
 
 def _probe(spectra: SpectrumIndex, parameters: IdentificationParameters) -> tuple[IdentificationParameters, SpectrumIndex]:
     """Return quick parameters and some of the spectra."""
-    quick = parameters.changed(
-        variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False, isotope_errors=near_isotopes(parameters)
-    )
     numbers = np.unique(spectra.queries.spectrum)
-    return quick, spectra.only(numbers[:: max(1, -(-len(numbers) // _MAXIMUM_PROBED))])
+    return quick_parameters(parameters), spectra.only(numbers[:: max(1, -(-len(numbers) // _MAXIMUM_PROBED))])
 
 
 def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
@@ -116,24 +112,18 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
     usual = _n_confident(some, indexes, quick, resources)
     windows = _windows(some, quick)
     maximum_mass = max(quick.minimum_mass, min(quick.maximum_mass, float(windows.max())))
-    found: dict[str, int] = {}
-    time_over: TimeOverError | None = None
-    for name in _ENZYMES:
-        if name == parameters.enzyme:
-            continue
-        digestion = replace(Digestion.of(quick.changed(enzyme=name), "specific"), maximum_mass=maximum_mass)
-        memory_bytes = parameters.index_memory * _MB
-        try:
-            with storage_errors(run.folder, only_disk=True), tempfile.TemporaryDirectory(prefix="enzyme-", dir=run.folder) as own:
-                peptides = build_peptide_index(Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, windows=windows)
+    found, others = dict[str, int](), [name for name in _ENZYMES if name != parameters.enzyme]
+    with suppress(TimeOverError):
+        for name in others:
+            digestion = replace(Digestion.of(quick.changed(enzyme=name), "specific"), maximum_mass=maximum_mass)
+            with storage_errors(run.folder, only_disk=True), tempfile.TemporaryDirectory(prefix="enzyme-", dir=run.folder) as folder:
+                memory_bytes = parameters.index_memory * _MB
+                peptides = build_peptide_index(Path(folder), proteins, digestion, resources, memory_bytes=memory_bytes, windows=windows)
                 found[name] = _n_confident(some, Indexes(proteins, peptides), quick, resources)
-        except TimeOverError as error:
-            time_over = error
-            break
     best = max(found, key=lambda name: found[name], default="")
     if not best or found[best] < max(_ENOUGH, _TIMES * usual):
-        if time_over is not None:
-            raise time_over
+        if len(found) < len(others):
+            raise TimeOverError
         return ""
     return (
         f"Of {some.n_searched:,} spectra {found[best]:,} match well with peptides that {best} makes, and {usual:,} with those of "
@@ -149,8 +139,4 @@ def _windows(spectra: SpectrumIndex, parameters: IdentificationParameters) -> ND
 
 def _n_confident(spectra: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources) -> int:
     """Count the spectra that match targets at 5 % FDR by decoys."""
-    search = Pass(spectra, indexes, (), parameters, resources)
-    search.plan()
-    psms = search.score()
-    rates = q_values(search_score(psms), psms.is_decoy, decoy_ratio=psms.decoy_ratio)
-    return int(np.count_nonzero((rates <= _CONFIDENT) & ~psms.is_decoy))
+    return int(np.count_nonzero(~quick_matches(spectra, indexes, parameters, resources, _CONFIDENT).is_decoy))

@@ -1,124 +1,186 @@
-"""The passes of an identification over the spectra: the first, and the second on the proteins that the first found."""
+"""The passes of an identification over the spectra: the first, the second on the proteins that the first found, and quick ones before."""
 
 from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.enzymes import Specificity
 from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, replacing_fixed
+from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.identification.compilation import FRAGMENT_INDEX
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
-from proteoscope.engine.matches.psms import Psms, collect_psms
+from proteoscope.engine.matches.psms import Psms, collect_psms, search_score
 from proteoscope.engine.matches.scoring import modification_arrays
-from proteoscope.engine.matches.scoring_by_series import ScoringBySeries
-from proteoscope.engine.matches.search_passes import SearchPass, series_counts
+from proteoscope.engine.matches.scoring_by_series import ScoringBySeries, plan_by_series
+from proteoscope.engine.matches.search_passes import SearchedProteins, SearchPass, series_counts
 from proteoscope.engine.matches.tables import Scored, identified_proteins
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.peptides.known_forms import SearchedForms
 from proteoscope.engine.peptides.peptide_index import build_peptide_index
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+from proteoscope.engine.statistics.target_decoy import q_values
 
-__all__ = ["Pass", "SecondPass", "near_isotopes", "second_pass"]
+__all__ = [
+    "PassMatches",
+    "PassPlan",
+    "plan_pass",
+    "plan_second_pass",
+    "quick_matches",
+    "quick_parameters",
+    "score_pass",
+    "searched_modifications",
+]
 
 _MAXIMUM_ISOTOPES = 1
-_MAXIMUM_WITHOUT_DECOY = 0.02  # of the found proteins; false matches to them would meet no decoy to tell of them
+_MAXIMUM_WITHOUT_DECOY = 0.02  # of the found proteins; false matches to them would not compete with decoys
 _MB = 1_000_000
 
 
-class Pass:
-    """One pass of preprocessed spectra against an index, with these variable modifications: it is planned, then scored."""
+@dataclass(frozen=True)
+class PassPlan:
+    """A planned pass of preprocessed spectra against indexes.
 
-    def __init__(
-        self,
-        spectra: SpectrumIndex,
-        indexes: Indexes,
-        modifications: tuple[SearchModification, ...],
-        parameters: IdentificationParameters,
-        resources: Resources,
-    ) -> None:
-        self._spectra, self._indexes, self._modifications = spectra, indexes, modifications
-        self._parameters, self._resources = parameters, resources
-        self._search: ScoringBySeries
-        self._seconds = 0.0
+    Attributes
+    ----------
+    spectra : SpectrumIndex
+        Spectra, of one or several ion series.
+    indexes : Indexes
+        Proteins and peptides.
+    modifications : tuple of SearchModification
+        Variable modifications, which `indexes.peptides` has not.
+    parameters : IdentificationParameters
+        Parameters of this pass.
+    scoring : ScoringBySeries
+        The work, with the candidates of each query counted.
+    resources : Resources
+        What scores them.
+    n_proteins : int
+        Proteins searched, without decoys.
+    proteins : {"all", "found"}
+        All proteins, or those found by the first pass.
+    """
 
-    def plan(self) -> None:
-        """Count the candidates, and cut the work."""
-        parameters, resources = self._parameters, self._resources
-        with resources.clock.stage("plan"):
-            proteins, index = self._indexes
-            known = None if proteins.known is None else proteins.known.arrays(index.digestion)
-            arrays, peptides = modification_arrays(self._modifications, parameters, known), index.arrays(proteins, len(self._modifications))
-            self._search = ScoringBySeries(self._spectra, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
-            self._search.plan()
-
-    def score(self) -> Psms:
-        """The matches."""
-        with self._resources.clock.stage("score"):
-            began = time.perf_counter()
-            matches = self._search.run(with_bonds=self._predicts_intensities)
-            self._seconds = time.perf_counter() - began
-            return collect_psms(matches, self._indexes.peptides, self._indexes.proteins, self._modifications)
-
-    @property
-    def n_candidates(self) -> NDArray[np.int64]:
-        """(q,) int64: candidates of each query, once it is planned."""
-        return self._search.n_candidates
+    spectra: SpectrumIndex
+    indexes: Indexes
+    modifications: tuple[SearchModification, ...]
+    parameters: IdentificationParameters
+    scoring: ScoringBySeries
+    resources: Resources
+    n_proteins: int
+    proteins: SearchedProteins = "all"
 
     @property
-    def seconds_per_candidate(self) -> float:
-        """Seconds of scoring per candidate; 0 before the pass is scored."""
-        return self._seconds / max(1, int(self.n_candidates.sum()))
-
-    @property
-    def _predicts_intensities(self) -> bool:
-        # Of both passes or of none: matches of the second are scored by what was learnt from those of the first.
-        parameters = self._parameters
+    def predicts_intensities(self) -> bool:
+        """True if fragment intensities are predicted: for both passes or none, as the second is scored by what the first taught."""
+        parameters = self.parameters
         of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
-        every = (*self._modifications, *of_second, *self._indexes.peptides.digestion.fixed)
-        series = self._spectra.ion_series.letters
-        return parameters.predicted_intensities and parameters.decoys != "none" and not why_not_predicted(parameters, series, every)
+        every = (*self.modifications, *of_second, *self.indexes.peptides.digestion.fixed)
+        is_wanted = parameters.predicted_intensities and parameters.decoys != "none"
+        return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.letters, every)
 
-    def done(self, name: str, specificity: Specificity, **more: Any) -> SearchPass:
-        """What it is done with."""
-        known = self._indexes.proteins.known
+    def record(self, **more: Any) -> SearchPass:
+        """Return the settings of the pass, for ``run.json``; `more` by the names of the attributes of `SearchPass`."""
+        is_first, known = self.proteins == "all", self.indexes.proteins.known
+        name, specificity = (
+            ("first", self.parameters.specificity) if is_first else ("second", self.parameters.second_pass_specificity)
+        )  # fmt: skip
         return SearchPass.of(
-            name, self._parameters, specificity, variable_modifications=tuple(map(str, self._modifications)),
-            known_modifications=() if known is None else tuple(map(str, known.modifications)), n_spectra=self._spectra.n_searched,
-            ion_series=series_counts(self._spectra), **more,
+            name, self.parameters, specificity, variable_modifications=tuple(map(str, self.modifications)),
+            known_modifications=() if known is None else tuple(map(str, known.modifications)), n_spectra=self.spectra.n_searched,
+            ion_series=series_counts(self.spectra), proteins=self.proteins, n_proteins=self.n_proteins, **more,
         )  # fmt: skip
 
 
-def near_isotopes(parameters: IdentificationParameters) -> tuple[int, ...]:
-    """The isotope errors that were asked for, up to one; all where none is."""
-    return tuple(error for error in parameters.isotope_errors if error <= _MAXIMUM_ISOTOPES) or parameters.isotope_errors
-
-
-class SecondPass(NamedTuple):
-    """Matches of a second pass, and what it was done with."""
+class PassMatches(NamedTuple):
+    """Matches of a pass, and the seconds that scoring took per candidate."""
 
     psms: Psms
-    done: SearchPass
+    seconds_per_candidate: float
 
 
-def second_pass(
-    first: Scored, spectra: SpectrumIndex, indexes: Indexes, folder: Path, parameters: IdentificationParameters, resources: Resources
-) -> SecondPass | None:
-    """Search the spectra that the first pass left, on the proteins it found and their decoys; None where there are none.
+def searched_modifications(parameters: IdentificationParameters) -> tuple[SearchModification, ...]:
+    """Return the variable modifications, each with the mass that it adds where it replaces a fixed one."""
+    variable, fixed = (
+        tuple(map(parse_modification, names)) for names in (parameters.variable_modifications, parameters.fixed_modifications)
+    )
+    return replacing_fixed(variable, fixed)
+
+
+def plan_pass(
+    spectra: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources,
+    n_found_proteins: int | None = None,
+) -> PassPlan:  # fmt: skip
+    """Count the candidates of each query, and divide the work.
+
+    Parameters
+    ----------
+    spectra, indexes, parameters, resources
+        See `PassPlan`.
+    n_found_proteins : int, optional
+        Proteins whose peptides `indexes` has, where these are not all.
+    """
+    with resources.clock.stage("plan"):
+        proteins, index = indexes
+        modifications = searched_modifications(parameters)
+        known = None if proteins.known is None else proteins.known.arrays(index.digestion)
+        arrays = modification_arrays(modifications, parameters, known)
+        peptides = index.arrays(proteins, len(modifications))
+        scoring = plan_by_series(spectra, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
+    of_proteins = (proteins.n_targets,) if n_found_proteins is None else (n_found_proteins, "found")
+    return PassPlan(spectra, indexes, modifications, parameters, scoring, resources, *of_proteins)
+
+
+def score_pass(plan: PassPlan) -> PassMatches:
+    """Return the best matches of each spectrum."""
+    with plan.resources.clock.stage("score"):
+        began = time.perf_counter()
+        matches = plan.scoring.run(with_bonds=plan.predicts_intensities)
+        seconds = time.perf_counter() - began
+        psms = collect_psms(matches, plan.indexes.peptides, plan.indexes.proteins, plan.modifications)
+    return PassMatches(psms, seconds / max(1, int(plan.scoring.n_candidates.sum())))
+
+
+def plan_second_pass(
+    first: Scored, spectra: SpectrumIndex, indexes: Indexes, folder: Path, tolerance: Tolerance, parameters: IdentificationParameters,
+    resources: Resources,
+) -> PassPlan | None:  # fmt: skip
+    """Plan a pass of the spectra that the first left, on the proteins that it found and their decoys.
 
     With more modifications, though fewer in a peptide, and fewer required cuts, and so with many more candidates; for isotope errors up to
-    `_MAXIMUM_ISOTOPES`. Few proteins are looked at, so that a wider precursor tolerance than the first pass's costs little: what errs more
-    than most is found here. The index is made for this once, in `folder`.
+    `_MAXIMUM_ISOTOPES`. Few proteins are searched, so that a wider precursor tolerance than the first pass's costs little: what errs more
+    than most is found here.
+
+    Parameters
+    ----------
+    first : Scored
+        Matches of the first pass, with their error rates.
+    spectra, indexes : SpectrumIndex, Indexes
+        Of the first pass.
+    folder : Path
+        Folder in which the index of the pass is built.
+    tolerance : Tolerance
+        Precursor tolerance of the pass.
+    parameters : IdentificationParameters
+        Parameters of the search.
+    resources : Resources
+        Its progress warns where the found proteins have no decoys.
+
+    Returns
+    -------
+    PassPlan or None
+        None where the parameters request no second pass, or nothing is left to search.
     """
+    if not parameters.second_pass:
+        return None
     proteins = indexes.proteins
     found = identified_proteins(first, proteins, parameters.fdr)
     partners = proteins.partners()[found]
@@ -131,20 +193,35 @@ def second_pass(
     remaining = spectra.only(np.setdiff1d(spectra.queries.spectrum, identified))
     if len(found) == 0 or remaining.n_searched == 0:
         return None
-    names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
-    modifications = replacing_fixed(tuple(parse_modification(name) for name in names), indexes.peptides.digestion.fixed)
-    most = min(parameters.second_pass_maximum_modifications, parameters.maximum_modifications)
-    with storage_errors(folder, only_disk=True), tempfile.TemporaryDirectory(prefix="second-pass-", dir=folder) as own:
-        with resources.clock.stage("index"):
-            digestion = Digestion.of(parameters, parameters.second_pass_specificity)
-            memory_bytes = parameters.index_memory * _MB
-            forms = SearchedForms(modifications, most, parameters.maximum_forms)
-            peptides = build_peptide_index(
-                Path(own), proteins, digestion, resources, memory_bytes=memory_bytes, selected=selected, forms=forms
-            )
-        of_found = Indexes(proteins, peptides)
-        narrow = parameters.changed(isotope_errors=near_isotopes(parameters), maximum_modifications=most)
-        again = Pass(remaining, of_found, modifications, narrow, resources)
-        again.plan()
-        done = again.done("second", parameters.second_pass_specificity, proteins="found", n_proteins=len(found))
-        return SecondPass(again.score(), done)
+    settings = parameters.changed(
+        precursor_tolerance=tolerance, isotope_errors=_near_isotopes(parameters),
+        variable_modifications=tuple(dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))),
+        maximum_modifications=min(parameters.second_pass_maximum_modifications, parameters.maximum_modifications),
+    )  # fmt: skip
+    with storage_errors(folder, only_disk=True), resources.clock.stage("index"):
+        forms = SearchedForms(searched_modifications(settings), settings.maximum_modifications, settings.maximum_forms)
+        peptides = build_peptide_index(
+            Path(tempfile.mkdtemp(prefix="second-pass-", dir=folder)), proteins, Digestion.of(settings, settings.second_pass_specificity),
+            resources, memory_bytes=settings.index_memory * _MB, selected=selected, forms=forms,
+        )  # fmt: skip
+    return plan_pass(remaining, Indexes(proteins, peptides), settings, resources, len(found))
+
+
+def quick_parameters(parameters: IdentificationParameters, **changes: Any) -> IdentificationParameters:
+    """Return parameters of a pass that samples the spectra: with near isotope errors only, and without variable modifications."""
+    return parameters.changed(
+        variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False, isotope_errors=_near_isotopes(parameters), **changes
+    )
+
+
+def quick_matches(
+    spectra: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources, fdr: float, *, plus_one: bool = False
+) -> Psms:
+    """Search spectra with `quick_parameters`, and return the matches at a false discovery rate, decoys among them."""
+    psms = score_pass(plan_pass(spectra, indexes, quick, resources)).psms
+    rates = q_values(search_score(psms), psms.is_decoy, plus_one=plus_one, decoy_ratio=psms.decoy_ratio)
+    return psms.take(np.flatnonzero(rates <= fdr))
+
+
+def _near_isotopes(parameters: IdentificationParameters) -> tuple[int, ...]:
+    return tuple(error for error in parameters.isotope_errors if error <= _MAXIMUM_ISOTOPES) or parameters.isotope_errors

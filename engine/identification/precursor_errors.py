@@ -24,12 +24,10 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import Pass, near_isotopes
-from proteoscope.engine.matches.psms import search_score
+from proteoscope.engine.identification.passes import quick_matches, quick_parameters
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
-from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["PrecursorErrors", "errors_of_matches", "measured_errors"]
 
@@ -93,17 +91,10 @@ def measured_errors(
         reason = "errors are measured only with decoys" if parameters.decoys == "none" else f"only those below {_WIDEST:g} ppm are measured"
         found = PrecursorErrors(asked, asked, unknown, message=f"The precursor tolerance stays {asked}: {reason}")
     else:
-        quick = parameters.changed(
-            precursor_tolerance=Tolerance(_WIDEST, "ppm"), variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False,
-            isotope_errors=near_isotopes(parameters),
-        )  # fmt: skip
-        first = Pass(index.only(_some_of_each_file(spectra)), indexes, (), quick, resources)
-        first.plan()
-        psms = first.score()
-        rates = q_values(search_score(psms), psms.is_decoy, plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio)
-        confident = rates <= _CONFIDENT
-        file = spectra.file[psms.spectrum[confident]]
-        found = errors_of_matches(psms.mass_error_ppm[confident], file, len(spectra.files), asked)
+        quick = quick_parameters(parameters, precursor_tolerance=Tolerance(_WIDEST, "ppm"))
+        some = index.only(_some_of_each_file(spectra))
+        psms = quick_matches(some, indexes, quick, resources, _CONFIDENT, plus_one=parameters.plus_one)
+        found = errors_of_matches(psms.mass_error_ppm, spectra.file[psms.spectrum], len(spectra.files), asked)
     resources.progress.message(found.message)
     return found
 

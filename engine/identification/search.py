@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from proteoscope.engine import identification
-from proteoscope.engine import matches as matches_package
-from proteoscope.engine.chemistry.modifications import parse_modification, replacing_fixed
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats import read_spectra
-from proteoscope.engine.identification.compilation import KNOWN_FORMS, SCORING
-from proteoscope.engine.identification.databases import searched_databases
-from proteoscope.engine.identification.low_yield import LowYieldRun, is_low_yield
+from proteoscope.engine.identification.compilation import SCORING
+from proteoscope.engine.identification.indexes import open_search_indexes
+from proteoscope.engine.identification.low_yield import LowYieldRun, low_yield_run
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import Pass
-from proteoscope.engine.identification.precursor_errors import measured_errors
-from proteoscope.engine.identification.results import Results
+from proteoscope.engine.identification.passes import PassPlan, plan_pass, plan_second_pass, score_pass
+from proteoscope.engine.identification.precursor_errors import PrecursorErrors, measured_errors
+from proteoscope.engine.identification.report import certainty_of_counts, rate_first_pass, rate_second_pass, write_report
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.preset_advice import warn_of_misfits
-from proteoscope.engine.matches.run_tables import EXPORTED
-from proteoscope.engine.peptides.indexes import Indexes, open_indexes
+from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
+from proteoscope.engine.matches.search_passes import SearchPass
+from proteoscope.engine.matches.tables import Scored
+from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
+from proteoscope.engine.spectra.spectrum_index import index_spectra
+from proteoscope.engine.spectra.tables import write_spectra
 
 __all__ = ["IdentificationSummary", "identify"]
 
@@ -38,14 +38,17 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
     Parameters
     ----------
-    request : inputs ``spectra``, files of any known format, and ``database``, of proteins; `IdentificationParameters`. Its `project` is
-        made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run stand
-        beside it. With the option ``strict`` files with spectra that cannot be read are refused. The option ``advice`` limits the
-        search for causes of few identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
+    request : SearchRequest
+        Inputs ``spectra``, files of any supported format, and ``database``, of proteins; `IdentificationParameters`. Its `project` is
+        created if it does not exist; a run is added to an existing one, whose ``exports/*.tsv`` and ``run.json`` are those of the newest
+        run. With the option ``strict`` files with unreadable spectra are refused. The option ``advice`` limits the search for causes of
+        few identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
+    progress : Progress, optional
+        Receives stages and messages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
     """
     parameters, level = request.parameters_as(IdentificationParameters), identification.advice.advice_level(request)
     spec = RunSpec(
@@ -60,76 +63,74 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             spool=spec.spool,
         )  # fmt: skip
 
-    with search_run(spec, read, SCORING, progress) as run:
-        assert run.run is not None
-        with tempfile.TemporaryDirectory(prefix="index-", dir=run.run.folder, ignore_cleanup_errors=True) as spare:
-            # Reading spectra and making the index need nothing of each other.
-            indexing = run.begin(lambda progress: _index(run, Path(spare), parameters, progress))
+    with search_run(spec, read, SCORING, progress) as run, run.temporary_folder("index-") as folder:
+        indexing = run.begin(lambda progress: _indexes(run, Path(folder), parameters, progress))  # while spectra are read
+        spectra = run.read()
+        with run.step("index"):  # what it takes longer than reading
+            resources, indexes = indexing()
+        index = index_spectra(spectra, parameters, resources)
+        errors = measured_errors(spectra, index, indexes, parameters, resources)
+        index = index.corrected(errors.medians[spectra.file])
 
-            found = run.read()
-            with run.step("index"):  # what it takes longer than reading
-                resources, indexes = indexing()
-            run.load(lambda: identification.results, lambda: matches_package.run_tables)
-            with run.step("plan"):
-                spectra = build_spectrum_index(found, parameters, resources)
-            if not spectra.n_searched:
-                raise nothing_to_search(found, parameters.minimum_peaks)
-            errors = measured_errors(found, spectra, indexes, parameters, resources)
-            spectra = spectra.corrected(errors.medians[found.file])
-            modifications = replacing_fixed(
-                tuple(parse_modification(name) for name in parameters.variable_modifications), indexes.peptides.digestion.fixed
-            )
-            used = parameters.changed(precursor_tolerance=errors.tolerance)
-            searched = Pass(spectra, indexes, modifications, used, resources)
-            searched.plan()
-            first = searched.done("first", parameters.specificity, n_proteins=indexes.proteins.n_targets)
-            matches = searched.score()
+        plan = plan_pass(index, indexes, parameters.changed(precursor_tolerance=errors.tolerance), resources)
+        matches = score_pass(plan)
+        # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
+        spectra_written = run.begin(lambda progress: write_spectra(run.project_run, spectra, progress))
+        scored = rate_first_pass(matches.psms, index.ion_series.letters, parameters, resources)
+        second = plan_second_pass(scored, index, indexes, Path(folder), errors.of_second, parameters, resources)
+        if second is not None:
+            scored = rate_second_pass(scored, score_pass(second).psms, parameters, resources)
 
-            # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
-            results = Results(run.run, found, indexes.proteins, parameters, resources)
-            spectra_written = run.begin(results.write_spectra)
-            n_searched = spectra.n_searched
-            results.judge(matches, spectra, indexes, errors.of_second)
-            run.device = resources.used
-            low_yield = None
-            if is_low_yield(results.n_spectra_accepted, n_searched, parameters):
-                low_yield = LowYieldRun(
-                    results.n_spectra_accepted, results.n_spectra_matched, spectra, indexes, used, run.run.folder,
-                    searched.seconds_per_candidate,
-                )  # fmt: skip
-            del searched, spectra, matches  # of a large run they take as much memory as the tables
-            with run.step("report"):
-                results.write(run.begin)
-                spectra_written()
-                run.progress.check()
-            with run.step("advice"):
-                if low_yield is not None:
-                    identification.advice.explain_low_yield(low_yield, level, run.clock.seconds, resources)
-            counts = {
-                "spectra": len(found), "searched": n_searched, "proteins_in_database": indexes.proteins.n_targets,
-                "peptides_in_index": len(indexes.peptides) - indexes.peptides.n_forms, **results.tables.counts,
-            }  # fmt: skip
-            tables = results.tables
-            searched_in, searched_of = run.files("database", "contaminants"), run.files("spectra")
-            passes = tuple(
-                replace(one, databases=searched_in, spectra=searched_of, precursor_medians=errors.range)
-                for one in (first, *results.later_passes)
-            )
-            run.record(
-                counts, tables.message, exports=EXPORTED, certainty=results.certainty, decoy_ratio=results.decoy_ratio,
-                passes=[one.record() for one in passes], **errors.record(),
-                **({} if low_yield is None else {"low_yield": low_yield.record()}),
-            )  # fmt: skip
-            return results.summary(run, counts, passes, has_low_yield=low_yield is not None)
+        run.progress.message(scored.message)
+        run.device = resources.used
+        passes = _records(run, [plan, *filter(None, [second])], errors)
+        low_yield = low_yield_run(scored, plan, matches.seconds_per_candidate, run.project_run.folder)
+        del index, plan, matches, second  # of a large run they take as much memory as the tables
+        scored = scored.sorted()
+        with run.step("report"):
+            tables = write_report(run, scored, spectra, indexes.proteins, parameters)
+            spectra_written()
+            run.progress.check()
+        with run.step("advice"):
+            if low_yield is not None:
+                identification.advice.explain_low_yield(low_yield, level, run.clock.seconds, resources)
+        return _summary(run, len(spectra), indexes, scored, tables, passes, errors, low_yield)
 
 
-def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:
+def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:
     """Return devices and indexes."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
-    digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     if parameters.known_modifications and not parameters.maximum_modifications:
         run.progress.message("Known modifications are not searched: a peptide may carry none (maximum_modifications=0)", "warning")
-    databases = searched_databases(run.paths("database"), run.paths("contaminants"), digests, parameters)
-    if databases.forms is not None:
-        KNOWN_FORMS.compile(progress)
-    return resources.telling(run.progress), open_indexes(databases, spare, parameters, resources)
+    digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
+    indexes = open_search_indexes(run.paths("database"), run.paths("contaminants"), digests, folder, parameters, resources)
+    return resources.telling(run.progress), indexes
+
+
+def _records(run: SearchRun[Spectra], plans: list[PassPlan], errors: PrecursorErrors) -> tuple[SearchPass, ...]:
+    """Return the settings of the passes."""
+    databases, spectra = run.files("database", "contaminants"), run.files("spectra")
+    return tuple(plan.record(databases=databases, spectra=spectra, precursor_medians=errors.range) for plan in plans)
+
+
+def _summary(
+    run: SearchRun[Spectra], n_spectra: int, indexes: Indexes, scored: Scored, tables: RunTables, passes: tuple[SearchPass, ...],
+    errors: PrecursorErrors, low_yield: LowYieldRun | None,
+) -> IdentificationSummary:  # fmt: skip
+    """Record the run and return its summary."""
+    counts = {
+        "spectra": n_spectra, "searched": passes[0].n_spectra, "proteins_in_database": passes[0].n_proteins,
+        "peptides_in_index": len(indexes.peptides) - indexes.peptides.n_forms, **tables.counts,
+    }  # fmt: skip
+    parameters = run.spec.request.parameters_as(IdentificationParameters)
+    certainty = certainty_of_counts(tables, scored, parameters)
+    run.record(
+        counts, tables.message, exports=EXPORTED, certainty=certainty, decoy_ratio=scored.psms.decoy_ratio,
+        passes=[one.record() for one in passes], **errors.record(), **({} if low_yield is None else {"low_yield": low_yield.record()}),
+    )  # fmt: skip
+    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
+    return IdentificationSummary(
+        **run.summary_fields, **numbers, certainty=certainty,
+        top_proteins=tables.best_proteins, fdr=parameters.fdr, passes=passes, has_decoys=parameters.decoys != "none",
+        has_low_yield=low_yield is not None,
+    )  # fmt: skip

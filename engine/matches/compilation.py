@@ -50,8 +50,7 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
         peptides = peptides_package.peptide_index.build_peptide_index(folder, proteins, digestion, alone, memory_bytes=1 << 26)
         index = spectra_package.spectrum_index.build_spectrum_index(spectra, parameters, alone)
         arrays, modifications = peptides.arrays(proteins), matches.scoring.modification_arrays((), parameters)
-        search = matches.scoring.ScoringPass(index, arrays, modifications, parameters, alone)
-        search.plan()
+        search = matches.scoring.plan_scoring(index, arrays, modifications, parameters, alone)
         if with_index:
             # So small a search is not worth a fragment-ion index.
             settings = matches.scoring.scoring_settings(parameters, index.series, float(index.arrays.mz.max()))

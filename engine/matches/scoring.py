@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations_with_replacement
 from math import factorial
 from typing import Protocol
@@ -21,6 +21,7 @@ from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.execution.work import Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
 from proteoscope.engine.matches.parameters import ScoreName
@@ -36,7 +37,17 @@ from proteoscope.kernels.layouts import HitArrays, MatchArrays, ModificationArra
 from proteoscope.kernels.partitions import Partition, equal_partitions
 from proteoscope.kernels.score_kinds import score_kind
 
-__all__ = ["IonSettings", "MatchSettings", "Matches", "ScoringPass", "ion_settings", "modification_arrays", "scoring_settings"]
+__all__ = [
+    "IonSettings",
+    "MatchSettings",
+    "Matches",
+    "ScoringPass",
+    "ion_settings",
+    "joined_matches",
+    "modification_arrays",
+    "plan_scoring",
+    "scoring_settings",
+]
 
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
 _MASS_OF_AN_ISOTOPE = 1800.0
@@ -106,6 +117,20 @@ class Matches:
 
     def __len__(self) -> int:
         return len(self.spectrum)
+
+    def take(self, rows: NDArray[np.int64]) -> Matches:
+        """Return some of the rows, in the order given, without the peaks of bonds."""
+        features = {name: column[rows] for name, column in self.features.items()}
+        return Matches(**{name: getattr(self, name)[rows] for name in _COLUMNS}, features=features)
+
+
+_COLUMNS = [field.name for field in fields(Matches) if field.name not in ("features", "bond_weights", "has_bonds")]
+
+
+def joined_matches(parts: Sequence[Matches]) -> Matches:
+    """Return the rows of several parts of the spectra one after the other, without the peaks of bonds."""
+    features = {name: np.concatenate([part.features[name] for part in parts]) for name in parts[0].features}
+    return Matches(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}, features=features)
 
 
 def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) -> ScoringSettings:
@@ -211,59 +236,54 @@ def modification_arrays(
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
 class ScoringPass:
-    """One pass of spectra against peptides: `plan` it, then `run` it.
+    """A planned pass of spectra against peptides, which scores them; made by `plan_scoring`.
 
     On the cards of the resources where there are any, on the processor's threads beside them when they are `with_processor`; on the threads
-    alone where there are no cards, and what the cards cannot do. `compile_index` is called before an index of fragments is used.
+    alone where there are no cards, and what the cards cannot do.
+
+    Attributes
+    ----------
+    index : SpectrumIndex
+        Spectra of one ion series.
+    peptides, modifications, parameters, settings
+        Candidates, and how they are scored.
+    resources : Resources
+        What scores them.
+    work : Work
+        The queries and the candidates, as the executor takes them.
+    n_candidates : ndarray of int64, shape (q,)
+        Candidates of each query, in the order of the queries.
+    session : Session or None
+        Devices that hold the candidates, until the pass is scored; None: they are filled anew.
+    opened : ExitStack
+        Closes the session.
+    compile_index : callable, optional
+        Called before an index of fragments is used.
     """
 
-    def __init__(
-        self,
-        index: SpectrumIndex,
-        peptides: PeptideArrays,
-        modifications: ModificationArrays,
-        parameters: MatchSettings,
-        resources: Resources,
-        compile_index: Callable[[Progress], None] | None = None,
-    ) -> None:
-        self._index, self._peptides, self._modifications = index, peptides, modifications
-        self._parameters, self._resources, self._compile_index = parameters, resources, compile_index
-        # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
-        maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications))
-        self._settings = scoring_settings(parameters, index.series, maximum_mz)
-        kept, slots = max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
-        self._width = score_kind(parameters.score)[1].histogram_width
-        self._work = work_of(
-            index, peptides, modifications, self._settings, kept=kept, slots=slots, histogram_width=self._width
-        )  # fmt: skip
-        self._opened = ExitStack()
-        self._session: Session | None = None
-        self._n_candidates = np.zeros(0, np.int64)
-
-    def plan(self, *, stays_open: bool = True) -> None:
-        """Count the candidates of each query; the dictionary stays on the devices, unless other passes come before this one is scored."""
-        self._resources.progress.stage("Planning", len(self._index.queries.mass))
-        with ExitStack() as stack:
-            session = stack.enter_context(Executor(self._resources).session(self._work))
-            self._n_candidates = session.run({"phase": "count"}, is_measured=False)["candidates"]
-            if stays_open:
-                self._session, self._opened = session, stack.pop_all()
-
-    @property
-    def n_candidates(self) -> NDArray[np.int64]:
-        """(q,) int64: candidates of each query, in the order of the queries, once the pass is planned."""
-        return self._n_candidates
+    index: SpectrumIndex
+    peptides: PeptideArrays
+    modifications: ModificationArrays
+    parameters: MatchSettings
+    settings: ScoringSettings
+    resources: Resources
+    work: Work
+    n_candidates: NDArray[np.int64]
+    session: Session | None
+    opened: ExitStack
+    compile_index: Callable[[Progress], None] | None = None
 
     def score(self) -> HitArrays:
         """The best candidates of each query."""
         fragments = FragmentIndexSearch(
-            self._index, self._peptides, self._modifications, self._settings, self._resources, self._parameters.index_memory * _MB
+            self.index, self.peptides, self.modifications, self.settings, self.resources, self.parameters.index_memory * _MB
         )
         with self._open() as session:
-            if not fragments.is_worthwhile(self._n_candidates, self._compile_index):
+            if not fragments.is_worthwhile(self.n_candidates, self.compile_index):
                 return self._scored_one_by_one(session)
-        hits = hits_of(session.no_rows({"phase": "search"}, len(self._n_candidates)), self._width)
+        hits = hits_of(session.no_rows({"phase": "search"}, len(self.n_candidates)), self.work.settings["histogram_width"])
         fragments.run(hits)
         return hits
 
@@ -275,33 +295,33 @@ class ScoringPass:
     @contextmanager
     def _open(self) -> Iterator[Session]:
         """The session of the plan, or a new one."""
-        with self._opened as stack:
-            yield self._session or stack.enter_context(Executor(self._resources).session(self._work))
+        with self.opened as stack:
+            yield self.session or stack.enter_context(Executor(self.resources).session(self.work))
 
     def _scored_one_by_one(self, session: Session) -> HitArrays:
-        index, queries = self._index, self._index.queries
-        cost = scoring_costs(self._n_candidates, queries.mass, is_modified=len(self._modifications.mass) > 0)
+        index, queries = self.index, self.index.queries
+        cost = scoring_costs(self.n_candidates, queries.mass, is_modified=len(self.modifications.mass) > 0)
         state = {"phase": "search", "cost": cost}
-        self._resources.progress.stage("Scoring spectra", len(queries.mass))
+        self.resources.progress.stage("Scoring spectra", len(queries.mass))
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]
-        too_full = peaks > MAXIMUM_PEAKS[self._settings.score] if self._resources.has_cards else np.zeros(len(peaks), bool)
+        too_full = peaks > MAXIMUM_PEAKS[self.settings.score] if self.resources.has_cards else np.zeros(len(peaks), bool)
         if not too_full.any():
-            return hits_of(session.run(state), self._width)
+            return hits_of(session.run(state), self.work.settings["histogram_width"])
         rows = session.no_rows(state, len(cost))
-        with Executor(self._resources).session(self._work, with_cards=False) as on_threads:
+        with Executor(self.resources).session(self.work, with_cards=False) as on_threads:
             for part, chosen in ((session, ~too_full), (on_threads, too_full)):
                 items = np.flatnonzero(chosen)
                 for name, column in part.run(state, items).items():
                     rows[name][items] = column
-        return hits_of(rows, self._width)
+        return hits_of(rows, self.work.settings["histogram_width"])
 
     def run(self, *, with_bonds: bool = False) -> Matches:
         """The best candidates of each spectrum, with all scores; and `with_bonds` the peaks of each bond (the ion series are b and y)."""
-        index, settings = self._index, self._settings
-        rows = _best_rows(index, self.score(), self._peptides, self._parameters)
+        index, settings = self.index, self.settings
+        rows = _best_rows(index, self.score(), self.peptides, self.parameters)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
         matches = MatchArrays(*(rows[name] for name in MatchArrays._fields))
-        of_matches = index.arrays, matches, self._peptides, self._modifications.mass, settings
+        of_matches = index.arrays, matches, self.peptides, self.modifications.mass, settings
 
         def measure(part: Partition) -> None:
             measure_matches(*of_matches, part.first, part.last, measured, stop)
@@ -310,7 +330,7 @@ class ScoringPass:
         features = dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True))
         if not with_bonds:
             return Matches(**rows, features=features)
-        offsets = offsets_of(self._peptides.length[rows["peptide"]].astype(np.int64))
+        offsets = offsets_of(self.peptides.length[rows["peptide"]].astype(np.int64))
         bonds = np.zeros((offsets[-1], IONS), np.float32)
         letters = list(dict.fromkeys(index.series))
         b, y = ([letter for letter in letters if letter in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz")))
@@ -322,8 +342,38 @@ class ScoringPass:
         return Matches(**rows, features=features, bond_weights=bonds, has_bonds=np.ones(len(measured), np.bool_))
 
     def _on_threads(self, work: Callable[[Partition], None], n: int, stop: StopFlag) -> None:
-        threads = self._resources.threads
-        run_on_threads(work, equal_partitions(np.ones(n), threads), threads, self._resources.progress, steps=lambda _: 0, stop=stop)
+        threads = self.resources.threads
+        run_on_threads(work, equal_partitions(np.ones(n), threads), threads, self.resources.progress, steps=lambda _: 0, stop=stop)
+
+
+def plan_scoring(
+    index: SpectrumIndex, peptides: PeptideArrays, modifications: ModificationArrays, parameters: MatchSettings, resources: Resources,
+    compile_index: Callable[[Progress], None] | None = None, *, stays_open: bool = True,
+) -> ScoringPass:  # fmt: skip
+    """Count the candidates of each query.
+
+    Parameters
+    ----------
+    index, peptides, modifications, parameters, resources, compile_index
+        See `ScoringPass`.
+    stays_open : bool
+        True if the candidates stay on the devices until the pass is scored: no other pass is planned before.
+    """
+    # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
+    maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications))
+    settings = scoring_settings(parameters, index.series, maximum_mz)
+    work = work_of(
+        index, peptides, modifications, settings, kept=max(_KEPT, parameters.hits_per_spectrum + 1),
+        slots=max(1, parameters.maximum_modifications), histogram_width=score_kind(parameters.score)[1].histogram_width,
+    )  # fmt: skip
+    resources.progress.stage("Planning", len(index.queries.mass))
+    with ExitStack() as stack:
+        session = stack.enter_context(Executor(resources).session(work))
+        n_candidates = session.run({"phase": "count"}, is_measured=False)["candidates"]
+        held, opened = (session, stack.pop_all()) if stays_open else (None, ExitStack())
+    return ScoringPass(
+        index, peptides, modifications, parameters, settings, resources, work, n_candidates, held, opened, compile_index
+    )  # fmt: skip
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings) -> dict[str, NDArray]:

@@ -27,7 +27,7 @@ from proteoscope.kernels.cpu.preprocessing import PreprocessingRules, preprocess
 from proteoscope.kernels.layouts import PeakArrays, QueryArrays, SpectrumArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
-__all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index", "nothing_to_search"]
+__all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index", "index_spectra"]
 
 _TRANSFORMS = ("none", "square-root", "logarithm", "rank")
 _MAXIMUM_CHARGE = 31
@@ -167,6 +167,20 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     return SpectrumIndex(arrays, queries, int(np.count_nonzero(np.bincount(spectrum, minlength=n))), ion_series)
 
 
+def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
+    """Preprocess the spectra of a search and list the queries, as `build_spectrum_index`.
+
+    Raises
+    ------
+    InputError : no spectrum can be searched.
+    """
+    with resources.clock.stage("plan"):
+        index = build_spectrum_index(spectra, settings, resources)
+    if not index.n_searched:
+        raise _nothing_to_search(spectra, settings.minimum_peaks)
+    return index
+
+
 def _preprocessed(
     spectra: Spectra, known: NDArray[np.int64], some: slice, rules: PreprocessingRules, minimum_peaks: int, resources: Resources
 ) -> tuple[NDArray[np.int64], tuple[NDArray, NDArray, NDArray]]:
@@ -191,8 +205,8 @@ def _preprocessed(
     return count, (mz[kept], weight[kept], correlation[kept])
 
 
-def nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
-    """Why none of the spectra can be searched, as far as that can be told."""
+def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
+    """Return why none of the spectra can be searched, as far as the spectra show it."""
     peaks = np.diff(spectra.offsets)
     n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
     path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"

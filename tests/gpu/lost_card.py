@@ -43,14 +43,13 @@ answers = []
 for wish in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)
     index = SpectrumIndex(spectra, queries, len(queries.mass), SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8)))
-    search = scoring.ScoringPass(
+    search = scoring.plan_scoring(
         index,
         peptides,
         modifications,
         IdentificationParameters(),
         Resources(4, open_cards(chosen_device(wish), progress), progress=progress),
     )
-    search.plan()
     answers.append(search.run())
 names = ("spectrum", "peptide", "site", "modification", "score")
 print("same" if all(np.array_equal(getattr(answers[0], name), getattr(answers[1], name)) for name in names) else "different")

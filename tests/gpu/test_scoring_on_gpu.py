@@ -178,11 +178,10 @@ def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processo
     for device in (chosen_device("cpu"), chosen_device(wish)):
         opened = open_cards(device, Progress())
         assert len(opened) == len(device.numbers)
-        search = scoring.ScoringPass(
+        search = scoring.plan_scoring(
             SpectrumIndex(spectra, queries, len(queries.mass), series), peptides, modifications, IdentificationParameters(),
             Resources(8, opened, device.with_processor),
         )  # fmt: skip
-        search.plan()
         answers.append(search.run())
     for name in ("spectrum", "peptide", "site", "modification", "score"):
         np.testing.assert_array_equal(getattr(answers[0], name), getattr(answers[1], name))

@@ -9,9 +9,10 @@ import pytest
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.identification import advice, low_yield, low_yield_causes
+from proteoscope.engine.identification import advice, low_yield, low_yield_causes, search
+from proteoscope.engine.identification import passes as passes_module
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import Pass
+from proteoscope.engine.identification.passes import score_pass
 from proteoscope.engine.jobs.progress import Cancelled, LimitedProgress, Progress, TimeOverError
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
@@ -41,13 +42,13 @@ def files(tmp_path_factory):
 def passes(monkeypatch):
     """Spectra of each pass that is scored."""
     scored = []
-    score = Pass.score
 
-    def counting(self):
-        scored.append(self._spectra.n_searched)
-        return score(self)
+    def counting(plan):
+        scored.append(plan.spectra.n_searched)
+        return score_pass(plan)
 
-    monkeypatch.setattr(Pass, "score", counting)
+    for module in (search, passes_module):
+        monkeypatch.setattr(module, "score_pass", counting)
     return scored
 
 

@@ -14,10 +14,10 @@ from proteoscope.engine.chemistry.masses import PROTON_MASS as PROTON
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.execution.devices import Device
+from proteoscope.engine.identification import passes
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.passes import Pass
 from proteoscope.engine.identification.precursor_errors import _some_of_each_file, errors_of_matches
-from proteoscope.engine.matches.scoring import ScoringPass
+from proteoscope.engine.matches.scoring_by_series import plan_by_series
 from proteoscope.engine.matches.search_passes import passes_of_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
@@ -234,13 +234,12 @@ def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_
 
 def test_a_second_pass_keeps_to_near_isotopes_and_to_one_modification(out_of_tune, database, tmp_path, monkeypatch):
     searched = []
-    make = Pass.__init__
 
-    def noted(self, spectra, indexes, modifications, parameters, resources):
+    def noted(spectra, peptides, modifications, parameters, *more):
         searched.append((str(parameters.precursor_tolerance), parameters.isotope_errors, parameters.maximum_modifications))
-        make(self, spectra, indexes, modifications, parameters, resources)
+        return plan_by_series(spectra, peptides, modifications, parameters, *more)
 
-    monkeypatch.setattr(Pass, "__init__", noted)
+    monkeypatch.setattr(passes, "plan_by_series", noted)
     parameters = IdentificationParameters(tolerance_from_run=True, second_pass=True)
     summary = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
     every = (0, 1, 2, 3)
@@ -277,8 +276,7 @@ def test_a_second_pass_keeps_to_near_isotopes_and_to_one_modification(out_of_tun
 def test_what_cannot_be_measured_stays_as_it_was_asked(changes, reason, out_of_tune, database, tmp_path, monkeypatch):
     """Without a first search."""
     searches = []
-    plan = ScoringPass.plan
-    monkeypatch.setattr(ScoringPass, "plan", lambda self: (searches.append(self), plan(self))[1])
+    monkeypatch.setattr(passes, "plan_by_series", lambda *of: (searches.append(of), plan_by_series(*of))[1])
     changes = {"tolerance_from_run": True, "second_pass": False, **changes}
     summary, rows = search(out_of_tune[1], database, tmp_path / "project", "high-resolution", **changes)
     assert rows

@@ -19,7 +19,7 @@ from proteoscope.engine.formats import read_proteins
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches import scoring
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
-from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays
+from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays, plan_scoring
 from proteoscope.engine.parameters import preset_names, read_preset
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import build_peptide_index
@@ -126,12 +126,11 @@ def answer(
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     index = build_spectrum_index(spectra, parameters, Resources(threads))
     used: list[Card] = [*cards]
-    search = ScoringPass(index, peptides, modification_arrays(variable, parameters), parameters, Resources(threads, used, with_processor))
-    search.plan()
+    search = plan_scoring(index, peptides, modification_arrays(variable, parameters), parameters, Resources(threads, used, with_processor))
     hits = search.score()
     assert len(used) == len(cards), "a card failed"
     with monkeypatch.context() as patch:
-        patch.setattr(search, "score", lambda: hits)
+        patch.setattr(ScoringPass, "score", lambda _: hits)
         return hits, search.run(with_bonds=True)
 
 
@@ -204,12 +203,11 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     parameters = IdentificationParameters.checked(read_preset("identify", "open")).changed(minimum_peaks=5)
     index = build_spectrum_index(spectra, parameters, Resources(2))
     modifications = modification_arrays((), parameters)
-    search = ScoringPass(index, peptides, modifications, parameters, Resources(2))
-    search.plan()
-    candidates = search._n_candidates
+    search = plan_scoring(index, peptides, modifications, parameters, Resources(2))
+    candidates = search.n_candidates
     monkeypatch.setattr("proteoscope.kernels.counts._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
-        FragmentIndexSearch(index, peptides, modifications, search._settings, Resources(threads, list(cards)), memory).is_worthwhile(
+        FragmentIndexSearch(index, peptides, modifications, search.settings, Resources(threads, list(cards)), memory).is_worthwhile(
             candidates
         )
         for threads in (1, 2, 16)
@@ -222,11 +220,11 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
 def _border(index: SpectrumIndex, search: ScoringPass, peptides: PeptideArrays, candidates: np.ndarray) -> float:
     """About what looking up an ion would have to cost for both ways to be as long: by bisection."""
     low, high = 1e-3, 1e6
-    modifications = search._modifications
+    modifications = search.modifications
     with pytest.MonkeyPatch.context() as patch:
         for _ in range(60):
             middle = (low * high) ** 0.5
             patch.setattr("proteoscope.kernels.counts._PER_ION", middle)
-            one = FragmentIndexSearch(index, peptides, modifications, search._settings, Resources(1), 1 << 30)
+            one = FragmentIndexSearch(index, peptides, modifications, search.settings, Resources(1), 1 << 30)
             low, high = (low, middle) if one.is_worthwhile(candidates) else (middle, high)
     return low

@@ -17,7 +17,7 @@ from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
-from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays, scoring_settings
+from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays, plan_scoring, scoring_settings
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index
@@ -81,14 +81,13 @@ def prepared(
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     resources = Resources(2, progress=progress or Heard())
     index = build_spectrum_index(spectra, parameters, resources)
-    search = ScoringPass(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, resources)
-    search.plan()
+    search = plan_scoring(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, resources)
     return index, search
 
 
 def stages(search: ScoringPass) -> tuple[Matches, list[str]]:
     """The matches, and the titles of all stages."""
-    heard = search._resources.progress
+    heard = search.resources.progress
     assert isinstance(heard, Heard)
     heard.stages.clear()
     return search.run(), list(dict.fromkeys(heard.stages))
@@ -220,10 +219,10 @@ def test_an_index_is_made_only_where_it_saves_work(shewanella: Database, sample:
     ):
         _, search = prepared(sample, shewanella, OPEN.changed(**changes))
         search_by_index = fragment_search(sample, shewanella, OPEN.changed(**changes), 2, 1 << 29)
-        assert search_by_index.is_worthwhile(search._n_candidates) == expected, changes
+        assert search_by_index.is_worthwhile(search.n_candidates) == expected, changes
     few = sample.only(np.arange(1))
     _, search = prepared(few, shewanella, OPEN)
-    assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search._n_candidates)
+    assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search.n_candidates)
 
 
 def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +230,7 @@ def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Databas
     for window in ("10 ppm", "0.5 Da"):
         parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
         _, search = prepared(real, shewanella, parameters)
-        assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._n_candidates)
+        assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search.n_candidates)
 
 
 def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spectra) -> None:
@@ -239,7 +238,7 @@ def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spe
     _, search = prepared(real, shewanella, parameters)
     told: list[str] = []
     progress = Progress(lambda event: told.append(event.message))
-    assert not fragment_search(real, shewanella, parameters, 2, 1 << 29, progress=progress).is_worthwhile(search._n_candidates)
+    assert not fragment_search(real, shewanella, parameters, 2, 1 << 29, progress=progress).is_worthwhile(search.n_candidates)
     assert told == ["Every candidate is scored, without a fragment-ion index: the score is not a sum over matching ions"]
 
 

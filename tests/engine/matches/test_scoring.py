@@ -25,7 +25,7 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.matches import scoring
 from proteoscope.engine.matches.psms import collect_psms
-from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays, scoring_settings
+from proteoscope.engine.matches.scoring import Matches, modification_arrays, plan_scoring, scoring_settings
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
@@ -59,8 +59,9 @@ def database(folder: Path, proteins: Proteins, missed: int = 2, decoys: str = "r
 def search(spectra: Spectra, held: Database, parameters: IdentificationParameters, threads: int = 2) -> Matches:
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     index = build_spectrum_index(spectra, parameters, Resources(threads))
-    run = ScoringPass(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, Resources(threads))
-    run.plan()
+    run = plan_scoring(
+        index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, Resources(threads)
+    )
     return run.run()
 
 
@@ -240,10 +241,9 @@ def test_a_better_score_is_never_expected_more_often(small: Database, simulated:
 def test_a_cancel_stops_the_search(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     parameters, progress = IdentificationParameters(), Progress()
     index = build_spectrum_index(simulated[0], parameters, Resources(1))
-    run = ScoringPass(
+    run = plan_scoring(
         index, small.peptides.arrays(small.proteins), modification_arrays((), parameters), parameters, Resources(2, progress=progress)
     )
-    run.plan()
     progress.cancel()
     with pytest.raises(Cancelled):
         run.run()
@@ -263,14 +263,13 @@ def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.
     )
     index = build_spectrum_index(spectra_of([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, Resources(1))
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-    run = ScoringPass(
+    run = plan_scoring(
         index,
         held.peptides.arrays(held.proteins),
         modification_arrays(variable, parameters),
         parameters,
         Resources(threads, progress=progress),
     )
-    run.plan()
     searched: list[Any] = []
     kernel = candidates.search_queries
 

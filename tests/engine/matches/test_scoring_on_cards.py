@@ -43,10 +43,9 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         for number, one in enumerate(used):
             one.name = f"shim:{number}"
         progress = RecordingProgress(Progress())
-        one = scoring.ScoringPass(
+        one = scoring.plan_scoring(
             index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_processor, progress)
         )
-        one.plan()
         return one.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The processor does"))]
 
     return search

@@ -1,0 +1,46 @@
+"""Indexes of an identification: proteins and peptides, as its parameters request them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.translation_parameters import translation_of
+from proteoscope.engine.identification.compilation import KNOWN_FORMS
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.identification.passes import searched_modifications
+from proteoscope.engine.peptides.indexes import Databases, Indexes, open_indexes
+from proteoscope.engine.peptides.known_forms import SearchedForms
+
+__all__ = ["open_search_indexes"]
+
+
+def open_search_indexes(
+    proteins: Sequence[Path], contaminants: Sequence[Path], digests: Mapping[str, list[str]], folder: Path,
+    parameters: IdentificationParameters, resources: Resources,
+) -> Indexes:  # fmt: skip
+    """Open the indexes of databases, or build them.
+
+    Parameters
+    ----------
+    proteins, contaminants : sequence of Path
+        Files.
+    digests : mapping
+        Their SHA-256, by ``database`` and ``contaminants``.
+    folder : Path
+        Folder for indexes that cannot be cached.
+    parameters : IdentificationParameters
+        Parameters of the search.
+    resources : Resources
+        Threads, and the progress.
+    """
+    forms = None
+    if parameters.known_modifications and parameters.maximum_modifications:
+        KNOWN_FORMS.compile(resources.progress)
+        forms = SearchedForms(searched_modifications(parameters), parameters.maximum_modifications, parameters.maximum_forms)
+    databases = Databases(
+        proteins, contaminants, {kind: digests[kind] for kind in ("database", "contaminants")}, translation_of(parameters),
+        parameters.known_variants, forms,
+    )  # fmt: skip
+    return open_indexes(databases, folder, parameters, resources)

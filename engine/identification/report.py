@@ -1,0 +1,78 @@
+"""Report of an identification: error rates of the matches, tables of the run, and what is counted in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
+from proteoscope.engine.matches.psms import Psms
+from proteoscope.engine.matches.run_tables import RunTables
+from proteoscope.engine.matches.tables import Counted, Scored, score_statistics, with_second_pass, write_tables
+from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.search_run import SearchRun
+from proteoscope.engine.spectra.columns import Spectra
+
+__all__ = ["certainty_of_counts", "rate_first_pass", "rate_second_pass", "write_report"]
+
+
+def rate_first_pass(psms: Psms, series: Sequence[str], parameters: IdentificationParameters, resources: Resources) -> Scored:
+    """Estimate the error rates of the matches of the first pass.
+
+    Parameters
+    ----------
+    psms : Psms
+        Matches.
+    series : sequence of str
+        Letters of each ion series that spectra were searched for.
+    parameters : IdentificationParameters
+        Parameters of the search.
+    resources : Resources
+        Threads, and the clock of the run.
+    """
+    with resources.clock.stage("report"):
+        resources.progress.stage("Estimating false discovery rates")
+        return score_statistics(psms, parameters, resources, series)
+
+
+def rate_second_pass(first: Scored, psms: Psms, parameters: IdentificationParameters, resources: Resources) -> Scored:
+    """Estimate the error rates of the matches of both passes together, and show what the second adds.
+
+    More of that may be false than of all matches, since few of the spectra of a second pass have an answer.
+    """
+    with resources.clock.stage("report"):
+        resources.progress.stage("Estimating false discovery rates")
+        scored = with_second_pass(first, psms, parameters, resources)
+    counted = _second_pass_counts(scored, parameters)
+    certainty = counted.certainty()
+    share = f"{certainty['false_share_low'] * 100:.1f} to {certainty['false_share_high'] * 100:.1f} % of them are false (95 % interval)"
+    resources.progress.message(f"The second pass adds {counted.targets} PSMs, with {counted.decoys} decoys: {share}")
+    return scored
+
+
+def _second_pass_counts(scored: Scored, parameters: IdentificationParameters) -> Counted:
+    assert scored.is_second is not None
+    rates = np.where(scored.is_second, scored.q_value, np.nan)
+    return Counted.of(rates, scored.psms.is_decoy, parameters.fdr, scored.psms.decoy_ratio)
+
+
+def write_report(
+    run: SearchRun[Spectra], scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters
+) -> RunTables:
+    """Infer the proteins, and write the tables of PSMs, peptides and proteins, also as text for the project to show."""
+    run.progress.stage("Writing results")
+    tables = RunTables(write_tables(scored, spectra, proteins, parameters), parameters)
+    tables.write(run.project_run, run.progress, run.begin)
+    is_translated = parameters.translation != "none"
+    write_protein_knowledge(run.project_run, proteins, tables.found_accessions, is_translated=is_translated)
+    return tables
+
+
+def certainty_of_counts(tables: RunTables, scored: Scored, parameters: IdentificationParameters) -> dict[str, dict[str, float]]:
+    """Return `proteoscope.engine.matches.tables.Counted.certainty` of ``psms``, ``peptides``, ``proteins``, and of a ``second_pass``."""
+    if scored.is_second is None:
+        return tables.certainty
+    return {**tables.certainty, "second_pass": _second_pass_counts(scored, parameters).certainty()}
