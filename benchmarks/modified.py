@@ -48,8 +48,8 @@ from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.modified_search.candidate_search import Candidates, find_candidates
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
+from proteoscope.engine.modified_search.passes import plan_search
 from proteoscope.engine.modified_search.ranking import place_candidates, rank_candidates
-from proteoscope.engine.modified_search.settings import list_settings, scoring_of, shift_settings
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.peptides.indexes import Databases, build_indexes
 from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
@@ -173,8 +173,8 @@ def lost_by_filter(
     chosen = np.sort(np.random.default_rng(1).permutation(len(read))[:n_spectra])
     with tempfile.TemporaryDirectory() as folder:
         indexes = build_indexes(Databases(database, [], {}), Path(folder), parameters, resources)
-        index, peptides = build_spectrum_index(read.only(chosen), parameters, resources), indexes.peptides.arrays(indexes.proteins)
-        settings, shifts, lists = scoring_of(parameters, index, peptides), shift_settings(parameters), list_settings(parameters)
+        index = build_spectrum_index(read.only(chosen), parameters, resources)
+        ((_, peptides, lists, settings, shifts),) = plan_search(index, indexes, parameters)
         kept = find_candidates(index, peptides, settings, lists, parameters.candidates, 1 << 30, resources)
         counts = {"exhaustive": 0, "kept": 0}
         for query, mass in enumerate(index.queries.mass.tolist()):

@@ -1,13 +1,13 @@
 from . import candidate_search as candidate_search
 from . import compilation as compilation
+from . import error_rates as error_rates
 from . import expecting as expecting
 from . import exporting as exporting
-from . import judging as judging
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
+from . import passes as passes
 from . import ranking as ranking
 from . import sample_work as sample_work
 from . import search as search
-from . import settings as settings
 from . import tables as tables
 from .entry import MODIFIED_SEARCH as MODIFIED_SEARCH

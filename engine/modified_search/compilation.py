@@ -36,12 +36,7 @@ def _use() -> None:
             peptides_package.indexes.Databases([folder / "protein.fasta"], [], {}), folder, parameters, alone
         )
         index = spectra.spectrum_index.build_spectrum_index(formats.read_spectra([folder / "spectra.mgf"], threads=1), parameters, alone)
-        peptides = indexes.peptides.arrays(indexes.proteins)
-        settings, lists, shifts = (
-            modified_search.settings.scoring_of(parameters, index, peptides),
-            modified_search.settings.list_settings(parameters),
-            modified_search.settings.shift_settings(parameters),
-        )
+        ((index, peptides, lists, settings, shifts),) = modified_search.passes.plan_search(index, indexes, parameters)
         n, kept = len(index.queries.mass), parameters.candidates
         found = modified_search.candidate_search.Candidates(np.empty((n, kept), np.int64), np.empty((n, kept), np.int32))
         for looks in (kernels.cpu.match_scores.MatchScores.looks_of_placed, 0.0):  # by vectors, and by an index

@@ -14,7 +14,7 @@ a peptide of the very mass before all.
 That is what chance gives. Of related sequences, which explain the same ions, the better score is right more often than chance would have
 it, so that in the choice between candidates nearness counts for `_MAXIMUM_NEARNESS` of score at most. A peptide of the precursor's mass may
 stand in the list twice, as it is with an isotope error, and with a small shift, as deamidation. What a shift may be is not looked at here:
-the best few of each spectrum are, when they are judged.
+the best few of each spectrum are, when their error rates are estimated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.matches.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
-from proteoscope.engine.matches.scoring import Matches
+from proteoscope.engine.matches.scoring import Matches, joined_matches
 from proteoscope.engine.modified_search.candidate_search import Candidates
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.matches import feature_names, measure_matches
@@ -39,10 +39,10 @@ from proteoscope.kernels.device import stop_flag
 from proteoscope.kernels.layouts import MatchArrays, PeptideArrays, ScoringSettings
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
-__all__ = ["FORMS_JUDGED", "ShiftedMatches", "joined_matches", "place_candidates", "rank_candidates"]
+__all__ = ["FORMS_RATED", "ShiftedMatches", "joined_shifts", "place_candidates", "rank_candidates"]
 
-FORMS_JUDGED = 8
-"""Forms of each spectrum that are judged by all scores, whatever is reported."""
+FORMS_RATED = 8
+"""Forms of each spectrum that are rated by all scores, whatever is reported."""
 
 _NONE = 255
 _SHIFTS_AT_ONCE = 254  # a modification is known by a byte
@@ -53,8 +53,6 @@ _FEWEST = 8  # candidates from which theta is estimated
 _QUERIES_AT_ONCE = 4096
 _NEAR_PHOSPHATE = 0.1  # dalton
 _LN_10 = float(np.log(10.0))
-_WITHOUT_SHIFTS = ("features", "bond_weights", "has_bonds")
-"""What matches hold besides columns; of shifted peptides no peaks of bonds are known."""
 
 
 @dataclass(frozen=True)
@@ -87,23 +85,19 @@ class ShiftedMatches:
         return len(self.matches)
 
     def take(self, rows: NDArray[np.int64]) -> ShiftedMatches:
-        """Some of them."""
-        features = {name: column[rows] for name, column in self.matches.features.items()}
-        names = [field.name for field in fields(Matches) if field.name not in _WITHOUT_SHIFTS]
-        columns = {name: getattr(self.matches, name)[rows] for name in names}
-        own = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "matches"}
-        return ShiftedMatches(Matches(features=features, **columns), **own)
+        """Return some of the rows, in the order given."""
+        return ShiftedMatches(self.matches.take(rows), *(getattr(self, name)[rows] for name in _COLUMNS))
 
 
-def joined_matches(parts: Sequence[ShiftedMatches]) -> ShiftedMatches:
+_COLUMNS = [field.name for field in fields(ShiftedMatches)[1:]]
+
+
+def joined_shifts(parts: Sequence[ShiftedMatches]) -> ShiftedMatches:
     """Return the matches of several parts of the spectra, by spectrum and rank."""
     if len(parts) == 1:
         return parts[0]
-    features = {name: np.concatenate([one.matches.features[name] for one in parts]) for name in parts[0].matches.features}
-    names = [field.name for field in fields(Matches) if field.name not in _WITHOUT_SHIFTS]
-    columns = {name: np.concatenate([getattr(one.matches, name) for one in parts]) for name in names}
-    own = {field.name: np.concatenate([getattr(one, field.name) for one in parts]) for field in fields(ShiftedMatches)[1:]}
-    every = ShiftedMatches(Matches(features=features, **columns), **own)
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
+    every = ShiftedMatches(joined_matches([part.matches for part in parts]), *columns)
     return every.take(np.argsort(every.matches.spectrum, kind="stable"))
 
 
@@ -125,18 +119,8 @@ def place_candidates(
     return placed
 
 
-class _Ranked(NamedTuple):
-    """Rows of the matrix of forms, by spectrum and rank."""
-
-    query: NDArray[np.int64]
-    column: NDArray[np.int64]
-    delta: NDArray[np.float64]
-    rank: NDArray[np.int64]
-    key: NDArray[np.float64]
-
-
 class _Peptidoforms(NamedTuple):
-    """The same, with what is known of them; columns as of `Matches` and `ShiftedMatches`."""
+    """Rows of the matrix of forms, by spectrum and rank; columns as of `Matches` and `ShiftedMatches`."""
 
     query: NDArray[np.int64]
     column: NDArray[np.int64]
@@ -199,10 +183,7 @@ def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
 
 
 def _part_of(placed: PlacedArrays, rows: slice) -> PlacedArrays:
-    """Some queries."""
-    return PlacedArrays(
-        placed.plain[rows], placed.plain_isotope[rows], placed.shifted[rows], placed.shifted_isotope[rows], placed.place[rows]
-    )  # fmt: skip
+    return PlacedArrays._make(column[rows] for column in placed)
 
 
 def _ranked_forms(
@@ -225,13 +206,12 @@ def _ranked_forms(
         keys = [np.where(one, counts, -np.inf) for one in has_form]
     else:
         keys = [tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(places)]
-    ranked = _ranked(index.queries.spectrum[part], np.tile(peptide, 2), np.hstack(keys), top)
-    query, column = ranked.query, ranked.column
+    query, column, *ranked = _ranked(index.queries.spectrum[part], np.tile(peptide, 2), np.hstack(keys), top)
     expectation = np.hstack((tail.expectation(placed.plain) + share, tail.expectation(placed.shifted) + share_of_shift + places))
     n_candidates = np.where(column < peptide.shape[1], n_plain[query], n_all[query])
     nearness = np.hstack((share, share_of_shift))[query, column]
-    known = tail.theta[query], nearness, expectation[query, column], n_candidates
-    return _Peptidoforms(query + part.start, column, ranked.delta, ranked.rank, ranked.key, *known)
+    more = tail.theta[query], nearness, expectation[query, column], n_candidates
+    return _Peptidoforms._make((query + part.start, column, *ranked, *more))
 
 
 def _candidate_counts(
@@ -315,8 +295,11 @@ class _Tail(NamedTuple):
         return logarithm * (self.theta[:, None] * _LN_10)
 
 
-def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> _Ranked:
-    """The best `top` forms of each spectrum by `key` (q, 2 k), those of all its charges together; -inf is none."""
+def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray]:
+    """Return the best `top` forms of each spectrum by `key` (q, 2 k), those of all its charges together; -inf is none.
+
+    The columns are the first five of `_Peptidoforms`.
+    """
     query, column = np.nonzero(np.isfinite(key))
     value = key[query, column]
     order = np.lexsort((column, query, -value, spectrum_of_query[query]))
@@ -333,8 +316,7 @@ def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], 
     following = others[np.searchsorted(others, np.arange(n), side="right")] if n else np.empty(0, np.int64)
     has_next = (following < n) & (spectrum[np.minimum(following, n - 1)] == spectrum)
     delta = np.where(has_next, value - value[np.minimum(following, n - 1)], 0.0)
-    kept = rank <= top
-    return _Ranked(query[kept], column[kept], delta[kept], rank[kept], value[kept])
+    return [values[rank <= top] for values in (query, column, delta, rank, value)]
 
 
 def _losses(

@@ -2,47 +2,100 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
 from proteoscope.engine.chemistry.modifications import write_mass
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import SHIFT_COLUMNS
+from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
+from proteoscope.engine.matches.run_tables import RunTables
 from proteoscope.engine.matches.tables import Tables, write_tables
-from proteoscope.engine.modified_search.judging import KINDS, PLAIN, UNNAMED, Judged, MassShifts
+from proteoscope.engine.modified_search.error_rates import KINDS, PLAIN, UNNAMED, RatedMatches
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.modified_search.tables import MODIFICATIONS
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.paths import EXPORTS
-from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["MODIFICATIONS_FILE", "judged_groups", "modification_table", "shifted_tables", "write_modification_file", "write_modifications"]
+__all__ = ["MODIFICATIONS_FILE", "Report", "modification_table", "rated_groups", "write_modification_file", "write_report"]
 
 MODIFICATIONS_FILE = "modifications.tsv"
-_BINS_OF_DALTON = 100  # shifts without a name that round to the same hundredth stand in one row
+_BINS_OF_DALTON = 100  # shifts without a name that round to the same hundredth share a row
+_BEST = 10
 
 
-def shifted_tables(judged: Judged, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters) -> Tables:
-    """The tables of PSMs, peptides and protein groups; PSMs have further columns that tell of their shifts."""
-    tables = write_tables(judged.scored, spectra, proteins, parameters)
-    order = judged.scored.order
-    shifts, psms = judged.shifts.take(order), judged.scored.psms.take(order)
+class Report(NamedTuple):
+    """Tables of a run, what is counted in them by name, and rows of the most frequent modifications."""
+
+    tables: RunTables
+    counts: dict[str, int]
+    best_modifications: list[dict[str, Any]]
+
+
+def write_report(
+    run: SearchRun[Any], rated: RatedMatches, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters,
+    *, is_translated: bool,
+) -> Report:  # fmt: skip
+    """Infer the proteins, and write all tables, also as text for the project to show.
+
+    Parameters
+    ----------
+    run : SearchRun
+        The search.
+    rated : RatedMatches
+        Matches with their shifts and error rates.
+    spectra : Spectra
+        All spectra of the run.
+    proteins : ProteinIndex
+        Proteins searched.
+    parameters : ModifiedSearchParameters
+        Parameters of the search.
+    is_translated : bool
+        True if the proteins are reading frames.
+    """
+    run.progress.message(rated.scored.message)
+    run.progress.stage("Writing results")
+    tables = _shifted_tables(rated, spectra, proteins, parameters)
+    written, modifications = (
+        RunTables(tables, parameters),
+        modification_table(tables.psms, parameters.fdr, has_decoys=parameters.decoys != "none"),
+    )
+    written.write(run.project_run, run.progress, run.begin)
+    run.project_run.write_table("modifications", modifications)
+    write_modification_file(run.project_run.folder / EXPORTS / MODIFICATIONS_FILE, modifications, run.progress)
+    write_protein_knowledge(run.project_run, proteins, written.found_accessions, is_translated=is_translated)
+    return Report(written, {**written.counts, **_counts_by_kind(tables.psms, parameters.fdr)}, modifications.slice(0, _BEST).to_pylist())
+
+
+def _counts_by_kind(psms: pa.Table, fdr: float) -> dict[str, int]:
+    """Return the targets at the false discovery rate by the kind of their shift."""
+    kinds = psms.filter(_accepted(psms, fdr, has_decoys=True)).filter(~pa.compute.field("is_decoy"))["shift_kind"].to_pylist()
+    return {name: kinds.count(kind) for name, kind in (("plain", "none"), ("named", "named"), ("ends", "end"), ("unnamed", "unnamed"))}
+
+
+def _accepted(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Array:
+    """Return the rows of rank 1 at the false discovery rate; all of rank 1 without decoys."""
+    first = pa.compute.equal(psms["rank"], 1)
+    return pa.compute.and_(first, pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
+
+
+def _shifted_tables(rated: RatedMatches, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters) -> Tables:
+    """Return the tables of PSMs, peptides and protein groups; PSMs have further columns for their shifts."""
+    tables = write_tables(rated.scored, spectra, proteins, parameters)
+    order = rated.scored.order
+    shifts, psms = rated.shifts.take(order), rated.scored.psms.take(order)
     is_plain = shifts.group == PLAIN
     columns: dict[str, pa.Array] = {
         "mass_shift": pa.array(shifts.mass),
         "modification": pa.array(shifts.name, pa.string()),
         "possible_names": pa.array(shifts.possible, pa.string()),
-        "site": pa.array(_site_texts(shifts, psms.length, tables.psms["sequence"].to_pylist()), pa.string()),
+        "site": pa.array(map(_site_text, shifts.site.tolist(), psms.length.tolist(), tables.psms["sequence"].to_pylist()), pa.string()),
         "site_probability": pa.array(shifts.probability, mask=is_plain),
         "shift_kind": pa.array([KINDS[one] for one in shifts.group.tolist()], pa.string()),
         "shift_position": pa.array(shifts.site, pa.int16(), mask=is_plain),
@@ -51,73 +104,61 @@ def shifted_tables(judged: Judged, spectra: Spectra, proteins: ProteinIndex, par
     table = tables.psms
     for one in SHIFT_COLUMNS:
         table = table.append_column(one.name, columns[one.name])
-    return Tables(table, tables.peptides, tables.proteins, tables.counted, tables.n_sequences)
+    return replace(tables, psms=table)
 
 
-def judged_groups(judged: Judged) -> tuple[tuple[str, ...], ...]:
-    """Kinds of shifts, as the column ``shift_kind`` has them, whose matches were judged apart; empty where all were judged together."""
-    group, kind = judged.scored.group, judged.shifts.group
+def rated_groups(rated: RatedMatches) -> tuple[tuple[str, ...], ...]:
+    """Return the kinds of shifts (column ``shift_kind``) with error rates of their own; none if all matches share one rate."""
+    group, kind = rated.scored.group, rated.shifts.group
     if group is None or not (group.any() or not kind.any()):
         return ()
     return tuple((one,) for one in KINDS)
 
 
-def _site_texts(shifts: MassShifts, length: NDArray[np.int64], sequences: list[str]) -> list[str]:
-    """Sites as ``M5``, ``N-term`` or ``C-term``; empty without a shift."""
-    texts = []
-    for site, residues, sequence in zip(shifts.site.tolist(), length.tolist(), sequences, strict=True):
-        if site < 0:
-            texts.append("")
-        else:
-            texts.append("N-term" if site == 0 else "C-term" if site > residues else f"{sequence[site - 1]}{site}")
-    return texts
+def _site_text(site: int, length: int, sequence: str) -> str:
+    """Return a site as ``M5``, ``N-term`` or ``C-term``; empty without a shift."""
+    if 0 < site <= length:
+        return f"{sequence[site - 1]}{site}"
+    return "" if site < 0 else "C-term" if site else "N-term"
 
 
 def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Table:
-    """What peptides carry, the most frequent first: a row for each name, and for each hundredth of a dalton without one.
+    """Return what peptides carry, the most frequent first: a row for each name, and for each hundredth of a dalton without a name.
 
-    Counted are targets of rank 1 at the false discovery rate; `decoys` are those that passed with them. `sites` counts residues and
-    termini; `share_unmodified` is the part of the peptides that were also found without any shift.
+    Targets of rank 1 at the false discovery rate are counted, and the decoys that passed with them. `sites` counts residues and termini;
+    `share_unmodified` is the share of the peptides that were also found without any shift.
     """
-    first = pa.compute.equal(psms["rank"], 1)
-    accepted = pa.compute.and_(first, pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]
-    rows = psms.filter(accepted).select(names).to_pylist()
+    rows = psms.filter(_accepted(psms, fdr, has_decoys=has_decoys)).select(names).to_pylist()
     unmodified = {row["sequence"] for row in rows if row["shift_kind"] == KINDS[PLAIN] and not row["is_decoy"]}
-    found: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    found = defaultdict[tuple[str, float], list[dict[str, Any]]](list)
     for row in rows:
-        if row["shift_kind"] == KINDS[PLAIN]:
-            continue
-        mass = row["carried_mass"]
-        is_called = row["shift_kind"] != KINDS[UNNAMED] or not row["modification"].startswith(("+", "-"))
-        binned = round(mass * _BINS_OF_DALTON) / _BINS_OF_DALTON
-        key = (row["modification"], round(mass, 6)) if is_called else (write_mass(binned), binned)
-        found.setdefault(key, []).append(row)
-    table: dict[str, list[Any]] = {name: [] for name in MODIFICATIONS.saved}
-    for (name, mass), members in sorted(found.items(), key=lambda one: (-_n_targets(one[1]), one[0])):
-        targets = [row for row in members if not row["is_decoy"]]
-        if not targets:
-            continue
-        peptides = {row["sequence"] for row in targets}
-        counts = Counter(row["site"].rstrip("0123456789") for row in targets)
-        sites = "; ".join(f"{site} {count}" for site, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
-        values = (
-            name, mass, len(targets), len(peptides), sites, len(peptides & unmodified) / len(peptides), len(members) - len(targets),
-            targets[0]["shift_kind"],
-        )  # fmt: skip
-        for column, value in zip(MODIFICATIONS.saved, values, strict=True):
-            table[column].append(value)
-    return MODIFICATIONS.arrow(table)
+        if row["shift_kind"] != KINDS[PLAIN]:
+            found[_modification_key(row)].append(row)
+    counted = [_modification_row(*key, members, unmodified) for key, members in sorted(found.items())]
+    ranked = sorted((row for row in counted if row["psms"]), key=lambda row: -row["psms"])
+    return MODIFICATIONS.arrow({name: [row[name] for row in ranked] for name in MODIFICATIONS.saved})
 
 
-def _n_targets(rows: list[dict[str, Any]]) -> int:
-    return sum(not row["is_decoy"] for row in rows)
+def _modification_key(row: dict[str, Any]) -> tuple[str, float]:
+    """Return the name and the mass (dalton) by which a shift is counted."""
+    if row["shift_kind"] != KINDS[UNNAMED] or not row["modification"].startswith(("+", "-")):
+        return row["modification"], round(row["carried_mass"], 6)
+    binned = round(row["carried_mass"] * _BINS_OF_DALTON) / _BINS_OF_DALTON
+    return write_mass(binned), binned
 
 
-def write_modifications(run: Run, table: pa.Table, progress: Progress) -> None:
-    """Write the table of modifications into the run, and as text for the project to show."""
-    run.write_table("modifications", table)
-    write_modification_file(run.folder / EXPORTS / MODIFICATIONS_FILE, table, progress)
+def _modification_row(name: str, mass: float, members: list[dict[str, Any]], unmodified: set[str]) -> dict[str, Any]:
+    """Return the row of a modification, by the columns of `MODIFICATIONS`."""
+    targets = [row for row in members if not row["is_decoy"]]
+    peptides = {row["sequence"] for row in targets}
+    sites = Counter(row["site"].rstrip("0123456789") for row in targets)
+    return {
+        "name": name, "mass": mass, "psms": len(targets), "peptides": len(peptides),
+        "sites": "; ".join(f"{site} {count}" for site, count in sorted(sites.items(), key=lambda one: (-one[1], one[0]))),
+        "share_unmodified": len(peptides & unmodified) / max(1, len(peptides)), "decoys": len(members) - len(targets),
+        "kind": targets[0]["shift_kind"] if targets else "",
+    }  # fmt: skip
 
 
 def write_modification_file(out: Path, table: pa.Table, progress: Progress, *, spreadsheet_safe: bool = False) -> None:

@@ -9,7 +9,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.scoring import ion_settings
 from proteoscope.engine.modified_search.candidate_search import find_candidates, peptide_lists, query_lists
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
-from proteoscope.engine.modified_search.settings import list_settings
+from proteoscope.engine.modified_search.passes import list_settings
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex

@@ -154,7 +154,7 @@ def test_the_same_tables_with_one_thread_and_with_two(made, project, tmp_path):
 
 
 def test_the_same_tables_when_the_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.modified_search.search._MB", 20_000)
+    monkeypatch.setattr("proteoscope.engine.modified_search.passes._MB", 20_000)
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(index_memory=64), device="cpu", threads=2)
     assert (tmp_path / "p" / "exports" / "psms.tsv").read_bytes() == (project / "exports" / "psms.tsv").read_bytes()
 

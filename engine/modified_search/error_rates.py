@@ -1,15 +1,15 @@
-"""Report: what each shift is, the groups in which matches are judged, and their error rates.
+"""Report: what each shift is, the groups with error rates of their own, and these error rates.
 
 The best few forms of each spectrum are looked at again with what their shifts may be. A usual modification at its residue has one of a
 hundred shifts by chance, another end of the peptide as many again, some name of Unimod or an exchange one of five. So E is multiplied by
 the share of the candidates that are as likely beforehand, by how near they are or by what their shift may be
 (`proteoscope.engine.matches.shift_names`), and the choice between a spectrum's candidates is made with that.
 
-Matches are judged in groups by their own decoys, since they are not equally often false: those without a shift, those whose shift is usual
-(named), those whose shift is another end of the peptide, and all others, of which some have a rare name. A decoy's shift gets a name by the
-same rules as a target's, so that a false match falls on a target or a decoy of a group with the same chance. Groups are never judged as
-one: the clean one would pay for the other's matches (`proteoscope.engine.matches.group_rates`). What is usual among chance matches is
-counted by distinct peptides too.
+Groups of matches have error rates of their own, by their own decoys, since they are not equally often false: those without a shift, those
+whose shift is usual (named), those whose shift is another end of the peptide, and all others, of which some have a rare name. A decoy's
+shift gets a name by the same rules as a target's, so that a false match falls on a target or a decoy of a group with the same chance.
+Groups never share a rate: the clean one would pay for the other's matches (`proteoscope.engine.matches.group_rates`). What is usual among
+chance matches is counted by distinct peptides too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from proteoscope.engine.modified_search.ranking import ShiftedMatches, worth_of_
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.statistics.target_decoy import q_values
 
-__all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "Judged", "MassShifts", "judge"]
+__all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "MassShifts", "RatedMatches", "estimate_error_rates"]
 
 PLAIN, NAMED, END, UNNAMED = range(4)
 """Groups of matches by their shift."""
@@ -47,46 +47,54 @@ _IDLE_FEATURES = ("variable_modifications",)
 
 @dataclass(frozen=True)
 class MassShifts:
-    """Of n matches, what they are shifted by.
+    """Mass shifts of n matches.
 
     Attributes
     ----------
-    mass : (n,) float64, dalton, recalibrated; of matches without a shift the error of the precursor. carried : (n,) float64, what the
-        peptide carries in its calculated mass. group : (n,) int64, `PLAIN`, `NAMED`, `END` or `UNNAMED`.
-    name : n texts, empty without a shift. possible : n texts, all names that the shift may have (`naming.Named`). site : (n,) int64: 0 the
-        N-terminus, 1 to L, L + 1; -1 without a shift.
-    probability : (n,) float64, of the site, NaN without a shift.
+    mass : ndarray of float64, shape (n,)
+        Dalton, recalibrated; of matches without a shift the error of the precursor.
+    carried : ndarray of float64, shape (n,)
+        Part of the calculated mass that the shift adds.
+    group : ndarray of int64, shape (n,)
+        `PLAIN`, `NAMED`, `END` or `UNNAMED`.
+    name, possible : ndarray of str objects, shape (n,)
+        The name, and all names that the shift may have (`proteoscope.engine.matches.shift_names.Named`); empty without a shift.
+    site : ndarray of int64, shape (n,)
+        0 the N-terminus, 1 to L, L + 1 the C-terminus; -1 without a shift.
+    probability : ndarray of float64, shape (n,)
+        Of the site, NaN without a shift.
     """
 
     mass: NDArray[np.float64]
     carried: NDArray[np.float64]
     group: NDArray[np.int64]
-    name: list[str]
-    possible: list[str]
+    name: NDArray[np.object_]
+    possible: NDArray[np.object_]
     site: NDArray[np.int64]
     probability: NDArray[np.float64]
 
     def take(self, rows: NDArray[np.int64]) -> MassShifts:
-        """Some of them."""
-        name, possible = ([texts[row] for row in rows.tolist()] for texts in (self.name, self.possible))
-        columns = {one: getattr(self, one)[rows] for one in self.__dataclass_fields__ if one not in ("name", "possible")}
-        return MassShifts(name=name, possible=possible, **columns)
+        """Return some of the rows, in the order given."""
+        return MassShifts(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Matches with their statistics and shifts, row by row; `mass_error_ppm` is what masses were recalibrated by."""
+class RatedMatches:
+    """Matches with their error rates and shifts, row by row; masses were recalibrated by `mass_error_ppm`."""
 
     scored: Scored
     shifts: MassShifts
     mass_error_ppm: float
 
 
-def judge(found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchParameters, resources: Resources) -> Judged:
+def estimate_error_rates(
+    found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchParameters, resources: Resources
+) -> RatedMatches:
     """Choose among the best candidates of each spectrum, name the shifts, and estimate error rates by group.
 
     Matches are rescored where there is enough to learn from. `found` may hold more candidates of a spectrum than are reported.
     """
+    resources.progress.stage("Estimating false discovery rates")
     psms = collect_psms(found.matches, indexes.peptides, indexes.proteins, ())
     by_count, has_decoys = parameters.score == "match-count", parameters.decoys != "none"
     initial = psms.score if by_count else search_score(psms)
@@ -127,7 +135,7 @@ def judge(found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchPar
             score[competes], psms.is_decoy[competes], psms.peptide_family[competes], group[competes], leads,
             plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio, scale=scale,
         )  # fmt: skip
-    return Judged(Scored(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error)
+    return RatedMatches(Scored(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error)
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -242,9 +250,8 @@ def _named(
     probability[rows] = found.place_probability[rows, residue]
     carried = np.zeros(n)
     carried[rows] = np.array([modification.mass for modification in modifications] or [0.0])[which]
-    name, possible = [""] * n, [""] * n
-    for row, number, text in zip(rows.tolist(), which.tolist(), named.possible, strict=True):
-        name[row], possible[row] = modifications[number].name, text
+    name, possible = np.full((2, n), "", object)
+    name[rows], possible[rows] = [modifications[number].name for number in which.tolist()], named.possible
     shifts = MassShifts(np.where(found.is_shifted, mass, plain_error), carried, group, name, possible, site, probability)
     return _carrying(psms, rows, named.site, which, modifications, carried), shifts
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from proteoscope.engine.modified_search.judging import _ranks
+from proteoscope.engine.modified_search.error_rates import _ranks
 
 
 def test_ranks_are_by_score_with_each_peptide_once():
