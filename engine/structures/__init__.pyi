@@ -5,4 +5,5 @@ from . import counting as counting
 from . import outputs as outputs
 from . import places as places
 from . import reading as reading
+from . import pdb_text as pdb_text
 from . import superposition as superposition

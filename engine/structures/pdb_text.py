@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structures.residue_names import dynamics_parent, residue_kind
 
@@ -90,7 +91,28 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
     """
     if b"\n" not in text and b"\r" in text:
         text = text.replace(b"\r", b"\n")
-    return _Rewriting(text, all_models).result()
+    return _plain_form(text, all_models) or _Rewriting(text, all_models).result()
+
+
+def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
+    """Return a file of the plain form, of several models the first; None for any other."""
+    alpha, names = np.empty(len(text) // _WIDTH + 1, np.int64), np.empty(kernels.cpu.pdb_text.MAXIMUM_NAMES, np.int64)
+    result = np.zeros(kernels.cpu.pdb_text.N_PDB_RESULTS, np.int64)
+    if not kernels.cpu.pdb_text.scan_pdb(np.frombuffer(text, np.uint8), alpha, names, result):
+        return None
+    n_alpha, n_names, n_models, n_others, second, after = result.tolist()
+    keys = np.sort(alpha[:n_alpha])
+    is_repeated = bool((keys[1:] == keys[:-1]).any())
+    if is_repeated or any(_begins_early(name.to_bytes(4).decode("latin-1")) for name in names[:n_names].tolist()):
+        return None
+    if n_models < 2:
+        return PlainPdb(text, {}, ())
+    return None if all_models else PlainPdb(text[:second] + text[after:], {}, (models_note(n_models, n_others),))
+
+
+def _begins_early(name: str) -> bool:
+    """True if columns 17 to 20 hold a residue name of four characters: some programs begin it in the column of the alternative location."""
+    return bool(dynamics_parent(name)) and not residue_kind(name[1:])[1]
 
 
 def molecule_starts(
@@ -382,10 +404,9 @@ class _Atoms:
                 found += [(rows, name) for name in names]
         for rows, name in found:
             yield rows[(self._cells[rows, 17:21] == np.frombuffer(name.encode("latin-1"), np.uint8)).all(axis=1)], name
-        # Some programs begin names of four characters a column earlier, in that of the alternative location.
         for row in self._first_of_runs(np.flatnonzero(self._cells[:, 16] != ord(" "))).tolist():
             name = self._text(row, slice(16, 20))
-            if dynamics_parent(name) and not residue_kind(name[1:])[1]:
+            if _begins_early(name):
                 rows = np.flatnonzero(self.run == self.run[row])
                 self._cells[rows, 16] = ord(" ")
                 yield rows, name

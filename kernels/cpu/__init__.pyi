@@ -27,6 +27,7 @@ from . import match_scores as match_scores
 from . import minimisers as minimisers
 from . import nearest_vectors as nearest_vectors
 from . import pair_superposition as pair_superposition
+from . import pdb_text as pdb_text
 from . import peaks as peaks
 from . import peptides as peptides
 from . import processor as processor
