@@ -96,9 +96,11 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
 
 def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
     """Return a file of the plain form, of several models the first; None for any other."""
-    alpha, names = np.empty(len(text) // _WIDTH + 1, np.int64), np.empty(kernels.cpu.pdb_text.MAXIMUM_NAMES, np.int64)
+    buffer = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(buffer == ord("\n"))
+    alpha, names = np.empty(len(ends) + 1, np.int64), np.empty(kernels.cpu.pdb_text.MAXIMUM_NAMES, np.int64)
     result = np.zeros(kernels.cpu.pdb_text.N_PDB_RESULTS, np.int64)
-    if not kernels.cpu.pdb_text.scan_pdb(np.frombuffer(text, np.uint8), alpha, names, result):
+    if not kernels.cpu.pdb_text.scan_pdb(buffer, ends, alpha, names, result):
         return None
     n_alpha, n_names, n_models, n_others, second, after = result.tolist()
     keys = np.sort(alpha[:n_alpha])

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -49,7 +50,7 @@ _MINIMUM_PLACE, _MAXIMUM_PLACE = -99_999.0, 99_999.0
 _MAXIMUM_FLAT = 7  # letters of a name in gemmi's columns of atoms
 _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
 _X = LETTERS.index("X")
-_POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
+_UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of which stands near the beginning of BinaryCIF and MMTF
 _PDB_RECORD = re.compile(
     rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES"
@@ -406,11 +407,13 @@ class _StructureReader:
         )  # fmt: skip
         first = np.minimum(offsets[:-1], max(0, int(offsets[-1]) - 1))
         residue, is_amino_acid, is_nucleotide = self._kinds(atoms.residue_names, first)
-        is_polymer = np.isin(atoms.entity_type[first], _POLYMER)
+        entity_type = atoms.entity_type[first]
+        is_polymer = (entity_type == _UNKNOWN) | (entity_type == _POLYMER)
         has_ends = np.isfinite(backbone[:, 0, 0]) & np.isfinite(backbone[:, 2, 0])
         # Cα alone of a residue that nobody knows is one in a polymer; a calcium ion is called CA too.
         is_residue = (chosen >= 0) & is_polymer & ~is_nucleotide
-        is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((atoms.entity_type[first] == 1) & ~is_calcium & self._is_alone(n_atoms))
+        is_alone = np.diff(offsets) == 1
+        is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((entity_type == _POLYMER) & ~is_calcium & is_alone)
         n_bare = int((is_amino_acid & is_polymer & (chosen < 0)).sum())
         if n_bare:
             self._messages.append(f"{counted(n_bare, 'amino acid')} without a Cα that can be read left out")
@@ -424,20 +427,15 @@ class _StructureReader:
         )  # fmt: skip
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
-    @staticmethod
-    def _is_alone(n_atoms: list[int]) -> NDArray[np.bool_]:
-        return np.array(n_atoms) == 1
-
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
         """Letter of each residue, and whether it is an amino acid or a nucleotide by its name."""
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
-        kinds = []
-        for number in numbers.tolist():
-            name = (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
-            code, is_amino_acid, is_nucleotide = residue_kind(name)
-            if not is_amino_acid and name in self._parents:
-                code, is_amino_acid, is_nucleotide = residue_kind(self._parents[name])
-            kinds.append((code, is_amino_acid, is_nucleotide))
+        kinds = [_kind_of(number) for number in numbers.tolist()]
+        if self._parents:
+            for k, number in enumerate(numbers.tolist()):
+                parent = self._parents.get(_name_of(number), "")
+                if parent and not kinds[k][1]:
+                    kinds[k] = residue_kind(parent)
         table = np.array(kinds, np.int8)[inverse.reshape(-1)]
         return table[:, 0], table[:, 1] != 0, table[:, 2] != 0
 
@@ -613,6 +611,17 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
 def _as_numbers(letters: NDArray) -> NDArray[np.int64]:
     """(n, 8) letters as one number each."""
     return np.ascontiguousarray(letters).view(np.int64).reshape(-1)
+
+
+def _name_of(number: int) -> str:
+    """Return the name of a residue from its characters as one number."""
+    return (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(number: int) -> tuple[int, bool, bool]:
+    """Return the kind of a residue (`residue_kind`) from the characters of its name as one number."""
+    return residue_kind(_name_of(number))
 
 
 def _as_percent(confidence: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:

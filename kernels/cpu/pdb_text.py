@@ -11,8 +11,14 @@ MAXIMUM_NAMES = 64
 """Chains that end with TER, and residue names after a name of an alternative location, that a file of the plain form may have."""
 N_PDB_RESULTS = 6
 _ATOM, _TER, _END, _MODEL, _END_MODEL, _OTHER = range(6)
-_BLANK, _RETURN, _NEWLINE, _MINUS, _POINT, _PLUS = 32, 13, 10, 45, 46, 43
-_WIDTH = 54
+_BLANK, _RETURN, _MINUS, _POINT, _PLUS = 32, 13, 45, 46, 43
+_PLACES, _WIDTH = 30, 54
+_DIGIT, _SPACE, _DECIMAL = 1, 2, 4
+_CLASSES = np.zeros(256, np.uint8)
+_CLASSES[48:58], _CLASSES[_BLANK], _CLASSES[_MINUS], _CLASSES[_POINT] = _DIGIT, _SPACE, _SPACE, _DECIMAL
+_ANY = _DIGIT | _SPACE
+_FORM = np.array([_ANY, _ANY, _ANY, _DIGIT, _DECIMAL, _DIGIT, _ANY, _ANY] * 3, np.uint8)
+"""Classes of the characters of three coordinates: digits and blanks, a digit, the point, a digit, digits and blanks."""
 _PLACE_OFFSET = 1 << 20  # makes places of negative numbers positive
 _ALPHA, _CALCIUM = int.from_bytes(b" CA "), int.from_bytes(b" CA")
 _NUMBER_BEFORE, _NUMBER_AFTER = 9999, 2710  # 2710 is hexadecimal for 10000
@@ -43,16 +49,10 @@ def _record(text, start, stop):
 @njit(nogil=True, cache=True)
 def _has_plain_places(text, start):
     """Whether the three coordinates of an atom have their decimal points, and digits on both sides of these, in their columns."""
-    for field in range(start + 30, start + _WIDTH, 8):
-        for place in range(field, field + 8):
-            letter = text[place]
-            is_digit = 48 <= letter <= 57
-            if place == field + 4:
-                if letter != _POINT:
-                    return False
-            elif not is_digit and (place == field + 3 or place == field + 5 or (letter != _BLANK and letter != _MINUS)):
-                return False
-    return True
+    is_plain = True
+    for k in range(len(_FORM)):
+        is_plain &= (_CLASSES[text[start + _PLACES + k]] & _FORM[k]) != 0
+    return is_plain
 
 
 @njit(nogil=True, cache=True)
@@ -119,7 +119,7 @@ def _add(value, values, n):
 
 
 @njit(nogil=True, cache=True)
-def scan_pdb(text, alpha, names, result):
+def scan_pdb(text, ends, alpha, names, result):
     """Find out whether a PDB file has the plain form: what its first model holds can be read as the format describes it.
 
     Of the plain form are files whose atoms have readable coordinates, residue numbers of up to four decimal digits, chains of one character
@@ -127,8 +127,8 @@ def scan_pdb(text, alpha, names, result):
 
     Parameters
     ----------
-    text : (bytes,) uint8; lines end in LF or CR LF.
-    alpha : (m,) int64, to fill, with space for one in 54 bytes of the text: a key of the chain, residue number, insertion code and
+    text : (bytes,) uint8; lines end in LF or CR LF. ends : (n,) int64, the places of LF.
+    alpha : (n + 1,) int64, to fill: a key of the chain, residue number, insertion code and
         alternative location of each Cα, of several in a row in one residue the first.
     names : (MAXIMUM_NAMES,) int64, to fill: columns 17 to 20, the characters as one number, where the first is not blank.
     result : (N_PDB_RESULTS,) int64, to fill: keys in `alpha`, numbers in `names`, models, atoms of the second and further models, the byte
@@ -143,11 +143,9 @@ def scan_pdb(text, alpha, names, result):
     number_before, last_place, chain = np.int64(0), np.int64(-1), np.int64(-1)
     has_atoms = is_after_end = False
     second = after = position = np.int64(0)
-    size = len(text)
-    while position < size:
+    for line in range(len(ends) + 1):
         start = position
-        while position < size and text[position] != _NEWLINE:
-            position += 1
+        position = ends[line] if line < len(ends) else np.int64(len(text))
         stop = position - (position > start and text[position - 1] == _RETURN)
         position += 1
         kind = _record(text, start, stop)
@@ -198,5 +196,5 @@ def scan_pdb(text, alpha, names, result):
                     alpha[n_alpha] = place << 8 | np.int64(text[start + 16])
                     n_alpha += 1
                 last_place = place
-    result[0], result[1], result[2], result[3], result[4], result[5] = n_alpha, n_names, n_models, n_others, second, min(after, size)
+    result[0], result[1], result[2], result[3], result[4], result[5] = n_alpha, n_names, n_models, n_others, second, min(after, np.int64(len(text)))
     return True
