@@ -12,13 +12,15 @@ from proteoscope.engine.structures.residue_names import residue_kind
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["clear_unreadable_numbers", "complete_atom_site"]
+__all__ = ["clear_unreadable_numbers", "complete_atom_site", "split_chains"]
 
 _PREFIX = "_atom_site."
 _COUNTERPARTS = (
     ("label_asym_id", "auth_asym_id"), ("auth_asym_id", "label_asym_id"), ("label_atom_id", "auth_atom_id"),
     ("label_comp_id", "auth_comp_id"), ("auth_comp_id", "label_comp_id"), ("auth_seq_id", "label_seq_id"),
 )  # fmt: skip
+_OPTIONAL = "auth_comp_id"
+"""Column without which gemmi takes the other."""
 _NEEDED = ("Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id", "label_comp_id", "auth_seq_id")
 _WHOLE_NUMBERS = ("id", "label_seq_id", "auth_seq_id", "pdbx_formal_charge", "pdbx_PDB_model_num")
 _WHOLE = re.compile(r"[+-]?\d{1,9}")
@@ -54,23 +56,20 @@ _METALS = frozenset(
 """Elements of two characters whose ions are called as they are."""
 
 
-def complete_atom_site(block: gemmi.cif.Block) -> tuple[list[str], list[str]]:
-    """Add columns that the others suffice for, and give molecules that share a chain's name and residue numbers names of their own.
-
-    Returns
-    -------
-    missing : columns without which the atoms cannot be read. notes : what is read otherwise than it is written.
-    """
+def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
+    """Add columns that the others suffice for, and return those without which the atoms cannot be read."""
     table = block.find_mmcif_category(_PREFIX)
     if table.loop is None:
-        return [], []
+        return []
     columns = _Columns(block, table.loop)
     for name, other in _COUNTERPARTS:
+        if name == _OPTIONAL and name not in columns.names:
+            continue
         if not columns.has(name) and columns.has(other):
             columns.put(name, columns.values(other))
     missing = [name for name in _NEEDED if not columns.has(name)]
     if missing:
-        return missing, []
+        return missing
     n = table.loop.length()
     if not columns.has("id"):
         columns.put("id", list(map(str, range(1, n + 1))))
@@ -79,7 +78,7 @@ def complete_atom_site(block: gemmi.cif.Block) -> tuple[list[str], list[str]]:
             columns.put(name, ["."] * n)
     if not columns.has("type_symbol"):
         columns.put("type_symbol", _elements(columns.values("label_atom_id"), columns.values("label_comp_id")))
-    return [], _split_chains(columns)
+    return []
 
 
 def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
@@ -134,9 +133,14 @@ def _elements(atoms: list[str], residues: list[str]) -> list[str]:
     return [found[key] for key in zip(atoms, residues, strict=True)]
 
 
-def _split_chains(columns: _Columns) -> list[str]:
+def split_chains(block: gemmi.cif.Block) -> list[str]:
+    """Give molecules that share a chain's name and residue numbers names of their own, and return the sentences on them."""
     import gemmi  # slow to import: only structures need it
 
+    table = block.find_mmcif_category(_PREFIX)
+    if table.loop is None:
+        return []
+    columns = _Columns(block, table.loop)
     names = columns.values("label_atom_id")
     alpha = [i for i, name in enumerate(names) if name == "CA"]
     used_columns = (

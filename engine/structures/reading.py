@@ -28,9 +28,10 @@ from proteoscope.engine.formats.registry import names_of, suffixes_of
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.matrices import LETTERS
-from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site
+from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site, split_chains
 from proteoscope.engine.structures.binary_cif import read_binary_cif
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
+from proteoscope.engine.structures.mmcif_text import without_broken_rows
 from proteoscope.engine.structures.pdb_text import copy_name, models_note, plain_pdb
 from proteoscope.engine.structures.residue_names import residue_kind
 
@@ -49,6 +50,7 @@ _MINIMUM_PLACE, _MAXIMUM_PLACE = -99_999.0, 99_999.0
 """Å; beyond lies no atom of any structure."""
 _MAXIMUM_FLAT = 7  # letters of a name in gemmi's columns of atoms
 _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
+_ALPHA = int.from_bytes(b"CA", "little")
 _X = LETTERS.index("X")
 _UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of which stands near the beginning of BinaryCIF and MMTF
@@ -295,22 +297,29 @@ def _read_mmcif(path: Path, text: bytes, models: Models) -> tuple[gemmi.Structur
 
     if not text.isascii():
         text = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").encode()
-    return _read_block(path, gemmi.cif.read_string(text), models)
+    try:
+        return _read_block(path, gemmi.cif.read_string(text), models, [])
+    except ValueError:
+        repaired = without_broken_rows(text)
+        if repaired is None:
+            raise
+    return _read_block(path, gemmi.cif.read_string(repaired[0]), models, [repaired[1]])
 
 
 def _read_binary_cif(path: Path, data: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
-    return _read_block(path, read_binary_cif(path, data), models)
+    document, notes = read_binary_cif(path, data, all_models=models == "all")
+    return _read_block(path, document, models, notes)
 
 
-def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tuple[gemmi.Structure, _Facts]:
+def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes: list[str]) -> tuple[gemmi.Structure, _Facts]:
+    """Read the first block with atoms; `notes`: what the user should know of the file already."""
     import gemmi  # slow to import: only structures need it
 
     blocks = [one for one in document if one.find_mmcif_category("_atom_site.")]
     if not blocks:
         raise InputError(path, "holds no coordinates of atoms (the category _atom_site)", remedy=_TAKEN)
     block = blocks[0]
-    missing, notes = complete_atom_site(block)
-    if missing:
+    if missing := complete_atom_site(block):
         raise InputError(
             path,
             f"holds no coordinates of atoms that can be read: it lacks the column _atom_site.{missing[0]}",
@@ -322,6 +331,9 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tup
         structure = gemmi.make_structure_from_block(block)
     except ValueError:
         notes += clear_unreadable_numbers(block)
+        structure = gemmi.make_structure_from_block(block)
+    if _has_repeated_alpha(structure) and (copies := split_chains(block)):
+        notes += copies
         structure = gemmi.make_structure_from_block(block)
     notes += _merge_models(structure, models)
     string = gemmi.cif.as_string
@@ -348,6 +360,25 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tup
     if not is_predicted and (not methods or "THEORETICAL" in methods or "PREDICT" in methods):
         is_predicted = None
     return structure, _Facts(title, descriptions, is_predicted, quality, tuple(notes))
+
+
+def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
+    """True if a Cα may be met twice in a residue of a model, as where molecules share a chain's name, or if that is not known."""
+    import gemmi  # slow to import: only structures need it
+
+    try:
+        atoms = gemmi.FlatStructure(structure)
+    except RuntimeError:
+        return True
+    rows = np.flatnonzero(_as_numbers(atoms.atom_names) == _ALPHA)
+    key = np.stack(
+        [
+            atoms.model_num[rows].astype(np.int64), _as_numbers(np.ascontiguousarray(atoms.chain_ids)[rows]),
+            atoms.resnums[rows].astype(np.int64), atoms.icodes[rows].astype(np.int64) << 8 | atoms.altlocs[rows].astype(np.int64),
+        ]
+    )  # fmt: skip
+    ordered = key[:, np.lexsort(key)]
+    return bool((ordered[:, 1:] == ordered[:, :-1]).all(axis=0).any())
 
 
 def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
