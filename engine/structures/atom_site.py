@@ -102,14 +102,14 @@ class _Columns:
 
     def __init__(self, block: gemmi.cif.Block, loop: gemmi.cif.Loop) -> None:
         self._block, self._loop = block, loop
-
-    @property
-    def names(self) -> list[str]:
-        return [tag[len(_PREFIX) :] for tag in self._loop.tags]
+        self.names = [tag[len(_PREFIX) :] for tag in loop.tags]
 
     def has(self, name: str) -> bool:
         """True if a column is there and holds a value."""
-        return name in self.names and any(value not in _NULLS for value in self._block.find_values(_PREFIX + name))
+        if name not in self.names:
+            return False
+        column = self.names.index(name)
+        return any(self._loop[row, column] not in _NULLS for row in range(self._loop.length()))
 
     def values(self, name: str) -> list[str]:
         return list(self._block.find_values(_PREFIX + name))
@@ -117,6 +117,7 @@ class _Columns:
     def put(self, name: str, values: list[str]) -> None:
         if name not in self.names:
             self._loop.add_columns([_PREFIX + name], "?")
+            self.names.append(name)
         column = self._block.find_values(_PREFIX + name)
         for i, value in enumerate(values):
             column[i] = value

@@ -51,6 +51,8 @@ _MINIMUM_PLACE, _MAXIMUM_PLACE = -99_999.0, 99_999.0
 _MAXIMUM_FLAT = 7  # letters of a name in gemmi's columns of atoms
 _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
 _ALPHA = int.from_bytes(b"CA", "little")
+_MIXER = 0x5851F42D4C957F2D
+"""Odd number that spreads names of chains over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
 _X = LETTERS.index("X")
 _UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of which stands near the beginning of BinaryCIF and MMTF
@@ -371,14 +373,13 @@ def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
     except RuntimeError:
         return True
     rows = np.flatnonzero(_as_numbers(atoms.atom_names) == _ALPHA)
-    key = np.stack(
-        [
-            atoms.model_num[rows].astype(np.int64), _as_numbers(np.ascontiguousarray(atoms.chain_ids)[rows]),
-            atoms.resnums[rows].astype(np.int64), atoms.icodes[rows].astype(np.int64) << 8 | atoms.altlocs[rows].astype(np.int64),
-        ]
-    )  # fmt: skip
-    ordered = key[:, np.lexsort(key)]
-    return bool((ordered[:, 1:] == ordered[:, :-1]).all(axis=0).any())
+    # Sums that wrap around: Cα whose sums are the same by chance are only compared once more.
+    key = _as_numbers(atoms.chain_ids[rows]) * _MIXER + (atoms.model_num[rows].astype(np.int64) << 48)
+    key += atoms.resnums[rows].astype(np.int64) << 16
+    key += atoms.icodes[rows].astype(np.int64) << 8
+    key += atoms.altlocs[rows]
+    key.sort()
+    return bool((key[1:] == key[:-1]).any())
 
 
 def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
