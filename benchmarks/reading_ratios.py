@@ -2,9 +2,9 @@
 
     python -m benchmarks.reading_ratios --data FOLDER --against CHECKOUT [--rounds N] [--only NAME ...]
 
-FOLDER is the unpacked test data, from which larger files are made. Two processes, one for each checkout, read every file in turns, after one
-reading that compiles the kernels. `seconds` and `seconds_before` are processor time of all threads, the least of all rounds: other programs
-of the machine can only add. `ratio` is now to before; above 1 is slower. A format that the other checkout does not read has no ratio.
+FOLDER is the unpacked test data, from which larger files are made. Two processes, one for each checkout, read every file in turns, after
+one reading that compiles the kernels. `seconds` and `seconds_before` are processor time of all threads, the least of all rounds: other
+programs of the machine can only add. `ratio` is now to before; above 1 is slower. A format that the other checkout does not read has none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -190,7 +190,7 @@ def _of_structures(folder: Path, made: Path) -> Iterator[Case]:
     yield Case("BinaryCIF of several models", "structures", [odd / "biojava_2kc9.bcif"])
 
 
-def measure(case: Case, readers: dict[str, Reader], rounds: int) -> None:
+def measure(case: Case, readers: dict[str, Reader], rounds: int, against: str) -> None:
     """Read a case in turns, and print its figure."""
     found: dict[str, list[float]] = {version: [] for version in readers}
     reasons: dict[str, str] = {}
@@ -209,7 +209,12 @@ def measure(case: Case, readers: dict[str, Reader], rounds: int) -> None:
     figures = {"megabytes": round(megabytes, 1), "seconds": round(now, 4), "megabytes_per_second": round(megabytes / now, 1)}
     before = min(found["before"]) if found["before"] else None
     compared = {"seconds_before": round(before, 4), "ratio": round(now / before, 3)} if before else {"reason": reasons["before"]}
-    emit({"figure": "reading compared", "date": str(date.today()), "files": case.name}, rounds=rounds, **figures, **compared)
+    emit(
+        {"figure": "reading compared", "date": str(date.today()), "before": against, "files": case.name},
+        rounds=rounds,
+        **figures,
+        **compared,
+    )
 
 
 def revision(checkout: Path) -> str:
@@ -226,13 +231,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only files whose names begin so")
     arguments = parser.parse_args()
     checkouts = {"before": arguments.against.resolve(), "now": REPOSITORY}
+    against = revision(checkouts["before"])
     with tempfile.TemporaryDirectory(prefix="proteoscope-benchmark-") as scratch:
         readers = {version: Reader(checkout, Path(scratch, version)) for version, checkout in checkouts.items()}
         made = Path(scratch, "made")
         made.mkdir()
         for case in cases(arguments.data, made):
             if not arguments.only or case.name.startswith(tuple(arguments.only)):
-                measure(case, readers, arguments.rounds)
+                measure(case, readers, arguments.rounds, against)
         for reader in readers.values():
             reader.end()
 

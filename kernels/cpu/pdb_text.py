@@ -78,7 +78,7 @@ def _has_charge(text, start, stop):
     for place in range(start + 78, start + 80):
         letter = text[place] if place < stop else _BLANK
         digits += 48 <= letter <= 57
-        signs += letter == _PLUS or letter == _MINUS
+        signs += letter in (_PLUS, _MINUS)
         blanks += letter == _BLANK
     return blanks == 2 or (digits == 1 and signs == 1)
 
@@ -99,18 +99,18 @@ def _is_alpha(text, start):
 
 
 @njit(nogil=True, cache=True)
-def _holds(value, values, n):
-    """Whether a value is among the first `n` of some."""
-    for i in range(n):
-        if values[i] == value:
-            return True
-    return False
+def _place_of(value, values, n):
+    """The place of a value among the first `n` of some, `n` if it is none of them."""
+    place = 0
+    while place < n and values[place] != value:
+        place += 1
+    return place
 
 
 @njit(nogil=True, cache=True)
 def _add(value, values, n):
     """Add a value to the first `n` of some unless it is among them, and return how many they are; -1 if there is no space."""
-    if _holds(value, values, n):
+    if _place_of(value, values, n) < n:
         return n
     if n == len(values):
         return -1
@@ -151,7 +151,7 @@ def scan_pdb(text, ends, alpha, names, result):
         kind = _record(text, start, stop)
         if kind == _END:
             is_after_end = is_after_end or n_models > 0
-        elif kind == _MODEL or kind == _END_MODEL:
+        elif kind in (_MODEL, _END_MODEL):
             has_atoms = False
             if kind == _MODEL and n_models == 1 and second == 0:
                 second = start
@@ -184,7 +184,7 @@ def scan_pdb(text, ends, alpha, names, result):
                 return False
             number_before = number
             chain = np.int64(text[start + 21])
-            if _capital(text[start]) == 65 and _holds(chain, ended, n_ended):
+            if _capital(text[start]) == 65 and _place_of(chain, ended, n_ended) < n_ended:
                 return False
             if text[start + 16] != _BLANK:
                 n_names = _add(_joined(text, start + 16, 4), names, n_names)
@@ -196,5 +196,12 @@ def scan_pdb(text, ends, alpha, names, result):
                     alpha[n_alpha] = place << 8 | np.int64(text[start + 16])
                     n_alpha += 1
                 last_place = place
-    result[0], result[1], result[2], result[3], result[4], result[5] = n_alpha, n_names, n_models, n_others, second, min(after, np.int64(len(text)))
+    result[0], result[1], result[2], result[3], result[4], result[5] = (
+        n_alpha,
+        n_names,
+        n_models,
+        n_others,
+        second,
+        min(after, np.int64(len(text))),
+    )
     return True
