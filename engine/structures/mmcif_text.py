@@ -39,7 +39,7 @@ def without_broken_rows(text: bytes) -> tuple[bytes, str] | None:
         n_complete += n == len(tags)
         if n != len(tags):
             bad.append((start, end, n))
-    if not bad or len(bad) > max(1, n_complete):
+    if not bad or len(bad) > n_complete:
         return None
     parts, before = [], 0
     for start, stop, _ in bad:
