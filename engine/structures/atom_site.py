@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.structures.pdb_text import copies_note, copy_name, molecule_starts
+from proteoscope.engine.structures.chain_copies import copies_note, copy_name, molecule_starts
 from proteoscope.engine.structures.residue_names import residue_kind
 
 if TYPE_CHECKING:

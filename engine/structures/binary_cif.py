@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, shortened
-from proteoscope.engine.structures.pdb_text import models_note
+from proteoscope.engine.structures.chain_copies import models_note
 
 if TYPE_CHECKING:
     import gemmi

@@ -30,9 +30,10 @@ from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site, split_chains
 from proteoscope.engine.structures.binary_cif import read_binary_cif
+from proteoscope.engine.structures.chain_copies import copy_name, models_note
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 from proteoscope.engine.structures.mmcif_text import without_broken_rows
-from proteoscope.engine.structures.pdb_text import copy_name, models_note, plain_pdb
+from proteoscope.engine.structures.pdb_text import plain_pdb
 from proteoscope.engine.structures.residue_names import residue_kind
 
 if TYPE_CHECKING:
