@@ -370,7 +370,7 @@ def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
     import gemmi  # slow to import: only structures need it
 
     try:
-        atoms = gemmi.FlatStructure(structure)
+        atoms: Any = gemmi.FlatStructure(structure)
     except RuntimeError:
         return True
     rows = np.flatnonzero(_as_numbers(atoms.atom_names) == _ALPHA)
