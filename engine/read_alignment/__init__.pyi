@@ -2,6 +2,7 @@ from . import compilation as compilation
 from . import expecting as expecting
 from . import exporting as exporting
 from . import fitting as fitting
+from . import mate_names as mate_names
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
 from . import placing as placing

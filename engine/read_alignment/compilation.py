@@ -37,7 +37,8 @@ def _use() -> None:
     with scratch_folder() as folder:
         fastq = folder / "reads.fastq"
         fastq.write_text("@read\nACGT\n+\nIIII\n", encoding="ascii")
-        formats.fastq.read_fastq(fastq)
+        reads = formats.fastq.read_fastq(fastq)
+        read_alignment.mate_names.other_names(reads.names, reads.names)
     # A read without a letter of the text, so that it is aligned with a gap, near the diagonals.
     codes = np.array([0, 2, 6, 19], np.int8)[np.random.default_rng(1).integers(0, 4, _LETTERS)]
     text = read_alignment.sequences.NamedSequences(
