@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.clustering.compilation import EXPLANATION
 from proteoscope.engine.clustering.explained_spectra import Explained, Queries, explained, library_of
 from proteoscope.engine.clustering.parameters import ExplanationParameters
@@ -27,7 +28,6 @@ from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import RunSpec, search_run
 from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.engine.spectra.tables import read_spectra_table
 
 if TYPE_CHECKING:

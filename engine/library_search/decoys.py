@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.identified_spectra import Identified, shuffled_spectra
 from proteoscope.engine.matches.listed.matches import ListedPeptides, listed_peptides
 from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 if TYPE_CHECKING:
