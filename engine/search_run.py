@@ -39,7 +39,7 @@ from proteoscope.engine.results.counts import warning_of_nothing
 from proteoscope.engine.resumption import check_same, record_of
 from proteoscope.engine.version import VERSION
 
-__all__ = ["RunSpec", "SearchRun", "search_run"]
+__all__ = ["RunSpec", "SearchRun", "project_run", "search_run"]
 
 Read = TypeVar("Read")
 
@@ -355,6 +355,26 @@ def search_run(
         if kernels is not None:
             kernels.compile(recording)
         yield searching
+
+
+@contextmanager
+def project_run(
+    spec: RunSpec, read: Callable[[Progress, int], Read], kernels: Kernels | None = None, progress: Progress | None = None
+) -> Iterator[tuple[SearchRun[Read], Run]]:
+    """Run a search whose results go into a project; see `search_run`.
+
+    Yields
+    ------
+    The search while it runs, and its run of the project.
+
+    Raises
+    ------
+    ParameterError : the request names no project.
+    """
+    with search_run(spec, read, kernels, progress) as searching:
+        if searching.run is None:
+            raise ParameterError(f"{spec.kind} writes its results into a project: name its folder")
+        yield searching, searching.run
 
 
 def _keeping(spec: RunSpec, run: Run, inputs: Sequence[RunInput], progress: Progress) -> KeptPartitions:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import library_search, matches
-from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, Input, KeptKind, Option, Search
 from proteoscope.engine.formats.registry import names_of
-from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.commands import COMMANDS
-
-if TYPE_CHECKING:
-    from proteoscope.engine.library_search.summary import LibrarySummary
-    from proteoscope.engine.project import Project
 
 __all__ = ["LIBRARY_SEARCH"]
 
@@ -25,14 +17,6 @@ fragments may be where the entry has them, or moved by the difference of the mas
 Error rates come from the library's own decoys, or from shuffled peptides; matches of the same mass and of another are judged apart. A
 library of small molecules without decoys has no error rates, and the summary says so. With --database, peptides are placed in proteins.
 """
-
-
-def _run(request: SearchRequest, progress: Progress) -> LibrarySummary:
-    return library_search.search.search_library(request, progress)
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return library_search.exporting.export_library_matches(project, request, progress)
 
 
 LIBRARY_SEARCH = Search(
@@ -73,7 +57,7 @@ LIBRARY_SEARCH = Search(
     ),
     shortcuts=("precursor_tolerance", "similarity"),
     writes="project",
-    run=_run,
+    run=lambda request, progress: library_search.search.search_library(request, progress),
     kernels=(lambda: library_search.compilation.LIBRARY, lambda: library_search.compilation.PREDICTION),
     modules=(lambda: library_search.search, lambda: library_search.results, lambda: matches.exporting),
     expecting=lambda: library_search.expecting.expected,
@@ -86,7 +70,7 @@ LIBRARY_SEARCH = Search(
         Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
         *LIBRARY_EXPORTS,
     ),
-    export=_export,
+    export=lambda project, request, progress: library_search.exporting.export_library_matches(project, request, progress),
     commands=COMMANDS,
     work=(("library-spectra", lambda: library_search.scoring.SpectraAgainstReferences),),
     keeps=(KeptKind("library", "spectral libraries"),),
