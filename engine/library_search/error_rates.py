@@ -101,5 +101,4 @@ def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.in
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
     # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.
     texts[1] = pa.compute.utf8_slice_codeunits(texts[1], 0, 14)
-    codes: NDArray[np.int64] = pa.compute.coalesce(*texts).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64)
+    return np.asarray(pa.compute.coalesce(*texts).dictionary_encode().indices.fill_null(-1), np.int64)

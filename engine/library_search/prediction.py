@@ -8,7 +8,7 @@ its mass. Neutral losses, other series and retention times are not predicted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -171,8 +171,8 @@ class PredictedLibrary:
         self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], site: NDArray[np.int64], modification: NDArray[np.int64]
     ) -> EntryModifications:
         """Fixed and variable modifications of peptides, by position."""
-        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         length = np.diff(offsets)
+        owner = np.repeat(np.arange(len(length)), length)
         parts = list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]()  # rows, positions, kinds
         fixed: tuple[SearchModification, ...] = self._indexes.peptides.digestion.fixed
         carrier, at_slot = np.nonzero(modification != NO_MODIFICATION)
@@ -200,12 +200,11 @@ class PredictedLibrary:
 
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
         """Accessions of the proteins that hold each peptide, the first of them."""
-        index, proteins = self._indexes.peptides, self._indexes.proteins
+        index, proteins, names = self._indexes.peptides, self._indexes.proteins, self._indexes.proteins.proteins
         distinct, of = np.unique(peptide, return_inverse=True)
         pointer = np.asarray(index.pointer)
         first = pointer[distinct]
         offsets, at = ranges(first, np.minimum(pointer[distinct + 1], first + _PROTEINS_NAMED))
-        names = proteins.proteins
         accessions = pa.LargeStringArray.from_buffers(
             len(names), pa.py_buffer(np.asarray(names.accession_offsets)), pa.py_buffer(np.asarray(names.accession_bytes))
         )
@@ -213,7 +212,6 @@ class PredictedLibrary:
         joined = pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), ";")
         return joined.take(pa.array(of))
 
-    def _on_threads(self, costs: NDArray, work: object) -> None:
+    def _on_threads(self, costs: NDArray, work: Callable[[Partition], None]) -> None:
         threads, progress = self._resources.threads, self._resources.progress
-        parts: list[Partition] = equal_partitions(costs, threads)
-        run_on_threads(work, parts, threads, progress, steps=lambda _: 0)  # type: ignore[arg-type]
+        run_on_threads(work, equal_partitions(costs, threads), threads, progress, steps=lambda _: 0)

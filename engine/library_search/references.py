@@ -301,11 +301,11 @@ def load_references(folder: Path) -> References:
     require(is_ordered.all(), "references are not in order")
     starts = np.searchsorted(slot, np.arange(-UNKNOWN_CHARGE, UNKNOWN_CHARGE + 2))
     texts = {name: _opened_texts(folder, name, n) for name in _TEXTS}
-    entries = Entries(texts, of_entries, offsets, mz, intensity)
     decoy = is_decoy.view(np.bool_)
     has_decoys = _with_decoys(entry, decoy, texts["peptidoform"], numbers["decoys"])
     return References(
-        entries, entry, decoy, has_decoys, own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"]
+        Entries(texts, of_entries, offsets, mz, intensity), entry, decoy, has_decoys, own_charge, own_mz, mass, peaks, starts,
+        numbers["left_out"], numbers["decoys"],
     )  # fmt: skip
 
 
