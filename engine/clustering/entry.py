@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import clustering
-from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
-from proteoscope.engine.jobs.progress import Progress
-
-if TYPE_CHECKING:
-    from proteoscope.engine.clustering.summary import ClusteringSummary, ExplanationSummary
-    from proteoscope.engine.project import Project
+from proteoscope.engine.entry import LIBRARY_EXPORTS, Demo, Export, Input, Option, Search
 
 __all__ = ["CLUSTERING", "EXPLANATION"]
 
@@ -32,22 +24,6 @@ Spectra that an identification left unidentified join the identified peptide the
 with --mass-difference DA, lighter or heavier by up to that, as probably modified. q-values count spectra that resemble the spectrum of a
 shuffled peptide instead, for equal and for different masses apart. Results go into PROJECT; --out FILE writes the table besides.
 """
-
-
-def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSummary:
-    return clustering.search.cluster(request, progress)
-
-
-def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
-    return clustering.explanation_search.explain(request, progress)
-
-
-def _export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return clustering.exporting.export_clusters(project, request, progress)
-
-
-def _export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return clustering.exporting.export_explained(project, request, progress)
 
 
 CLUSTERING = Search(
@@ -75,7 +51,7 @@ CLUSTERING = Search(
     ),
     shortcuts=("method", "maximum_distance", "linkage", "precursor_tolerance", "clusters"),
     writes="project",
-    run=_run_clustering,
+    run=lambda request, progress: clustering.search.cluster(request, progress),
     kernels=(lambda: clustering.compilation.CLUSTERING,),
     modules=(lambda: clustering.search,),
     expecting=lambda: clustering.expecting.expected,
@@ -83,7 +59,7 @@ CLUSTERING = Search(
     stored=lambda: clustering.tables.CLUSTER_STORED,
     methods=lambda: clustering.methods_paragraph.clustering_methods,
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
-    export=_export_clusters,
+    export=lambda project, request, progress: clustering.exporting.export_clusters(project, request, progress),
     demo=Demo({"spectra": "BSA1.mzML.gz"}, "low-resolution"),
     work=(
         ("vector-groups", lambda: clustering.grouping.VectorGroups),
@@ -112,14 +88,14 @@ EXPLANATION = Search(
     ),
     shortcuts=("run", "precursor_tolerance", "minimum_similarity", "mass_difference"),
     writes="given project",
-    run=_run_explanation,
+    run=lambda request, progress: clustering.explanation_search.explain(request, progress),
     kernels=(lambda: clustering.compilation.EXPLANATION,),
     modules=(lambda: clustering.explanation_search,),
     demo=Demo({}, "low-resolution", after="identify"),
-    expecting=lambda: clustering.expecting_explanation.expected,
+    expecting=lambda: clustering.expecting.expected_of_explaining,
     tables=lambda: clustering.tables.EXPLANATION_TABLES,
     stored=lambda: clustering.tables.EXPLANATION_STORED,
     methods=lambda: clustering.methods_paragraph.explanation_methods,
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), *LIBRARY_EXPORTS),
-    export=_export_explained,
+    export=lambda project, request, progress: clustering.exporting.export_explained(project, request, progress),
 )  # fmt: skip
