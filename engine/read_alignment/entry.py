@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import read_alignment
-from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
-from proteoscope.engine.jobs.progress import Progress
-
-if TYPE_CHECKING:
-    from proteoscope.engine.project import Project
-    from proteoscope.engine.read_alignment.search import ReadAlignmentSummary
+from proteoscope.engine.entry import Demo, Export, Input, Option, Search
 
 __all__ = ["READ_ALIGNMENT"]
 
@@ -43,14 +35,6 @@ reference and a later one in the read.
 
 Positions count from 1; those of the read are on the read as it was given, also where its reverse complement is aligned (strand -).
 """
-
-
-def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
-    return read_alignment.search.align_reads(request, progress)
-
-
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    return read_alignment.exporting.export_alignments(project, request, progress)
 
 
 READ_ALIGNMENT = Search(
@@ -87,7 +71,7 @@ READ_ALIGNMENT = Search(
         "maximum_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
     ),
     writes="file",
-    run=_run,
+    run=lambda request, progress: read_alignment.search.align_reads(request, progress),
     kernels=(lambda: read_alignment.compilation.READS,),
     modules=(lambda: read_alignment.search,),
     fitting=lambda: read_alignment.fitting,
@@ -102,7 +86,7 @@ READ_ALIGNMENT = Search(
         Export("sorted-bam", "Alignments as BAM, sorted by place, with its index", (".sorted.bam",)),
         Export("paf", "Alignments as PAF", (".paf",)),
     ),
-    export=_export,
+    export=lambda project, request, progress: read_alignment.exporting.export_alignments(project, request, progress),
     demo=Demo({"texts": "lambda_phage.fasta.gz", "patterns": "lambda_reads.fastq.gz"}, "map-to-genome"),
     expecting=lambda: read_alignment.expecting.expected,
     work=(("reads", lambda: read_alignment.scoring.TextsAgainstPatterns),),
