@@ -140,7 +140,7 @@ class PredictedLibrary:
         )
         rows = np.flatnonzero(count)
         peak_offsets, taken = ranges(space[rows], space[rows] + count[rows])
-        peaks = EntryPeaks(*(column[taken] for column in whole))
+        peaks = EntryPeaks(whole.mz[taken], whole.intensity[taken], whole.series[taken], whole.number[taken], whole.charge[taken])
         residues, offsets = take_runs(residues, offsets, rows)
         texts = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(residues))
         return LibraryEntries(
