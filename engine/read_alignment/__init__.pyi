@@ -8,7 +8,6 @@ from . import parameters as parameters
 from . import placing as placing
 from . import records as records
 from . import results as results
-from . import sample_work as sample_work
 from . import scoring as scoring
 from . import search as search
 from . import sequences as sequences
