@@ -23,11 +23,11 @@ from numba import njit
 
 from benchmarks.clustering import labelled
 from benchmarks.figures import emit
-from proteoscope.engine.clustering.consensus import consensus_spectra, described_clusters
-from proteoscope.engine.clustering.methods import grouped_spectra
+from proteoscope.engine.clustering.consensus import described_clusters
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import cluster_quality
-from proteoscope.engine.clustering.results import cluster_tables, consensus_table, write_exports
+from proteoscope.engine.clustering.results import write_clusters
+from proteoscope.engine.clustering.spectrum_groups import clusters_of, plan_groups, score_groups
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.devices import chosen_device
 from proteoscope.engine.execution.resources import Resources
@@ -95,7 +95,7 @@ def main() -> None:
     progress = Progress()
     resources = Resources(cards=open_cards(device, progress), with_processor=device.with_processor, progress=progress)
     small = repeated(original, 2)
-    grouped_spectra(spectrum_vectors(small, parameters, resources), parameters, resources)  # compiled before
+    clusters_of(small, parameters, resources)  # compiled before
     spectra = repeated(original, options.copies)
     print(f"{len(spectra):,} spectra are made", file=sys.stderr, flush=True)
     seconds, began = {}, time.perf_counter()
@@ -106,18 +106,13 @@ def main() -> None:
 
     vectors = spectrum_vectors(spectra, parameters, resources)
     lap("vectors")
-    found = grouped_spectra(vectors, parameters, resources)
+    found = score_groups(plan_groups(vectors, parameters, resources), parameters, resources)
     lap("grouping")
     clusters = described_clusters(vectors, found, spectra, parameters, resources)
     lap("describing")
     if options.tables:
-        consensus = consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
         with tempfile.TemporaryDirectory() as name, Project.create_or_open(Path(name) / "p").run("cluster", {}, version="") as run:
-            groups, members = cluster_tables(clusters, spectra, None)
-            run.write_table("clusters", groups)
-            run.write_table("members", members)
-            run.write_table("consensus", consensus_table(clusters, consensus, spectra), 256)
-            write_exports(run, members, resources)
+            write_clusters(run, clusters, spectra, None, None, parameters, resources)
         lap("tables")
     total = time.perf_counter() - began
     quality = cluster_quality(clusters.cluster, np.tile(labels, options.copies))

@@ -101,10 +101,10 @@ def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: obje
             parameters = LibrarySearchParameters().changed(
                 fragment_tolerance="0.5 Da", minimum_matched_peaks=5, seed=trial, decoys_per_peptide=per_peptide, minimum_similarity=0.1
             )
-            judged, made_references, _ = searched(made.library, made.spectra, parameters)
-            rows = (judged.q_value <= parameters.fdr) & ~judged.is_decoy & (judged.found.similarity >= parameters.minimum_similarity)
-            library = made.library.sequence.take(pa.array(made_references.entry[judged.found.reference[rows]]))
-            true = whole.sequence.take(pa.array(made.row[judged.found.spectrum[rows]]))
+            matches, made_references, _ = searched(made.library, made.spectra, parameters)
+            rows = (matches.q_value <= parameters.fdr) & ~matches.is_decoy & (matches.similarity >= parameters.minimum_similarity)
+            library = made.library.sequence.take(pa.array(made_references.entry[matches.reference[rows]]))
+            true = whole.sequence.take(pa.array(made.row[matches.spectrum[rows]]))
             accepted[trial] = rows.sum()
             shares[trial] = rows.sum() and pc.sum(pc.not_equal(library, true)).as_py() / rows.sum()
             found[trial] = (rows.sum() * (1 - shares[trial])) / max(1, (~made.is_foreign).sum())

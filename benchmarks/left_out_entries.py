@@ -45,7 +45,7 @@ from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
-from proteoscope.engine.library_search.judging import JudgedMatches
+from proteoscope.engine.library_search.error_rates import RatedMatches
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search
@@ -140,8 +140,8 @@ class Counts(NamedTuple):
     resembling: int = 0
 
 
-def _accepted(judged: JudgedMatches, parameters: LibrarySearchParameters) -> NDArray[np.bool_]:
-    return (judged.q_value <= parameters.fdr) & ~judged.is_decoy & (judged.found.similarity >= parameters.minimum_similarity)
+def _accepted(matches: RatedMatches, parameters: LibrarySearchParameters) -> NDArray[np.bool_]:
+    return (matches.q_value <= parameters.fdr) & ~matches.is_decoy & (matches.similarity >= parameters.minimum_similarity)
 
 
 class RunTrials:
@@ -169,9 +169,9 @@ class RunTrials:
         without = np.setdiff1d(np.arange(len(code)), entries)
         rows = np.setdiff1d(np.arange(len(found.spectra)), found.row[every]) if self._is_all else found.row[without]
         parameters = self._parameters.changed(seed=number)
-        judged, references, _ = searched(found.library(entries), found.spectra.only(rows), parameters)
-        accepted = judged.take(np.flatnonzero(_accepted(judged, parameters)))
-        spectrum, entry = self._number[accepted.found.spectrum], entries[references.entry[accepted.found.reference]]
+        matches, references, _ = searched(found.library(entries), found.spectra.only(rows), parameters)
+        accepted = matches.take(np.flatnonzero(_accepted(matches, parameters)))
+        spectrum, entry = self._number[accepted.spectrum], entries[references.entry[accepted.reference]]
         is_known = spectrum >= 0
         n_resembling = 0
         if self._is_all:
@@ -179,7 +179,7 @@ class RunTrials:
             others, _, _ = searched(found.library(left_out_entries), found.spectra.only(rows), parameters.changed(decoys="none"))
             similarity = np.zeros(len(found.spectra))
             similarity[others.found.spectrum] = others.found.similarity
-            n_resembling = int((similarity[accepted.found.spectrum] > accepted.found.similarity)[~is_known].sum())
+            n_resembling = int((similarity[accepted.spectrum] > accepted.similarity)[~is_known].sum())
         is_false = is_known & (code[entry] != code[spectrum])
         is_there = np.isin(code, code[entries])[spectrum]
         homologous, contained = self._kinds(spectrum[is_false], entry[is_false])
@@ -206,14 +206,14 @@ class RunTrials:
         parameters = self._parameters.changed(precursor_tolerance="3 Da")
         for seed, move in enumerate(MOVES):
             spectra = replace(found.spectra, precursor_mz=found.spectra.precursor_mz + move).only(found.row)
-            judged, references, _ = searched(library, spectra, parameters.changed(seed=seed))
-            spectrum, entry = self._number[judged.found.spectrum], entries[references.entry[judged.found.reference]]
+            matches, references, _ = searched(library, spectra, parameters.changed(seed=seed))
+            spectrum, entry = self._number[matches.spectrum], entries[references.entry[matches.reference]]
             pairs = zip(entry.tolist(), spectrum.tolist(), strict=True)
             is_foreign = (code[spectrum] != code[entry]) & ~np.array([self._examined.is_homologous(*pair) for pair in pairs], np.bool_)
-            accepted += int((_accepted(judged, parameters) & is_foreign).sum())
-            similar = is_foreign[:, None] & (judged.found.similarity[:, None] >= np.array(SIMILARITIES)[None])
-            targets += (similar & ~judged.is_decoy[:, None]).sum(axis=0)
-            decoys += (similar & judged.is_decoy[:, None]).sum(axis=0) / references.decoy_ratio
+            accepted += int((_accepted(matches, parameters) & is_foreign).sum())
+            similar = is_foreign[:, None] & (matches.similarity[:, None] >= np.array(SIMILARITIES)[None])
+            targets += (similar & ~matches.is_decoy[:, None]).sum(axis=0)
+            decoys += (similar & matches.is_decoy[:, None]).sum(axis=0) / references.decoy_ratio
         for similarity, n_targets, n_decoys in zip(SIMILARITIES, targets.tolist(), decoys.tolist(), strict=True):
             emit(labels, figure="moved precursors", similarity=similarity, spectra=len(code) * len(MOVES), targets=int(n_targets),
                  decoys_by_ratio=round(n_decoys, 1), ratio=round(n_targets / max(n_decoys, 1e-9), 2) if n_decoys else None,
@@ -230,8 +230,8 @@ class LibraryTrials:
         self._code = pc.replace_substring(self._library.sequence, "I", "L").dictionary_encode().indices.to_numpy()
         found, references, _ = searched(self._library, self._spectra, parameters.changed(decoys="none"))
         self._similarity, self._best = np.zeros(len(self._spectra)), np.full(len(self._spectra), -1)
-        self._similarity[found.found.spectrum] = found.found.similarity
-        self._best[found.found.spectrum] = self._code[references.entry[found.found.reference]]
+        self._similarity[found.spectrum] = found.similarity
+        self._best[found.spectrum] = self._code[references.entry[found.reference]]
 
     def trial(self, n_entries: int, number: int) -> Counts:
         """Search a library of up to so many entries, without half of the peptides."""
@@ -240,11 +240,11 @@ class LibraryTrials:
         is_left_out[generator.permutation(n_peptides)[: n_peptides // 2]] = True
         entries = np.sort(generator.permutation(np.flatnonzero(~is_left_out[self._code]))[:n_entries])
         parameters = self._parameters.changed(seed=number)
-        judged, references, _ = searched(self._library.take(entries), self._spectra, parameters)
-        rows = _accepted(judged, parameters)
-        spectrum = judged.found.spectrum[rows]
-        code = self._code[entries[references.entry[judged.found.reference[rows]]]]
-        is_false = (self._best[spectrum] != code) & (self._similarity[spectrum] > judged.found.similarity[rows])
+        matches, references, _ = searched(self._library.take(entries), self._spectra, parameters)
+        rows = _accepted(matches, parameters)
+        spectrum = matches.spectrum[rows]
+        code = self._code[entries[references.entry[matches.reference[rows]]]]
+        is_false = (self._best[spectrum] != code) & (self._similarity[spectrum] > matches.similarity[rows])
         return Counts(len(entries), len(spectrum), unidentified=len(spectrum), resembling=int(is_false.sum()))
 
 

@@ -33,10 +33,11 @@ from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.formats.writing import write_spectrum_file
 from proteoscope.engine.library_search.decoys import library_peptides
 from proteoscope.engine.library_search.entry import LIBRARY_SEARCH
-from proteoscope.engine.library_search.judging import JudgedMatches, judge
+from proteoscope.engine.library_search.error_rates import RatedMatches, accepted_spectra, cascade, estimate_error_rates
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
-from proteoscope.engine.library_search.queries import Queries
+from proteoscope.engine.library_search.queries import plan_other_masses, plan_same_mass, prepare_queries
 from proteoscope.engine.library_search.references import References, load_references, save_references
+from proteoscope.engine.library_search.scoring import score
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 from proteoscope.engine.statistics.target_decoy import false_share_interval
@@ -124,19 +125,28 @@ def _with_changes(listed: Any, order: np.ndarray, of: np.ndarray) -> Any:
         yield listed.letters[order][some].tolist(), change[some].tolist()
 
 
+def rated_matches(spectra: Spectra, references: References, parameters: LibrarySearchParameters, resources: Resources) -> RatedMatches:
+    """Return the matches of spectra with their error rates."""
+    queries = prepare_queries(spectra, references, parameters, resources)
+    plan = plan_same_mass(queries, references, parameters)
+    matches = estimate_error_rates(score(plan, references, resources), references, parameters)
+    if not parameters.is_open:
+        return matches
+    plan = plan_other_masses(queries.exclude(accepted_spectra(matches, parameters)), references, parameters)
+    return cascade(matches, estimate_error_rates(score(plan, references, resources), references, parameters))
+
+
 def searched(
     library: SpectralLibrary, spectra: Spectra, parameters: LibrarySearchParameters
-) -> tuple[JudgedMatches, References, dict[str, float]]:
+) -> tuple[RatedMatches, References, dict[str, float]]:
     """Matches, the index, and seconds of the search behind it: of the clock, and of the processor."""
     with tempfile.TemporaryDirectory() as folder:
         save_references(library, Path(folder), parameters, RESOURCES)
         references = load_references(Path(folder))
         begun, processor = time.perf_counter(), time.process_time()
-        queries = Queries.of(spectra, references, parameters, RESOURCES)
-        same = queries.same(references, parameters, RESOURCES)
-        judged = judge(same, lambda but: queries.but(but).shifted(references, parameters, RESOURCES), references, parameters)
+        matches = rated_matches(spectra, references, parameters, RESOURCES)
         seconds = {"seconds": time.perf_counter() - begun, "processor_seconds": time.process_time() - processor}
-        return judged, references, {name: round(value, 2) for name, value in seconds.items()}
+        return matches, references, {name: round(value, 2) for name, value in seconds.items()}
 
 
 def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
@@ -152,9 +162,9 @@ def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
             accepted = false = 0
             for seed in range(n_seeds):
                 both = joined(library, exchanged(library, 1000 + seed, parameters.fragment_tolerance))
-                judged, references, _ = searched(both, spectra, parameters.changed(seed=seed))
-                rows = (judged.q_value <= parameters.fdr) & ~judged.is_decoy
-                entry = references.entry[judged.found.reference[rows]]
+                matches, references, _ = searched(both, spectra, parameters.changed(seed=seed))
+                rows = (matches.q_value <= parameters.fdr) & ~matches.is_decoy
+                entry = references.entry[matches.reference[rows]]
                 accepted += len(entry)
                 false += int((entry >= len(library)).sum())
             low, high = false_share_interval(accepted, false, 0.5)
@@ -189,8 +199,8 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
         for tolerance in ("10 ppm", "200 Da"):
             parameters = LIBRARY_SEARCH.parameters_of("small-molecules").changed(similarity=similarity, precursor_tolerance=tolerance)
             searched(library, spectra.only(asked[:20]), parameters)  # loads kernels
-            judged, references, seconds = searched(library, spectra.only(asked), parameters)
-            right = label[references.entry[judged.found.reference]] == label[judged.found.spectrum]
+            matches, references, seconds = searched(library, spectra.only(asked), parameters)
+            right = label[references.entry[matches.reference]] == label[matches.spectrum]
             report(figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()),
                  **seconds)  # fmt: skip
     if with_matchms:

@@ -4,7 +4,7 @@
 
 Peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`, 844,087 entries of two and three charges), `--entries` of them, spread
 evenly over the masses; the spectra are `spectra/bench_x10.mgf` (22,690). Narrow is 10 ppm, open 200 Da to either side (not with
-`--narrow`). `seconds` is from prepared references to judged matches; a search is done twice, and the second is told, since the first
+`--narrow`). `seconds` is from prepared references to rated matches; a search is done twice, and the second is told, since the first
 compiles. With `--write`: the whole command `proteoscope predict` as a process, to a temporary file, and its peak memory. One JSON line for
 each figure.
 """
@@ -22,16 +22,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figures import emit, existing, usable_gpus
+from benchmarks.library_search import rated_matches
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.library_search.judging import judge
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.prediction import PredictedLibrary
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
-from proteoscope.engine.library_search.queries import Queries
 from proteoscope.engine.library_search.references import load_references, save_references
 from proteoscope.engine.peptides.indexes import Databases, build_indexes
 from proteoscope.engine.spectra.columns import Spectra
@@ -67,13 +66,9 @@ def compare(library: SpectralLibrary, spectra: Spectra, resources: Resources, re
             own = parameters.changed(precursor_tolerance=tolerance)
             for _ in range(repeats):
                 begun, processor = time.perf_counter(), time.process_time()
-                queries = Queries.of(spectra, references, own, resources)
-                same = queries.same(references, own, resources)
-                judged = judge(
-                    same, lambda but, queries=queries, own=own: queries.but(but).shifted(references, own, resources), references, own
-                )
+                matches = rated_matches(spectra, references, own, resources)
                 seconds, processor = time.perf_counter() - begun, time.process_time() - processor
-            accepted = int(((judged.q_value <= own.fdr) & ~judged.is_decoy).sum())
+            accepted = int(((matches.q_value <= own.fdr) & ~matches.is_decoy).sum())
             emit({}, figure="search", device=name, threads=resources.threads, spectra=len(spectra), entries=len(library),
                  references=len(references), tolerance=tolerance, accepted=accepted, seconds=round(seconds, 2),
                  processor_seconds=round(processor, 2), index_seconds=round(with_index, 2))  # fmt: skip

@@ -34,7 +34,8 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.structure_search.calibration import Calibration, chance_features, fold_features, ordered_shares
-from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.candidates import Comparison, score_chains
+from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import DescribedChains, described
@@ -115,19 +116,19 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
             tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(part != one, chains.chains.offsets)))
         queries = np.flatnonzero(part == one).tolist()
         with Executor(running).session(work_of(chains.arrays)) as session:
-            search = StructureHitSearch(chains, chains, parameters, session, running, tables)
+            comparison = Comparison(chains, chains, parameters, session, running, tables=tables)
             for i in queries:
-                hits = search.hits(i)
+                (hits,) = query_hits(comparison, [i])
                 scores[i] = hits.scores
                 targets, *both = (hits.hits[name].to_pylist() for name in ("target_index", "tm_score_query", "tm_score_target"))
                 found += [(i, int(place[target]), *tm) for target, *tm in zip(targets, *both, strict=True) if place[target] != i]
         if backwards is not None:
             with Executor(running).session(work_of(backwards.arrays)) as session:
-                search = StructureHitSearch(chains, backwards, parameters, session, running, tables)
+                comparison = Comparison(chains, backwards, parameters, session, running, tables=tables)
                 for i in queries:
-                    own, _, unit, _ = search.scores(i)
+                    own = score_chains(comparison, i)
                     # The chains are in order of length already, and stay so.
-                    mirrored[i] = own.residues / unit
+                    mirrored[i] = own.chains.residues / own.unit
         print(json.dumps({"mode": mode, "part": one, "queries": len(queries)}), flush=True)
     query, target, tm_query, tm_target = (np.array(column) for column in zip(*found, strict=True))
     shares = ordered_shares(chains.chains, np.arange(n))

@@ -30,11 +30,12 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.candidates import Comparison
+from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import ChainSource, DescribedChains, read_chains
-from proteoscope.engine.structures.rewards import SensitiveTables
+from proteoscope.engine.structures.rewards import SensitiveTables, sensitive_tables
 from proteoscope.engine.version import VERSION
 from tests.engine.structures.examples import codes_of
 
@@ -97,14 +98,14 @@ def ranking_figures(rankings: dict[int, NDArray[np.int64]], labels: Labels) -> d
     return dict(zip(("precision_at_1", "family", "superfamily", "fold"), means, strict=True))
 
 
-def rankings_of(search: StructureHitSearch, queries: Sequence[int], n: int) -> dict[int, NDArray[np.int64]]:
+def rankings_of(comparison: Comparison, queries: Sequence[int], n: int) -> dict[int, NDArray[np.int64]]:
     """All other chains in order: the hits as they are reported, behind them the others by z-score (published: by score)."""
     place = np.empty(n, np.int64)
-    place[search.database.file_order] = np.arange(n)
+    place[comparison.database.file_order] = np.arange(n)
     rankings = {}
     for i in queries:
-        found = search.hits(i)
-        by = np.where(found.scores >= 0, found.z_scores if search.parameters.mode == "sensitive" else found.scores, -np.inf)
+        found = query_hits(comparison, [i])[0]
+        by = np.where(found.scores >= 0, found.z_scores if comparison.is_sensitive else found.scores, -np.inf)
         ahead = place[found.hits["target_index"].to_numpy()].tolist()
         taken = set(ahead)
         order = np.array(ahead + [k for k in np.argsort(-by, kind="stable").tolist() if k not in taken])
@@ -112,12 +113,13 @@ def rankings_of(search: StructureHitSearch, queries: Sequence[int], n: int) -> d
     return rankings
 
 
-def sequence_share(search: StructureHitSearch, queries: Sequence[int], labels: Labels, place: NDArray[np.int64]) -> float:
+def sequence_share(comparison: Comparison, queries: Sequence[int], labels: Labels, place: NDArray[np.int64]) -> float:
     """Part of the log-odds, before the constant is taken off, that residues have in the pairs of hits of the query's own superfamily."""
-    tables, sums = search.tables, dict.fromkeys(search.tables.tables, 0.0)
-    own, others = search.queries.arrays, search.database.arrays
+    tables = sensitive_tables()
+    sums = dict.fromkeys(tables.tables, 0.0)
+    own, others = comparison.queries.arrays, comparison.database.arrays
     for i in queries:
-        found = search.hits(i)
+        found = query_hits(comparison, [i])[0]
         for index, beside in zip(found.hits["target_index"].to_pylist(), found.beside, strict=True):
             target = int(place[index])
             if target == i or labels.superfamily[target] != labels.superfamily[i]:
@@ -143,7 +145,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
         began = time.perf_counter()
         with Executor(resources).session(work_of(chains.arrays)) as session:
             found = rankings_of(
-                StructureHitSearch(chains, chains, parameters, session, resources, tables), np.flatnonzero(folds == fold).tolist(), n
+                Comparison(chains, chains, parameters, session, resources, tables=tables), np.flatnonzero(folds == fold).tolist(), n
             )
         seconds += time.perf_counter() - began
         everyone |= found
@@ -152,7 +154,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
     if mode == "sensitive":
         # Of the tables that ship; a tenth of the queries tells.
         with Executor(resources).session(work_of(chains.arrays)) as session:
-            every = StructureHitSearch(chains, chains, parameters, session, resources)
+            every = Comparison(chains, chains, parameters, session, resources)
             share = {"sequence_share": round(sequence_share(every, range(0, n, _OF_SHARE), labels, place), 3)}
     rows.append({
         "mode": mode, "held_out": "all", "queries": len(everyone), **ranking_figures(everyone, labels), **share,

@@ -26,7 +26,8 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.candidates import Comparison, rewards_of
+from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import DescribedChains, read_chains, sources_of
@@ -45,12 +46,12 @@ def drawn_candidates(chains: DescribedChains, n_queries: int, n_pairs: int) -> l
     running, place, rng = Resources(available_threads(), progress=Progress()), np.argsort(chains.file_order), np.random.default_rng(0)
     drawn = []
     with Executor(running).session(work_of(chains.arrays)) as session:
-        search = StructureHitSearch(chains, chains, StructureSearchParameters(), session, running)
+        comparison = Comparison(chains, chains, StructureSearchParameters(), session, running)
         for i in place[:: max(1, len(chains) // n_queries)][:n_queries].tolist():
-            candidates = place[search.hits(i).hits["target_index"].to_numpy()]
+            candidates = place[query_hits(comparison, [i])[0].hits["target_index"].to_numpy()]
             targets = rng.permutation(candidates[candidates != i])[:n_pairs]
             query = chains.arrays.chain(i)
-            rewards, _ = search.rewards(query)
+            rewards, _ = rewards_of(comparison, i)
             drawn.append((i, targets, [align_pair(query, chains.arrays.chain(k), rewards)[1] for k in targets.tolist()]))
     return drawn
 

@@ -41,7 +41,7 @@ from proteoscope.engine.resumption import check_same, record_of
 from proteoscope.engine.shared_names import distinct_names, without_folders
 from proteoscope.engine.version import VERSION
 
-__all__ = ["RunSpec", "SearchRun", "search_run"]
+__all__ = ["RunSpec", "SearchRun", "project_run", "search_run"]
 
 Read = TypeVar("Read")
 
@@ -382,6 +382,26 @@ def _without_folders(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _without_folders(one) for name, one in value.items()}
     return [_without_folders(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+@contextmanager
+def project_run(
+    spec: RunSpec, read: Callable[[Progress, int], Read], kernels: Kernels | None = None, progress: Progress | None = None
+) -> Iterator[tuple[SearchRun[Read], Run]]:
+    """Run a search whose results go into a project; see `search_run`.
+
+    Yields
+    ------
+    The search while it runs, and its run of the project.
+
+    Raises
+    ------
+    ParameterError : the request names no project.
+    """
+    with search_run(spec, read, kernels, progress) as searching:
+        if searching.run is None:
+            raise ParameterError(f"{spec.kind} writes its results into a project: name its folder")
+        yield searching, searching.run
 
 
 def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> KeptPartitions:

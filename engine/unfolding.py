@@ -106,7 +106,7 @@ LIBRARY_PEAKS = Bound("spectral libraries", "peaks of entries", 2, 1 << 20, f"{_
 ATTRIBUTES = Bound("mzSpecLib", "attributes of sets", 4, 1 << 20, "Write the attributes into the entries that have them")
 COMPUTING_STEPS = Bound("SQLite files", "steps of SQLite", 1000, 1_000_000_000, _AGAIN)
 MATCHES = Bound("results of other programs", "matches", 1 / 16, 1 << 16, _UNPACK)
-TAGS = Bound("results of other programs in XML", "XML tags", 1 / 2, 1 << 18, _UNPACK)
+TAGS = Bound("results of other programs in XML", "XML tags", 1 / 2, 1 << 17, _UNPACK)
 CHARACTERS = Bound(
     "results of other programs", "characters of the peptides, modifications and proteins that matches refer to", 32, 16 << 20, _PARTS
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +22,6 @@ _SPECTRUM = "BEGIN IONS\nTITLE={0}\nPEPMASS=500.25\nCHARGE=2+\n110.5 1\n175.1 2\
 _METHODS = {"linkage": "complete"}, {"method": "dbscan"}, {"method": "k-means", "clusters": 2, "rounds": 2}
 
 
-def _last() -> Callable[..., Any]:
-    return kernels.cpu.consensus.mean_peaks
-
-
 def _spectra() -> Spectra:
     with scratch_folder() as folder:
         path = folder / "spectra.mgf"
@@ -35,23 +30,19 @@ def _spectra() -> Spectra:
 
 
 def _use() -> None:
-    """Group next to nothing, in each way."""
+    """Group a few spectra with each method."""
     resources, spectra = execution.resources.Resources(1, progress=Progress()), _spectra()
     for values in ({}, *_METHODS):
         parameters = clustering.parameters.ClusteringParameters().changed(consensus_spectrum="mean", **values)
-        clusters = clustering.methods.clusters_of(spectra, parameters, resources)
+        clusters = clustering.spectrum_groups.clusters_of(spectra, parameters, resources)
         clustering.consensus.consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
 
 
-CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use, "up to a minute")
-
-
-def _last_of_explaining() -> Callable[..., Any]:
-    return kernels.cpu.nearest_vectors.nearest_shifted
+CLUSTERING = Kernels("kernels of the clustering of spectra", lambda: kernels.cpu.consensus.mean_peaks, _use, "up to a minute")
 
 
 def _use_for_explaining() -> None:
-    """Explain next to nothing."""
+    """Explain a few spectra."""
     resources, parameters = (
         execution.resources.Resources(1, progress=Progress()),
         clustering.parameters.ExplanationParameters().changed(mass_difference=100.0),
@@ -62,10 +53,11 @@ def _use_for_explaining() -> None:
     identified = matches.identified_spectra.Identified(
         some, some + 2, none + 998.5, some, ("GASPVK",), some, ("GASPVK",), np.array([0, 6]), residues, none, none
     )
-    library = clustering.explained_spectra.library_of(spectra, identified, "by", Tolerance(20.0, "ppm"), parameters, resources)
-    clustering.explained_spectra.explained(
-        clustering.explained_spectra.Queries.of(spectra, np.arange(1, len(spectra)), library, parameters, resources), parameters, resources
-    )
+    explained = clustering.explained_spectra
+    library = explained.identified_library(spectra, identified, "by", Tolerance(20.0, "ppm"), parameters, resources)
+    queries = explained.prepare_queries(spectra, np.arange(1, len(spectra)), library, parameters, resources)
+    explained.score_same_mass(explained.plan_same_mass(queries, library, parameters), library, resources)
+    explained.score_other_masses(explained.plan_other_masses(queries, library, np.zeros(0, np.int64), parameters), library, resources)
 
 
-EXPLANATION = Kernels("kernels that explain spectra", _last_of_explaining, _use_for_explaining)
+EXPLANATION = Kernels("kernels that explain spectra", lambda: kernels.cpu.nearest_vectors.nearest_shifted, _use_for_explaining)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import clustering
-from proteoscope.engine.entry import Demo, Export, Input, Option, Search, SearchRequest
-from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.entry import Demo, Export, Input, Option, Search
 from proteoscope.engine.matches.exports import library_exports
-
-if TYPE_CHECKING:
-    from proteoscope.engine.clustering.summary import ClusteringSummary, ExplanationSummary
 
 __all__ = ["CLUSTERING", "EXPLANATION"]
 
@@ -31,14 +25,6 @@ Spectra that an identification left unidentified join the identified peptide the
 with --mass-difference DA, lighter or heavier by up to that, as probably modified. q-values count spectra that resemble the spectrum of a
 shuffled peptide instead, for equal and for different masses apart. Results go into PROJECT; --out FILE writes the table besides.
 """
-
-
-def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSummary:
-    return clustering.search.cluster(request, progress)
-
-
-def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
-    return clustering.explanation_search.explain(request, progress)
 
 
 CLUSTERING = Search(
@@ -69,7 +55,7 @@ CLUSTERING = Search(
     ),
     shortcuts=("method", "maximum_distance", "linkage", "precursor_tolerance", "clusters"),
     writes="project",
-    run=_run_clustering,
+    run=lambda request, progress: clustering.search.cluster(request, progress),
     kernels=(lambda: clustering.compilation.CLUSTERING,),
     modules=(lambda: clustering.search,),
     expecting=lambda: clustering.expecting.expected,
@@ -108,11 +94,11 @@ EXPLANATION = Search(
     ),
     shortcuts=("run", "precursor_tolerance", "minimum_similarity", "mass_difference"),
     writes="given project",
-    run=_run_explanation,
+    run=lambda request, progress: clustering.explanation_search.explain(request, progress),
     kernels=(lambda: clustering.compilation.EXPLANATION,),
     modules=(lambda: clustering.explanation_search,),
     demo=Demo({}, "low-resolution", after="identify"),
-    expecting=lambda: clustering.expecting_explanation.expected,
+    expecting=lambda: clustering.expecting.expected_of_explaining,
     tables=lambda: clustering.tables.EXPLANATION_TABLES,
     stored=lambda: clustering.tables.EXPLANATION_STORED,
     methods=lambda: clustering.methods_paragraph.explanation_methods,

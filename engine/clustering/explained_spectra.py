@@ -1,8 +1,8 @@
-"""Explain: each unidentified spectrum and the identified one that it resembles most, and how often that is chance.
+"""Explain: each unidentified spectrum and the identified one that it resembles most, and how often that is chance; plan and score.
 
 Li's thesis, 4.4: identified spectra are the centroids that unidentified ones join. Here with the cosine of unit vectors, with candidates of
-the same charge and mass, and beside each centroid the spectrum of its shuffled peptide: a spectrum of a peptide that was not identified
-joins either with the same chance, so that those that join shuffled ones tell how many of the others are wrong.
+the same charge and mass, and with the spectrum of its shuffled peptide next to each centroid: a spectrum of a peptide that was not
+identified joins either with the same chance, so that the number that join shuffled ones estimates how many of the others are wrong.
 
 A peptide of any other mass is one of a thousand times more candidates, and peptides whose sequences overlap, or differ by a residue, are
 alike without being modified forms. So q-values of these count one decoy more than was seen: fewer than a hundred prove nothing at 1 %.
@@ -10,7 +10,8 @@ alike without being modified forms. So q-values of these count one decoy more th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,18 @@ from proteoscope.kernels.cpu.nearest_vectors import CandidateRanges, MassRange, 
 from proteoscope.kernels.partitions import Partition, equal_partitions
 from proteoscope.kernels.vector_layouts import VectorArrays
 
-__all__ = ["Explained", "Library", "Queries", "explained", "library_of"]
+__all__ = [
+    "Explained",
+    "Library",
+    "Queries",
+    "cascade",
+    "identified_library",
+    "plan_other_masses",
+    "plan_same_mass",
+    "prepare_queries",
+    "score_other_masses",
+    "score_same_mass",
+]
 
 _MAXIMUM_CHARGE = 31
 
@@ -55,8 +67,43 @@ class Library:
 
     @property
     def n_bins(self) -> int:
-        """None of the bins is as large."""
+        """Number of bins, above all of the vectors' bins."""
         return len(self.factor)
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """(2 n,) float64, neutral, dalton."""
+        return (self.mz - PROTON_MASS) * self.charge
+
+
+class Queries(NamedTuple):
+    """Spectra to be explained, each with each charge that it may have: (k,) spectrum, charge and m/z (thomson), and their vectors."""
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    arrays: VectorArrays
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """(k,) float64, neutral, dalton."""
+        return (self.mz - PROTON_MASS) * self.charge
+
+
+class SameMassPlan(NamedTuple):
+    """Queries with their candidates of the same mass, and (s,) the masses of isotope errors, dalton."""
+
+    queries: Queries
+    candidates: CandidateRanges
+    shifts: NDArray[np.float64]
+
+
+class OtherMassPlan(NamedTuple):
+    """Queries with their candidates of other masses, and the width of bins, thomson."""
+
+    queries: Queries
+    candidates: MassRange
+    bin_width: float
 
 
 @dataclass(frozen=True)
@@ -84,160 +131,158 @@ class Explained:
         return len(self.spectrum)
 
     def take(self, rows: NDArray) -> Explained:
-        """Some rows, by number or truth."""
-        return Explained(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+        """Return some rows, by number or truth."""
+        return Explained(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def accepted(self, fdr: float) -> NDArray[np.int64]:
+        """Return the spectra that are explained at a false discovery rate."""
+        return self.spectrum[~self.is_decoy & (self.q_value <= fdr)]
 
 
-def library_of(
+def identified_library(
     spectra: Spectra, identified: Identified, ion_series: str, fragment_tolerance: Tolerance, parameters: ExplanationParameters,
     resources: Resources,
 ) -> Library:  # fmt: skip
-    """The library of identified spectra; `ion_series` : the parameter of their search."""
+    """Return the library of identified spectra; `ion_series`: the parameter of their search."""
     own, factor = spectra_of(spectra, identified), bin_factors(spectra, parameters, resources)
     shuffled = shuffled_spectra(own, identified, ion_series, parameters.seed, fragment_tolerance, resources)
-    made = [spectrum_vectors(one, parameters, resources, factor=factor) for one in (own, shuffled)]
-    row = np.concatenate([one.order for one in made])
+    vectors = [spectrum_vectors(some, parameters, resources, factor=factor) for some in (own, shuffled)]
+    row = np.concatenate([some.order for some in vectors])
     is_decoy = np.repeat([False, True], len(own))
     charge, mz = identified.charge[row], identified.mz[row]
     # Of equal ones the first wins: a shuffled one.
     order = np.lexsort((row, ~is_decoy, mz, charge))
-    joined = offsets_of(np.concatenate([np.diff(one.arrays.offsets) for one in made]))
-    bins, offsets = take_runs(np.concatenate([one.arrays.bins for one in made]), joined, order)
-    weights, _ = take_runs(np.concatenate([one.arrays.weights for one in made]), joined, order)
+    joined = offsets_of(np.concatenate([np.diff(some.arrays.offsets) for some in vectors]))
+    bins, offsets = take_runs(np.concatenate([some.arrays.bins for some in vectors]), joined, order)
+    weights, _ = take_runs(np.concatenate([some.arrays.weights for some in vectors]), joined, order)
     starts = np.searchsorted(charge[order], np.arange(_MAXIMUM_CHARGE + 2))
     return Library(row[order], is_decoy[order], charge[order], mz[order], VectorArrays(offsets, bins, weights), factor, starts)
 
 
-def explained(queries: Queries, parameters: ExplanationParameters, resources: Resources) -> Explained:
-    """Which of the spectra are explained by the library; one row for each that resembles anything.
+def prepare_queries(
+    spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
+) -> Queries:
+    """Return the spectra `rows` (ascending) with each charge that they may have and the library has."""
+    vectors = spectrum_vectors(spectra.only(rows), parameters, resources, factor=library.factor)
+    has_any = np.diff(vectors.arrays.offsets) > 0
+    places = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
+    mask = vectors.ion[places]
+    charges = np.flatnonzero(np.diff(library.starts))  # those that the library has
+    may = (mask[:, None] == 0) | ((mask[:, None] >> charges.astype(np.uint32)[None]) & 1 > 0)
+    place, column = np.nonzero(may)
+    order = np.argsort(vectors.order[places[place]], kind="stable")
+    place, charge = places[place][order], charges[column[order]]
+    bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, place)
+    weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, place)
+    return Queries(vectors.order[place], charge, vectors.precursor_mz[place], VectorArrays(offsets, bins, weights))
+
+
+def plan_same_mass(queries: Queries, library: Library, parameters: ExplanationParameters) -> SameMassPlan:
+    """Plan the comparison with peptides of the same mass."""
+    shifts = np.array(sorted(parameters.isotope_errors, key=abs), np.float64) * ISOTOPE_SPACING
+    centre = queries.mz[:, None] - shifts[None] / queries.charge[:, None]
+    width = parameters.precursor_tolerance.width(centre)
+    low, high = _ranges(queries, library, centre - width, centre + width)
+    candidates = CandidateRanges(low, high, centre, parameters.precursor_weight / np.maximum(width, 1e-12))
+    return SameMassPlan(queries, candidates, shifts)
+
+
+def plan_other_masses(
+    queries: Queries, library: Library, excluded: NDArray[np.int64], parameters: ExplanationParameters
+) -> OtherMassPlan:  # fmt: skip
+    """Plan the comparison with peptides of another mass, of all spectra but those excluded."""
+    reach = parameters.mass_difference / queries.charge
+    low, high = _ranges(queries, library, (queries.mz - reach)[:, None], (queries.mz + reach)[:, None])
+    low, high = low[:, 0], np.where(np.isin(queries.spectrum, excluded), low[:, 0], high[:, 0])
+    # What the tolerance lets pass at the largest mass is not taken for a modification.
+    width = float(parameters.precursor_tolerance.width(float(queries.mass.max(initial=0.0))))
+    shifts = np.array(parameters.isotope_errors, np.float64) * ISOTOPE_SPACING
+    candidates = MassRange(low, high, np.stack([shifts - width, shifts + width], axis=1))
+    return OtherMassPlan(queries, candidates, parameters.bin_width)
+
+
+def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) -> Explained:
+    """Return the spectra that resemble a peptide of the same mass.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled : the user cancelled the search.
     """
-    same = queries.same(parameters, resources)
-    if not parameters.mass_difference:
-        return same
-    is_explained = ~same.is_decoy & (same.q_value <= parameters.fdr)
-    modified = queries.modified(same.take(is_explained).spectrum, parameters, resources)
-    kept = same.take(is_explained | ~np.isin(same.spectrum, modified.spectrum))
-    order = np.argsort(np.concatenate([kept.spectrum, modified.spectrum]), kind="stable")
-    return Explained(*(np.concatenate([getattr(kept, name), getattr(modified, name)])[order] for name in kept.__dataclass_fields__))
+    queries, n = plan.queries, len(plan.queries.spectrum)
+    nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    resources.progress.stage("Comparing with identified spectra", n)
+
+    def compare(part: Partition) -> None:
+        nearest_vectors(
+            queries.arrays, plan.candidates, library.arrays, library.mz, library.n_bins, part.first, part.last, nearest, similarity, value
+        )
+
+    parts = equal_partitions((plan.candidates.high - plan.candidates.low).sum(axis=1) + 1, resources.threads)
+    run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first)
+    return _best_of_spectra(queries, library, nearest, similarity, value, plan.shifts, is_modified=False)
 
 
-@dataclass(frozen=True)
-class Queries:
-    """Spectra to be explained, each with each charge that it may have: k of them, and the library.
+def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resources) -> Explained:
+    """Return the spectra that resemble a peptide of another mass.
 
-    `low`, `high`: (k,) int64, the spectra of the library with that charge.
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
     """
+    queries, n = plan.queries, len(plan.queries.spectrum)
+    mass, library_mass = queries.mass, library.mass
+    nearest, similarity = np.empty(n, np.int64), np.empty(n)
+    resources.progress.stage("Comparing with identified spectra of other masses", n)
 
-    spectrum: NDArray[np.int64]
-    charge: NDArray[np.int64]
-    mz: NDArray[np.float64]
-    arrays: VectorArrays
-    library: Library
-
-    @classmethod
-    def of(
-        cls, spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
-    ) -> Queries:
-        """The spectra `rows` (ascending) with each charge that they may have and the library has."""
-        vectors = spectrum_vectors(spectra.only(rows), parameters, resources, factor=library.factor)
-        has_any = np.diff(vectors.arrays.offsets) > 0
-        places = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
-        mask = vectors.ion[places]
-        charges = np.flatnonzero(np.diff(library.starts))  # those that the library has
-        may = (mask[:, None] == 0) | ((mask[:, None] >> charges.astype(np.uint32)[None]) & 1 > 0)
-        place, column = np.nonzero(may)
-        place = places[place]
-        order = np.argsort(vectors.order[place], kind="stable")
-        place, charge = place[order], charges[column[order]]
-        bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, place)
-        weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, place)
-        return cls(vectors.order[place], charge, vectors.precursor_mz[place], VectorArrays(offsets, bins, weights), library)
-
-    def same(self, parameters: ExplanationParameters, resources: Resources) -> Explained:
-        """Those that resemble a peptide of the same mass."""
-        library, n = self.library, len(self.spectrum)
-        shift = np.array(sorted(parameters.isotope_errors, key=abs), np.float64) * ISOTOPE_SPACING
-        centre = self.mz[:, None] - shift[None] / self.charge[:, None]
-        width = parameters.precursor_tolerance.width(centre)
-        low, high = self._ranges(centre - width, centre + width)
-        ranges = CandidateRanges(low, high, centre, parameters.precursor_weight / np.maximum(width, 1e-12))
-        nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
-        resources.progress.stage("Comparing with identified spectra", n)
-
-        def compare(part: Partition) -> None:
-            nearest_vectors(
-                self.arrays, ranges, library.arrays, library.mz, library.n_bins, part.first, part.last, nearest, similarity, value
-            )
-
-        parts = equal_partitions((high - low).sum(axis=1) + 1, resources.threads)
-        run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first)
-        found = self._best(nearest, similarity, value)
-        taken = nearest[found]
-        difference = self._mass(found) - self._library_mass(taken)
-        errors = difference[:, None] - shift[None]
-        isotope = np.abs(errors).argmin(axis=1)
-        return self._judged(found, taken, similarity[found], errors[np.arange(len(found)), isotope], is_modified=False)
-
-    def modified(self, but: NDArray[np.int64], parameters: ExplanationParameters, resources: Resources) -> Explained:
-        """Those that resemble a peptide of another mass, of the spectra that are not in `but`."""
-        library, n = self.library, len(self.spectrum)
-        reach = parameters.mass_difference / self.charge
-        low, high = self._ranges((self.mz - reach)[:, None], (self.mz + reach)[:, None])
-        low, high = low[:, 0], np.where(np.isin(self.spectrum, but), low[:, 0], high[:, 0])
-        mass, of_mass = self._mass(np.arange(n)), self._library_mass(np.arange(len(library.mz)))
-        # What the tolerance lets pass at the largest mass is not taken for a modification.
-        largest = float(mass.max()) if n else 0.0
-        width = float(parameters.precursor_tolerance.width(largest))
-        shift = np.array(parameters.isotope_errors, np.float64) * ISOTOPE_SPACING
-        mass_range = MassRange(low, high, np.stack([shift - width, shift + width], axis=1))
-        nearest, similarity = np.empty(n, np.int64), np.empty(n)
-        resources.progress.stage("Comparing with identified spectra of other masses", n)
-
-        def compare(part: Partition) -> None:
-            nearest_shifted(
-                self.arrays, mass, mass_range, library.arrays, of_mass, parameters.bin_width, library.n_bins, part.first, part.last,
-                nearest, similarity,
-            )  # fmt: skip
-
-        parts = equal_partitions(high - low + 1, resources.threads, per_worker=32)
-        run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first)
-        found = self._best(nearest, similarity, similarity)
-        taken = nearest[found]
-        return self._judged(found, taken, similarity[found], self._mass(found) - self._library_mass(taken), is_modified=True)
-
-    def _ranges(self, low_mz: NDArray[np.float64], high_mz: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Spectra of the library between two m/z, of the charge of each query: of the shape of the m/z."""
-        low, high = np.zeros(low_mz.shape, np.int64), np.zeros(low_mz.shape, np.int64)
-        for charge in np.unique(self.charge).tolist():
-            first, last = self.library.starts[charge : charge + 2]
-            rows, mz = self.charge == charge, self.library.mz[first:last]
-            low[rows] = first + np.searchsorted(mz, low_mz[rows])
-            high[rows] = first + np.searchsorted(mz, high_mz[rows], side="right")
-        return low, high
-
-    def _mass(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        return (self.mz[rows] - PROTON_MASS) * self.charge[rows]
-
-    def _library_mass(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        return (self.library.mz[rows] - PROTON_MASS) * self.library.charge[rows]
-
-    def _best(self, nearest: NDArray[np.int64], similarity: NDArray[np.float64], value: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Of each spectrum the query with the best charge, where any resembles anything."""
-        some = np.flatnonzero(nearest >= 0)
-        order = some[np.lexsort((-value[some], self.spectrum[some]))]
-        _, first = np.unique(self.spectrum[order], return_index=True)
-        return order[first]
-
-    def _judged(
-        self, rows: NDArray[np.int64], taken: NDArray[np.int64], similarity: NDArray[np.float64], difference: NDArray[np.float64], *,
-        is_modified: bool,
-    ) -> Explained:  # fmt: skip
-        is_decoy = self.library.is_decoy[taken]
-        return Explained(
-            self.spectrum[rows], self.library.row[taken], self.charge[rows], is_decoy, np.full(len(rows), is_modified), similarity,
-            q_values(similarity, is_decoy, plus_one=is_modified), difference,
+    def compare(part: Partition) -> None:
+        nearest_shifted(
+            queries.arrays, mass, plan.candidates, library.arrays, library_mass, plan.bin_width, library.n_bins, part.first, part.last,
+            nearest, similarity,
         )  # fmt: skip
+
+    parts = equal_partitions(plan.candidates.high - plan.candidates.low + 1, resources.threads, per_worker=32)
+    run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first)
+    return _best_of_spectra(queries, library, nearest, similarity, similarity, np.zeros(1), is_modified=True)
+
+
+def cascade(same: Explained, others: Explained) -> Explained:
+    """Return one match of each spectrum: that of another mass if it has one, else that of the same mass."""
+    kept = same.take(~np.isin(same.spectrum, others.spectrum))
+    joined = Explained(*(np.concatenate([getattr(kept, field.name), getattr(others, field.name)]) for field in fields(kept)))
+    return joined.take(np.argsort(joined.spectrum, kind="stable"))
+
+
+def _ranges(
+    queries: Queries, library: Library, low_mz: NDArray[np.float64], high_mz: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the spectra of the library between two m/z, of the charge of each query: of the shape of the m/z."""
+    low, high = np.zeros(low_mz.shape, np.int64), np.zeros(low_mz.shape, np.int64)
+    for charge in np.unique(queries.charge).tolist():
+        first, last = library.starts[charge : charge + 2]
+        rows, mz = queries.charge == charge, library.mz[first:last]
+        low[rows] = first + np.searchsorted(mz, low_mz[rows])
+        high[rows] = first + np.searchsorted(mz, high_mz[rows], side="right")
+    return low, high
+
+
+def _best_of_spectra(
+    queries: Queries, library: Library, nearest: NDArray[np.int64], similarity: NDArray[np.float64], value: NDArray[np.float64],
+    shifts: NDArray[np.float64], *, is_modified: bool,
+) -> Explained:  # fmt: skip
+    """Return the match of each spectrum with the best charge, with q-values.
+
+    Parameters
+    ----------
+    nearest : (k,) of the library, -1 for none. similarity, value : (k,), cosine, and what ranks charges. shifts : masses of isotope errors.
+    """
+    some = np.flatnonzero(nearest >= 0)
+    order = some[np.lexsort((-value[some], queries.spectrum[some]))]
+    best = order[np.unique(queries.spectrum[order], return_index=True)[1]]
+    taken, of_best = nearest[best], similarity[best]
+    errors = (queries.mass[best] - library.mass[taken])[:, None] - shifts[None]
+    difference = errors[np.arange(len(best)), np.abs(errors).argmin(axis=1)]
+    is_decoy = library.is_decoy[taken]
+    return Explained(
+        queries.spectrum[best], library.row[taken], queries.charge[best], is_decoy, np.full(len(best), is_modified), of_best,
+        q_values(of_best, is_decoy, plus_one=is_modified), difference,
+    )  # fmt: skip

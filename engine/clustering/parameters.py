@@ -93,6 +93,13 @@ class VectorParameters(SearchParameters):
         3, ge=1, le=1000, title="Fewest peaks", group=_VECTORS, advanced=True, help="Spectra with fewer peaks stay alone."
     )
 
+    @field_validator("precursor_tolerance", check_fields=False)
+    @classmethod
+    def _is_tolerance(cls, tolerance: Tolerance) -> Tolerance:
+        if tolerance.value > _WIDEST_PRECURSOR[tolerance.unit]:
+            raise ValueError(f"a tolerance of at most {_WIDEST_PRECURSOR[tolerance.unit]:,} {tolerance.unit} is expected")
+        return tolerance
+
     @model_validator(mode="after")
     def _has_bins(self) -> Self:
         for what in ("mz", "precursor_mz"):
@@ -103,12 +110,6 @@ class VectorParameters(SearchParameters):
         if (self.maximum_mz - self.minimum_mz) / self.bin_width > _MAXIMUM_BINS:
             raise ValueError(f"bin_width = {self.bin_width:g} Th gives more than {_MAXIMUM_BINS:,} bins; make it wider")
         return self
-
-
-def _checked_precursor(tolerance: Tolerance) -> Tolerance:
-    if tolerance.value > _WIDEST_PRECURSOR[tolerance.unit]:
-        raise ValueError(f"a tolerance of at most {_WIDEST_PRECURSOR[tolerance.unit]:,} {tolerance.unit} is expected")
-    return tolerance
 
 
 class ClusteringParameters(VectorParameters):
@@ -157,11 +158,6 @@ class ClusteringParameters(VectorParameters):
         "most-similar", title="Consensus spectrum", group=_CONSENSUS,
         help="Of each cluster: the member most similar to the others, the most intense one, or the mean of all.",
     )  # fmt: skip
-
-    @field_validator("precursor_tolerance")
-    @classmethod
-    def _is_tolerance(cls, value: Tolerance) -> Tolerance:
-        return _checked_precursor(value)
 
     @property
     def least_similarity(self) -> float:
@@ -215,11 +211,6 @@ class ExplanationParameters(VectorParameters):
         advanced=True,
         help="Of the shuffled peptides that count false explanations.",
     )
-
-    @field_validator("precursor_tolerance")
-    @classmethod
-    def _is_tolerance(cls, value: Tolerance) -> Tolerance:
-        return _checked_precursor(value)
 
     @field_validator("isotope_errors")
     @classmethod

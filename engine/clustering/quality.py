@@ -13,7 +13,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["Quality", "cluster_quality", "majority_labels", "read_labels"]
+__all__ = ["Quality", "cluster_quality", "compared_with_labels", "majority_labels", "read_labels"]
 
 _KEYS = ("spectrum_id", "title", "accession", "index")
 _MAXIMUM_BYTES = 1 << 30
@@ -64,6 +64,16 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     if not any(labels):
         raise InputError(path, f"names none of the spectra in its column {key}", remedy=remedy)
     return labels
+
+
+def compared_with_labels(
+    cluster: NDArray[np.int64], labels: list[str]
+) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
+    """Return how well clusters agree with labels, '' where unknown; and the names of labels with `majority_labels`."""
+    names, numbers = np.unique(labels, return_inverse=True)
+    if not names[0]:
+        names, numbers = names[1:], numbers - 1
+    return cluster_quality(cluster, numbers), (names.tolist(), *majority_labels(cluster, numbers, int(cluster.max()) + 1))
 
 
 def cluster_quality(cluster: NDArray[np.int64], labels: NDArray[np.int64]) -> Quality:

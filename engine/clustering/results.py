@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import ranges
-from proteoscope.engine.clustering.consensus import ConsensusSpectra, SpectrumClusters
+from proteoscope.engine.clustering.consensus import ConsensusSpectra, SpectrumClusters, consensus_spectra
+from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.tables import CLUSTERS, CONSENSUS, MEMBERS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.peak_list_writers import charge_texts, mgf_text, on_one_line
@@ -22,18 +23,11 @@ from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.separated import ROUNDED, write_lines, write_separated
 from proteoscope.engine.spectra.columns import Spectra
 
-if TYPE_CHECKING:
-    pass
+__all__ = ["CLUSTERS_FILE", "cluster_tables", "consensus_table", "signed_charges", "write_clusters", "write_consensus_file"]
 
-__all__ = [
-    "cluster_tables",
-    "consensus_table",
-    "signed_charges",
-    "write_consensus_file",
-    "write_exports",
-]
-
-_CLUSTERS_PER_GROUP = 256
+CLUSTERS_FILE = "clusters.tsv"
+"""File of the clusters that the project shows."""
+_CLUSTERS_PER_GROUP = 256  # a window draws a single one
 
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
@@ -114,13 +108,28 @@ def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spe
     )
 
 
-def write_exports(run: Run, members: pa.Table, resources: Resources) -> str:
-    """Write ``clusters.tsv`` where the project shows it; its name."""
-    name = "clusters.tsv"
-    resources.progress.stage("Writing clusters", len(members))
-    out = run.folder / EXPORTS / name
-    write_separated(out, members, MEMBERS.saved_columns, resources.progress, ROUNDED, threads=resources.threads)
-    return name
+def write_clusters(
+    results: Run, clusters: SpectrumClusters, spectra: Spectra, labels: tuple[list[str], NDArray[np.int64], NDArray[np.float64]] | None,
+    consensus_file: Path | None, parameters: ClusteringParameters, resources: Resources,
+) -> None:  # fmt: skip
+    """Write the tables of a run, ``clusters.tsv`` where the project shows it, and the file of consensus spectra.
+
+    Parameters
+    ----------
+    labels : see `cluster_tables`. consensus_file : None for none.
+    """
+    progress = resources.progress
+    consensus = consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
+    groups, members = cluster_tables(clusters, spectra, labels)
+    spectra_of_groups = consensus_table(clusters, consensus, spectra)
+    results.write_table("clusters", groups)
+    results.write_table("members", members)
+    results.write_table("consensus", spectra_of_groups, _CLUSTERS_PER_GROUP)
+    progress.stage("Writing clusters", len(members))
+    out = results.folder / EXPORTS / CLUSTERS_FILE
+    write_separated(out, members, MEMBERS.saved_columns, progress, ROUNDED, threads=resources.threads)
+    if consensus_file is not None:
+        write_consensus_file(consensus_file, spectra_of_groups, members, progress)
 
 
 def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, progress: Progress) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project, searches
 from proteoscope.engine.command_line.terminal import say
-from proteoscope.engine.project.index_store import KeptIndex
 from proteoscope.engine.results.counts import counted
+
+if TYPE_CHECKING:
+    from proteoscope.engine.project.index_store import KeptIndex
 
 __all__ = ["add_cache"]
 
@@ -50,7 +52,8 @@ def add_cache(commands: Any) -> None:
 def _cache(options: argparse.Namespace) -> None:
     store = project.cache.index_store(next(iter(kept_kinds())))
     is_list = options.clear is None
-    indexes, checkpoints = list[KeptIndex](), list[KeptIndex]()
+    indexes: list[KeptIndex] = []
+    checkpoints: list[KeptIndex] = []
     if options.clear != _CHECKPOINTS:
         indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
     if options.clear in (None, "all", _CHECKPOINTS):
@@ -82,7 +85,9 @@ def _checkpoints(*, is_cleared: bool) -> list[KeptIndex]:
         if is_cleared and not project.checkpoint_store.clear_checkpoint(checkpoint):
             continue
         used = datetime.fromtimestamp(checkpoint.used, UTC)
-        lines.append(KeptIndex(_CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title))
+        lines.append(
+            project.index_store.KeptIndex(_CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title)
+        )
     return lines
 
 

@@ -6,8 +6,8 @@ A residue of the protein stands on one of the remote chain where the nearest cha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequences.matrices import LETTERS
-from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.candidates import Comparison, query_batches
+from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import DescribedChains, described
@@ -61,11 +62,13 @@ def with_remote_chains(
     wanted = StructureSearchParameters(hits_per_query=most)
     alike: dict[ChainRow, list[AlignedChains]] = {}
     numbers: list[ChainRow] = through.tolist()
-    with ExitStack() as stack:
-        session = stack.enter_context(Executor(resources).session(work_of(chains.arrays)))
-        superposing = stack.enter_context(Executor(resources).session(work_of_superposing("quick")))
-        search = StructureHitSearch(queries, chains, wanted, session, resources, superposing=superposing)
-        for found in search.score():
+    with (
+        resources.clock.stage("score"),
+        Executor(resources).session(work_of(chains.arrays)) as session,
+        Executor(resources).session(work_of_superposing("quick")) as superposing,
+    ):
+        comparison = Comparison(queries, chains, wanted, session, resources, superposing)
+        for found in chain.from_iterable(query_hits(comparison, batch) for batch in query_batches(queries, wanted, resources)):
             is_alike = found.hits["tm_score_query"].to_numpy() >= minimum_tm_score
             alike[numbers[found.index]] = [one for one, is_one in zip(found.beside, is_alike.tolist(), strict=True) if is_one]
     every = []

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, MAXIMUM_INTENSITY, MAXIMUM_SCAN
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.sqlite_inputs import computed_table, open_sqlite
 from proteoscope.engine.unfolding import RUN_PEAKS
@@ -29,7 +31,6 @@ _TABLES = ("Frames", "GlobalMetadata", "PasefFrameMsMsInfo", "Precursors")
 _PASEF = 8
 _PRECURSORS = 250
 """Read at a time, with all their frames."""
-_HIGHEST_CHARGE = 31
 _MAXIMUM_ROWS = 1 << 26
 _MAXIMUM_SCANS = 1 << 16
 _LARGEST_NUMBER = 1 << 31
@@ -66,7 +67,8 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
     owner, mz, intensity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     first_row = np.searchsorted(places, np.arange(len(precursors)))
     names = map("frame={} scan={}".format, info[first_row, 1].tolist(), info[first_row, 2].tolist())
-    charge = precursors[:, 2].astype(np.int64)
+    charge = _charges(folder, precursors, progress)
+    height = np.where(precursors[:, 3] <= MAXIMUM_INTENSITY, precursors[:, 3], 0.0)
     time = frames[np.searchsorted(frames[:, 0], info[first_row, 1]), 1]
     return Spectra(
         files=(str(folder),),
@@ -76,13 +78,28 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
         index=np.arange(len(precursors)),
         retention_time=time,
         precursor_mz=precursors[:, 1].copy(),
-        precursor_intensity=precursors[:, 3].astype(np.float32),
-        charge_mask=np.where((charge > 0) & (charge <= _HIGHEST_CHARGE), 1 << np.clip(charge, 0, _HIGHEST_CHARGE), 0).astype(np.uint32),
+        precursor_intensity=height.clip(min=0.0).astype(np.float32),
+        charge_mask=np.where(charge > 0, 1 << charge, 0).astype(np.uint32),
         offsets=offsets_of(np.bincount(owner, minlength=len(precursors))),
         mz=mz,
         intensity=intensity.astype(np.float32),
         activation=np.full(len(precursors), Activation.CID, np.uint8),
     )
+
+
+def _charges(folder: Path, precursors: NDArray[np.float64], progress: Progress) -> NDArray[np.int64]:
+    """Return the charges of precursors, 0 where unknown, and warn of those that are none."""
+    charge = precursors[:, 2]
+    is_odd = (charge < 0) | (charge > HIGHEST_CHARGE) | (charge != np.floor(charge))
+    if is_odd.any():
+        first = int(np.argmax(is_odd))
+        progress.message(
+            f"{folder}: the charge of {counted(int(is_odd.sum()), 'precursor')} is not a whole number from 1 to {HIGHEST_CHARGE}, and is "
+            f"taken as unknown; the first: precursor {precursors[first, 0]:.0f}, {charge[first]:g}. Correct the charge in the table "
+            "Precursors of analysis.tdf to search it",
+            "warning",
+        )
+    return np.where(is_odd, 0.0, charge).astype(np.int64)
 
 
 def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
@@ -113,14 +130,15 @@ def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDAr
         raise InputError(folder, f"the Bruker run {found}", remedy=_REMEDY)
     if not (np.isfinite(frames).all() and np.isfinite(info).all() and np.isfinite(precursors).all()):
         raise _damaged(folder)
-    # Identifiers, charges and counts become whole numbers.
-    if any((np.abs(whole) >= _LARGEST_NUMBER).any() for whole in (frames[:, [0, 2, 4]], info, precursors[:, [0, 2]])):
+    # Identifiers and counts become whole numbers.
+    if any((np.abs(whole) >= _LARGEST_NUMBER).any() for whole in (frames[:, [0, 2, 4]], info, precursors[:, [0]])):
         raise _damaged(folder)
     # Only precursors that were broken have spectra.
     precursors = precursors[np.isin(precursors[:, 0], info[:, 0])]
     at = np.searchsorted(frames[:, 0], info[:, 1]).clip(max=len(frames) - 1)
     is_sound = (
-        len(np.unique(precursors[:, 0])) == len(np.unique(info[:, 0])) == len(precursors)
+        (np.abs(info[:, :2]) < MAXIMUM_SCAN).all()
+        and len(np.unique(precursors[:, 0])) == len(np.unique(info[:, 0])) == len(precursors)
         and len(np.unique(frames[:, 0])) == len(frames)
         and (frames[at, 0] == info[:, 1]).all()
         and (frames[:, 3:] >= 0).all()

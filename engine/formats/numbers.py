@@ -67,6 +67,8 @@ def whole_or(text: str | bytes, missing: int) -> int:
     >>> whole_or("12", -1), whole_or("1.5", -1)
     (12, -1)
     """
+    if not text:
+        return missing
     number = number_or_nan(text)
     return int(number) if 0 <= number < 1e15 and number == math.floor(number) else missing
 

@@ -605,7 +605,7 @@ def _take_masses(
     Many programs write the centre of the isolation window in the S line, and the mass of the peptide in Z lines. Where both agree, the one
     with more decimals counts. A mass far outside of any isolation window does not replace the S line: it is tried besides.
     """
-    selected_of = dict(enumerate(table.precursor_mz.tolist()))
+    selected_of, sign = table.precursor_mz.tolist(), chr(decimal).encode()
     candidates: dict[int, list[tuple[float, int]]] = {}
     is_other = set()
     for spectrum, line, charges, word in masses:
@@ -621,12 +621,12 @@ def _take_masses(
         if not (mass > 0 and mz > 0) or abs(mz - selected) <= _SAME_MZ:
             mz = selected
         elif selected > 0:
-            decimals = [len(text.partition(chr(decimal).encode())[2]) for text in (words_of[spectrum], word)]
-            rounding = 0.5 * 10.0 ** -decimals[0] + 0.5 * 10.0 ** -decimals[1] / charge + _SAME_MZ
+            decimals, of_mass = len(words_of[spectrum].partition(sign)[2]), len(word.partition(sign)[2])
+            rounding = 0.5 * 10.0**-decimals + 0.5 * 10.0**-of_mass / charge + _SAME_MZ
             is_far = abs(mz - selected) > _ISOLATED
             if abs(mz - selected) > rounding:
                 table.remark(RemarkCode.FAR_MASS if is_far else RemarkCode.WINDOW_CENTRE, spectrum, int(lines.number[line]))
-            elif decimals[0] >= decimals[1]:
+            elif decimals >= of_mass:
                 mz = selected
             if is_far:
                 candidates.setdefault(spectrum, []).append((selected, charges))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,14 +41,15 @@ class ByteSource:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         try:
-            if self.path.is_dir():
+            facts = self.path.stat()
+            if stat.S_ISDIR(facts.st_mode):
                 what, remedy = DATA_FOLDERS.get(self.path.suffix.lower(), ("not a file", "Give the files in it, one by one"))
                 raise InputError(path, f"is a folder: {what}", remedy=remedy)
-            if self.path.exists() and not self.path.is_file():
+            if not stat.S_ISREG(facts.st_mode):
                 # Opening a pipe waits for somebody who writes to it.
                 raise InputError(path, "is a pipe or a device, which cannot be read twice", remedy="Give a file")
             self._file = self.path.open("rb", buffering=0)
-            self.size = self.path.stat().st_size
+            self.size = facts.st_size
         except ValueError:
             raise InputError(path, "is no name of a file", remedy="Check the name and the folder") from None
         except FileNotFoundError:
@@ -66,10 +68,8 @@ class ByteSource:
         self.is_gzip = start == _GZIP_MAGIC
         self._unpacker = zlib.decompressobj(31) if self.is_gzip else None
         self._packed = b""
-        if self.is_gzip:
-            self._packed = start
-        else:
-            self._unpacked += start
+        self._file.seek(0)
+        self.consumed = 0
 
     def __enter__(self) -> ByteSource:
         return self
@@ -88,10 +88,21 @@ class ByteSource:
 
     def read(self, n: int) -> bytes:
         """The next `n` bytes, fewer at the end, none after it."""
+        if self._unpacker is None and not self._unpacked:
+            return self._plain_bytes(n)
         self._fill(n)
         taken = bytes(memoryview(self._unpacked)[:n])
         del self._unpacked[:n]
         return taken
+
+    def _plain_bytes(self, n: int) -> bytes:
+        """The next bytes of a file that is not packed, without a copy of them."""
+        piece = b"" if self._finished else self._file_bytes(n)
+        while len(piece) < n and not self._finished:
+            more = self._file_bytes(n - len(piece))
+            self._finished = not more
+            piece += more
+        return piece
 
     def _fill(self, n: int) -> None:
         while len(self._unpacked) < n and not self._finished:

@@ -19,6 +19,7 @@ from proteoscope.engine.spectra.columns import OtherPrecursors
 
 __all__ = [
     "CUT_OFF",
+    "HIGHEST_CHARGE",
     "MAXIMUM_INTENSITY",
     "MAXIMUM_MZ",
     "MAXIMUM_NAME_BYTES",

@@ -1,7 +1,7 @@
 from . import compilation as compilation
+from . import error_rates as error_rates
 from . import expecting as expecting
 from . import exporting as exporting
-from . import judging as judging
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
 from . import predicting as predicting
@@ -10,7 +10,6 @@ from . import prediction_parameters as prediction_parameters
 from . import queries as queries
 from . import references as references
 from . import results as results
-from . import sample_work as sample_work
 from . import scoring as scoring
 from . import search as search
 from . import tables as tables

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from proteoscope import kernels
 from proteoscope.engine import execution, formats, library_search, peptides
 from proteoscope.engine.execution.compilation import Kernels
@@ -18,12 +15,8 @@ _SPECTRUM = "BEGIN IONS\nTITLE={0}\nPEPMASS={1}\nCHARGE=2+\n147.11 1\n275.17 2\n
 _ENTRY = "Name: GASPVK/2\nPrecursorMZ: 272.66\nNum peaks: 4\n147.11 1\n246.18 1\n343.23 1\n430.2 1\n"
 
 
-def _last() -> Callable[..., Any]:
-    return kernels.cpu.library_search._search
-
-
 def _use() -> None:
-    """Search next to nothing."""
+    """Search a minimal library."""
     resources = execution.resources.Resources(1, progress=Progress())
     with scratch_folder() as folder:
         path = folder / "spectra.mgf"
@@ -40,17 +33,13 @@ def _use() -> None:
             own.mkdir()
             library_search.references.save_references(library, own, parameters, resources)
             references = library_search.references.load_references(own)
-            queries = library_search.queries.Queries.of(spectra, references, parameters, resources)
-            queries.same(references, parameters, resources)
-            queries.shifted(references, parameters, resources)
-
-
-def _last_of_prediction() -> Callable[..., Any]:
-    return kernels.cpu.library_entries.predicted_peaks
+            queries = library_search.queries.prepare_queries(spectra, references, parameters, resources)
+            for plan in (library_search.queries.plan_same_mass, library_search.queries.plan_other_masses):
+                library_search.scoring.score(plan(queries, references, parameters), references, resources)
 
 
 def _use_prediction() -> None:
-    """Predict next to nothing."""
+    """Predict a minimal library."""
     parameters, resources = (
         library_search.prediction_parameters.PredictionParameters().changed(variable_modifications="Oxidation (M)"),
         execution.resources.Resources(1),
@@ -63,5 +52,5 @@ def _use_prediction() -> None:
             pass
 
 
-PREDICTION = Kernels("kernels that predict spectral libraries", _last_of_prediction, _use_prediction)
-LIBRARY = Kernels("kernels that search spectral libraries", _last, _use)
+PREDICTION = Kernels("kernels that predict spectral libraries", lambda: kernels.cpu.library_entries.predicted_peaks, _use_prediction)
+LIBRARY = Kernels("kernels that search spectral libraries", lambda: kernels.cpu.library_search._search, _use)

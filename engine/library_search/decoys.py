@@ -1,14 +1,15 @@
-"""Decoys of a library: spectra of shuffled peptides beside those of its peptides.
+"""Decoys of a library: spectra of shuffled peptides in addition to those of its peptides.
 
 Residues are shuffled, and the peaks that the peptide's fragments explain go where those of the shuffled one are (Lam, Deutsch & Aebersold
-2010, J Proteome Res 9:605). A library's own decoys go before these. Small molecules have no others than those: nothing is made up where no
-method was shown to count rightly here, and then no error rate is told.
+2010, J Proteome Res 9:605). A library's own decoys take precedence. Small molecules have no other decoys: no method of making them was
+shown to count false matches correctly here, and without decoys no error rate is estimated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +17,14 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.identified_spectra import Identified, shuffled_spectra
 from proteoscope.engine.matches.listed.matches import ListedPeptides, listed_peptides
 from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["LibraryPeptides", "decoys_per_peptide", "library_peptides", "shuffled_references"]
 
@@ -57,42 +55,38 @@ def decoys_per_peptide(n_peptides: int, n_entries: int) -> int:
     return max(1, min(wanted, _MOST_IN_ALL // max(1, n_entries)))
 
 
-class LibraryPeptides:
+class LibraryPeptides(NamedTuple):
     """The peptides of a library, each form once.
 
     Attributes
     ----------
-    peptide : (n,) int64, of each entry, -1 where it is none, or none that has a mass. noted : p peptides. listed : what is known of them.
+    peptide : (n,) int64, of each entry, -1 if it is not a peptide or has no mass. noted : p peptides. listed : their residues and masses.
     """
 
-    def __init__(self, peptide: NDArray[np.int64], noted: tuple[NotedPeptide, ...], listed: ListedPeptides) -> None:
-        self.peptide, self.noted, self.listed = peptide, noted, listed
+    peptide: NDArray[np.int64]
+    noted: tuple[NotedPeptide, ...]
+    listed: ListedPeptides
 
 
 def library_peptides(texts: pa.StringArray) -> LibraryPeptides:
-    """The peptides that a column of peptidoforms, null where an entry is none, tells."""
+    """Return the peptides of a column of peptidoforms, which is null where an entry is not a peptide."""
     coded = texts.dictionary_encode()
     noted: list[NotedPeptide] = []
     number = np.full(len(coded.dictionary), -1, np.int64)
     for place, text in enumerate(coded.dictionary.to_pylist()):
-        try:
-            one = parse_peptide(text)
-        except ValueError:
-            continue
-        number[place] = len(noted)
-        noted.append(one)
-    made = listed_peptides(noted, (), enzyme("Trypsin"))
-    has_mass = np.isfinite(made.peptides.mass)
-    number[number >= 0] = np.where(has_mass[number[number >= 0]], number[number >= 0], -1)
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    peptide = np.where(codes >= 0, number[codes] if len(number) else -1, -1)
-    return LibraryPeptides(peptide, tuple(noted), made.peptides)
+        with suppress(ValueError):
+            noted.append(parse_peptide(text))
+            number[place] = len(noted) - 1
+    listed = listed_peptides(noted, (), enzyme("Trypsin")).peptides
+    number[np.isin(number, np.flatnonzero(~np.isfinite(listed.mass)))] = -1
+    codes = coded.indices.fill_null(len(number)).to_numpy(zero_copy_only=False).astype(np.int64)
+    return LibraryPeptides(np.append(number, -1)[codes], tuple(noted), listed)
 
 
 def shuffled_references(
     library: SpectralLibrary, rows: NDArray[np.int64], peptides: LibraryPeptides, seed: int, tolerance: Tolerance, resources: Resources
 ) -> Iterator[tuple[NDArray[np.int64], Spectra]]:
-    """Spectra of shuffled peptides of the entries `rows`, some at a time: those that can be shuffled, and their spectra."""
+    """Yield the rows of entries among `rows` that can be shuffled, with the spectra of their shuffled peptides, in batches."""
     listed = peptides.listed
     length = np.diff(listed.residue_offsets)
     of = peptides.peptide[rows]
@@ -109,15 +103,4 @@ def shuffled_references(
             np.arange(len(some)), library.charge[some], listed.mass[peptides.peptide[some]], own.astype(np.int64),
             tuple(listed.texts[i] for i in form.tolist()), sequence[form], tuple(numbers), offsets, residues, none, none,
         )  # fmt: skip
-        yield some, shuffled_spectra(_spectra_of(library, some), identified, BY_ACTIVATION, seed, tolerance, resources)
-
-
-def _spectra_of(library: SpectralLibrary, rows: NDArray[np.int64]) -> Spectra:
-    """Entries of a library as spectra."""
-    mz, offsets = take_runs(library.mz, library.offsets, rows)
-    intensity, _ = take_runs(library.intensity, library.offsets, rows)
-    n = len(rows)
-    return Spectra(
-        (), np.zeros(n, np.int32), [], np.full(n, -1, np.int64), rows, np.full(n, np.nan), library.precursor_mz[rows],
-        np.zeros(n, np.float32), np.zeros(n, np.uint32), offsets, mz, intensity,
-    )  # fmt: skip
+        yield some, shuffled_spectra(library.take(some).spectra(), identified, BY_ACTIVATION, seed, tolerance, resources)

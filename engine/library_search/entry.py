@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import library_search, matches
-from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search
 from proteoscope.engine.formats.registry import names_of
-from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.library_search.commands import COMMANDS
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, SPECTRAL_LIBRARIES
-
-if TYPE_CHECKING:
-    from proteoscope.engine.library_search.summary import LibrarySummary
 
 __all__ = ["LIBRARY_SEARCH"]
 
@@ -24,10 +18,6 @@ fragments may be where the entry has them, or moved by the difference of the mas
 Error rates come from the library's own decoys, or from shuffled peptides; matches of the same mass and of another are judged apart. A
 library of small molecules without decoys has no error rates, and the summary says so. With --database, peptides are placed in proteins.
 """
-
-
-def _run(request: SearchRequest, progress: Progress) -> LibrarySummary:
-    return library_search.search.search_library(request, progress)
 
 
 LIBRARY_SEARCH = Search(
@@ -68,7 +58,7 @@ LIBRARY_SEARCH = Search(
     ),
     shortcuts=("precursor_tolerance", "similarity"),
     writes="project",
-    run=_run,
+    run=lambda request, progress: library_search.search.search_library(request, progress),
     kernels=(lambda: library_search.compilation.LIBRARY, lambda: library_search.compilation.PREDICTION),
     modules=(lambda: library_search.search, lambda: library_search.results, lambda: matches.run_exporting),
     expecting=lambda: library_search.expecting.expected,

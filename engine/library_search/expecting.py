@@ -1,11 +1,10 @@
-"""What a search of libraries takes, told by its request."""
+"""Workload of a library search, estimated from the request."""
 
 from __future__ import annotations
 
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
-from proteoscope.engine.execution.work import CardShape
 from proteoscope.engine.formats.sizes import input_size
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.scoring import KIND
@@ -26,11 +25,9 @@ def expected(request: SearchRequest) -> Expectation:
     pairs = n * 2.0 * entries * min(1.0, width * (1.0 if parameters.is_open else _CROWDED) / _SPREAD)
     peaks = pairs * _PEAKS * (2.0 if parameters.is_open else 1.0)
 
-    def size(card: CardShape | None) -> WorkSize:
-        return WorkSize(peaks, int(n), 2 * 6 * _PEAKS * entries + 6 * n * _PEAKS, 20.0 * n)
-
+    size = WorkSize(peaks, int(n), 2 * 6 * _PEAKS * entries + 6 * n * _PEAKS, 20.0 * n)
     host = {
         "read": spectra.unpacked * _READ, "index": library.unpacked * _INDEX, "plan": n * _PREPARE, "report": n * _REPORT,
     }  # fmt: skip
     counts = {"spectra": n, "entries": entries, "candidates": pairs}
-    return Expectation((ExpectedWork(KIND, size),), host, counts, 3 * library.unpacked + 2 * spectra.unpacked)
+    return Expectation((ExpectedWork(KIND, lambda card: size),), host, counts, 3 * library.unpacked + 2 * spectra.unpacked)

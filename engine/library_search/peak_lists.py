@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,46 +9,37 @@ from proteoscope.engine.arrays import offsets_of, take_runs
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.kernels.cpu.library_peaks import PeakRules, copy_peaks, fill_peaks
 from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.library_layouts import UNITS, PeakLists
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
-__all__ = ["HIGHEST_MZ", "PeakSettings", "peak_lists", "peak_rules", "taken", "width_in_units"]
+__all__ = ["HIGHEST_MZ", "peak_lists", "peak_rules", "taken", "width_in_units"]
 
 HIGHEST_MZ = 20_000.0
-"""Thomson, and dalton: what is higher is not compared."""
-
-
-class PeakSettings(Protocol):
-    """Settings that decide which peaks are compared, by the names that every search's parameters have for it."""
-
-    fragment_tolerance: Tolerance
-    similarity: Literal["entropy", "cosine"]
-    intensity_power: float
-    maximum_peaks: int
-    noise: float
-    minimum_peaks: int
-    minimum_fragment_mz: float
-    precursor_removal: float
+"""Thomson, and dalton: higher values are not compared."""
 
 
 def width_in_units(tolerance: Tolerance) -> tuple[int, int]:
-    """A tolerance as the kernels take it: units, and thousandths of ppm."""
+    """Return a tolerance as the kernels take it: units, and thousandths of ppm."""
     return (0, round(tolerance.value * 1000)) if tolerance.unit == "ppm" else (round(tolerance.value * UNITS), 0)
 
 
-def peak_rules(settings: PeakSettings) -> PeakRules:
-    """Which peaks are compared."""
+def peak_rules(parameters: LibrarySearchParameters) -> PeakRules:
+    """Return the rules by which peaks are compared."""
     return PeakRules(
-        *width_in_units(settings.fragment_tolerance), settings.minimum_fragment_mz, HIGHEST_MZ, settings.precursor_removal, settings.noise,
-        settings.maximum_peaks, settings.minimum_peaks, settings.intensity_power, settings.similarity == "entropy",
+        *width_in_units(parameters.fragment_tolerance), parameters.minimum_fragment_mz, HIGHEST_MZ, parameters.precursor_removal,
+        parameters.noise, parameters.maximum_peaks, parameters.minimum_peaks, parameters.intensity_power,
+        parameters.similarity == "entropy",
     )  # fmt: skip
 
 
-def peak_lists(peaks: PeakArrays, precursor_mz: NDArray[np.float64], settings: PeakSettings, resources: Resources) -> PeakLists:
-    """The lists of n spectra; of one with too few peaks it is empty. `precursor_mz` : (n,) thomson, NaN unknown."""
-    n, rules = len(precursor_mz), peak_rules(settings)
+def peak_lists(
+    peaks: PeakArrays, precursor_mz: NDArray[np.float64], parameters: LibrarySearchParameters, resources: Resources
+) -> PeakLists:
+    """Return the lists of n spectra; that of a spectrum with too few peaks is empty. `precursor_mz` : (n,) thomson, NaN unknown."""
+    n, rules = len(precursor_mz), peak_rules(parameters)
     count, mz, weight = np.zeros(n, np.int64), np.empty(len(peaks.mz), np.int32), np.empty(len(peaks.mz), np.uint16)
 
     def fill(part: Partition) -> None:
@@ -71,7 +60,7 @@ def peak_lists(peaks: PeakArrays, precursor_mz: NDArray[np.float64], settings: P
 
 
 def taken(lists: PeakLists, rows: NDArray[np.int64]) -> PeakLists:
-    """Some of the lists, some perhaps twice, in the order given."""
+    """Return some of the lists, some perhaps twice, in the order given."""
     mz, offsets = take_runs(lists.mz, lists.offsets, rows)
     weight, _ = take_runs(lists.weight, lists.offsets, rows)
     return PeakLists(offsets, mz, weight)

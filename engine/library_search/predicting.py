@@ -74,7 +74,7 @@ def predict_library(
             if not written:
                 raise InputError(files[0], "none of its peptides has an m/z within the limits", remedy="Check limits and charges")
 
-        n_charges = parameters.maximum_charge - parameters.minimum_charge + 1
-        write_library(path, counted(), chosen, progress, total=n_charges * library.n_forms, threads=resources.threads)
+        total = (parameters.maximum_charge - parameters.minimum_charge + 1) * library.n_forms
+        write_library(path, counted(), chosen, progress, total=total, threads=resources.threads)
         progress.message(LIMITS)
         return Prediction(path, library.n_peptides, written)

@@ -8,8 +8,8 @@ its mass. Neutral losses, other series and retention times are not predicted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,6 @@ from proteoscope.kernels.cpu.library_entries import (
 from proteoscope.kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
 from proteoscope.kernels.layouts import ModificationArrays, PeptideArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["PredictedLibrary"]
 
@@ -120,7 +117,7 @@ class PredictedLibrary:
         return _Forms(mass, peptide, site, modification)
 
     def _entries(self, forms: _Forms, form: NDArray[np.int64], charge: NDArray[np.int64]) -> LibraryEntries:
-        """Entries of `forms[form]` with their charges."""
+        """Return the entries of `forms[form]` with these charges; entries without peaks are left out."""
         peptides, parameters = self._peptides, self._parameters
         peptide = forms.peptide[form]
         start = np.asarray(peptides.position)[peptide].astype(np.int64)
@@ -130,26 +127,28 @@ class PredictedLibrary:
         masses, n_terminal = self._masses(offsets, residues, site, modification)
         entries = EntryMasses(offsets, masses, n_terminal, charge)
         logarithms, starts = predicted_bonds(residues, offsets, charge, self._resources)
-        n, bonds = len(form), np.diff(offsets) - 1
-        room, count = offsets_of(IONS * bonds), np.zeros(len(form), np.int64)
-        whole = EntryPeaks(np.empty(room[-1]), np.empty(room[-1], np.float32), *(np.zeros(room[-1], np.uint8) for _ in range(3)))
+        bonds = np.diff(offsets) - 1
+        space, count = offsets_of(IONS * bonds), np.zeros(len(form), np.int64)
+        whole = EntryPeaks(np.empty(space[-1]), np.empty(space[-1], np.float32), *(np.zeros(space[-1], np.uint8) for _ in range(3)))
         rules = PredictionRules(
             parameters.minimum_fragment_mz, parameters.maximum_fragment_mz, parameters.minimum_share, parameters.maximum_peaks,
             parameters.maximum_fragment_charge,
         )  # fmt: skip
         self._on_threads(
             bonds,
-            lambda part: predicted_peaks(entries, logarithms, starts, rules, part.first, part.last, room, count, whole),
+            lambda part: predicted_peaks(entries, logarithms, starts, rules, part.first, part.last, space, count, whole),
         )
-        peak_offsets, taken = ranges(room[:-1], room[:-1] + count)
+        rows = np.flatnonzero(count)
+        peak_offsets, taken = ranges(space[rows], space[rows] + count[rows])
         peaks = EntryPeaks(whole.mz[taken], whole.intensity[taken], whole.series[taken], whole.number[taken], whole.charge[taken])
-        texts = pa.StringArray.from_buffers(n, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(residues))
-        made = LibraryEntries(
-            texts, self._placed(residues, offsets, site, modification), self._proteins(peptide), charge, forms.mass[form],
-            np.full(n, np.nan), np.full(n, np.nan), np.ones(n, np.int64), peak_offsets, *rounded_peaks(peaks.mz, peaks.intensity),
+        residues, offsets = take_runs(residues, offsets, rows)
+        texts = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(residues))
+        return LibraryEntries(
+            texts, self._placed(residues, offsets, site[rows], modification[rows]), self._proteins(peptide[rows]), charge[rows],
+            forms.mass[form[rows]], np.full(len(rows), np.nan), np.full(len(rows), np.nan), np.ones(len(rows), np.int64), peak_offsets,
+            *rounded_peaks(peaks.mz, peaks.intensity),
             PeakIons(peaks.series, peaks.number, peaks.charge, np.zeros(len(peaks.mz), np.float32)), "predicted",
         )  # fmt: skip
-        return made if (count > 0).all() else _with_peaks(made, np.flatnonzero(count))
 
     def _masses(
         self, offsets: NDArray[np.int64], residues: NDArray[np.uint8], site: NDArray[np.int64], modification: NDArray[np.int64]
@@ -172,15 +171,9 @@ class PredictedLibrary:
         self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], site: NDArray[np.int64], modification: NDArray[np.int64]
     ) -> EntryModifications:
         """Fixed and variable modifications of peptides, by position."""
-        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         length = np.diff(offsets)
-        rows, positions, kinds = list[NDArray[np.int64]](), list[NDArray[np.int64]](), list[NDArray[np.int64]]()
-
-        def add(row: NDArray[np.int64], position: NDArray[np.int64], kind: NDArray[np.int64]) -> None:
-            rows.append(row)
-            positions.append(position)
-            kinds.append(kind)
-
+        owner = np.repeat(np.arange(len(length)), length)
+        parts = list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]()  # rows, positions, kinds
         fixed: tuple[SearchModification, ...] = self._indexes.peptides.digestion.fixed
         carrier, at_slot = np.nonzero(modification != NO_MODIFICATION)
         variable = modification[carrier, at_slot].astype(np.int64)
@@ -193,11 +186,11 @@ class PredictedLibrary:
                 row = np.arange(len(length))
                 position = np.zeros_like(length) if one.position.endswith("N-term") else length + 1
             stays = ~np.isin(row << 8 | position, taken) | one.is_isotopic
-            add(row[stays], position[stays], np.full(int(stays.sum()), number))
+            parts.append((row[stays], position[stays], np.full(int(stays.sum()), number)))
         for slot in range(site.shape[1]):
             some = np.flatnonzero(modification[:, slot] != NO_MODIFICATION)
-            add(some, site[some, slot], modification[some, slot])
-        row, position, kind = (np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in (rows, positions, kinds))
+            parts.append((some, site[some, slot], modification[some, slot]))
+        row, position, kind = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         order = np.lexsort((kind, position, row))
         every = (*self._variable, *fixed)
         return EntryModifications(
@@ -207,12 +200,11 @@ class PredictedLibrary:
 
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
         """Accessions of the proteins that hold each peptide, the first of them."""
-        index, proteins = self._indexes.peptides, self._indexes.proteins
+        index, proteins, names = self._indexes.peptides, self._indexes.proteins, self._indexes.proteins.proteins
         distinct, of = np.unique(peptide, return_inverse=True)
         pointer = np.asarray(index.pointer)
         first = pointer[distinct]
         offsets, at = ranges(first, np.minimum(pointer[distinct + 1], first + _PROTEINS_NAMED))
-        names = proteins.proteins
         accessions = pa.LargeStringArray.from_buffers(
             len(names), pa.py_buffer(np.asarray(names.accession_offsets)), pa.py_buffer(np.asarray(names.accession_bytes))
         )
@@ -220,22 +212,6 @@ class PredictedLibrary:
         joined = pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), ";")
         return joined.take(pa.array(of))
 
-    def _on_threads(self, costs: NDArray, work: object) -> None:
+    def _on_threads(self, costs: NDArray, work: Callable[[Partition], None]) -> None:
         threads, progress = self._resources.threads, self._resources.progress
-        parts: list[Partition] = equal_partitions(costs, threads)
-        run_on_threads(work, parts, threads, progress, steps=lambda _: 0)  # type: ignore[arg-type]
-
-
-def _with_peaks(entries: LibraryEntries, rows: NDArray[np.int64]) -> LibraryEntries:
-    """Some entries."""
-    of, taken = entries.modifications, pa.array(rows)
-    position, offsets = take_runs(of.position, of.offsets, rows)
-    kind, _ = take_runs(of.kind, of.offsets, rows)
-    ions = entries.ions
-    _, peaks = ranges(entries.offsets[rows], entries.offsets[rows + 1])
-    return LibraryEntries(
-        entries.sequence.take(taken), EntryModifications(offsets, position, kind, of.names, of.masses), entries.proteins.take(taken),
-        entries.charge[rows], entries.mass[rows], entries.retention_time[rows], entries.q_value[rows], entries.n_members[rows],
-        offsets_of(np.diff(entries.offsets)[rows]), entries.mz[peaks], entries.intensity[peaks],
-        PeakIons(ions.series[peaks], ions.number[peaks], ions.charge[peaks], ions.error[peaks]), entries.origin,
-    )  # fmt: skip
+        run_on_threads(work, equal_partitions(costs, threads), threads, progress, steps=lambda _: 0)

@@ -1,25 +1,25 @@
-"""Index: the entries of libraries in the order in which they are searched, with their decoys, kept in the user's cache.
+"""Index: the entries of libraries in the order in which they are searched, with their decoys, stored in the user's cache.
 
 ::
 
     charge      | -1        | 0 (unknown) | 2            | 3          |      starts[charge + 32]
     m/z         | 90 ... 800| 100 ...     | 350.2 .. 900 | 310 ...    |
-    references  | peaks, mass, entry, is_decoy                         |      a shuffled peptide stands before its own
+    references  | peaks, mass, entry, is_decoy                         |      a shuffled peptide comes before its own
     entries     | names, peptides, formulas, peaks as read, ...        |      in the order of the files
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import Texts, offsets_of, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.execution.resources import Resources
@@ -33,9 +33,6 @@ from proteoscope.engine.project.columns import checked_offsets, checked_texts, o
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.library_layouts import MOST_PEAKS, UNITS, PeakLists
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["HIGHEST_CHARGE", "UNKNOWN_CHARGE", "Entries", "References", "load_references", "open_references", "save_references"]
 
@@ -52,7 +49,7 @@ _NUMBERS: tuple[tuple[str, type], ...] = (
 
 
 class Entries(NamedTuple):
-    """What is known of the n entries of the libraries, besides what is searched.
+    """The n entries of the libraries as they were read.
 
     Attributes
     ----------
@@ -75,7 +72,7 @@ class References:
     entries : what they were made of. entry : (m,) int64. is_decoy : (m,) bool. charge : (m,) int64. mz : (m,) float64, of the precursor,
         thomson. mass : (m,) int32, neutral, in `UNITS`. peaks : their lists. starts : (66,) int64, where those of each slot begin: a
         charge, or `UNKNOWN_CHARGE` with the sign of the polarity where only that is known, or 0.
-    has_decoys : (m,) bool, whether decoys stand beside such an entry, so that its matches can be counted: of shuffled peptides its own, of
+    has_decoys : (m,) bool, whether there are decoys for such an entry, so that its matches can be counted: of shuffled peptides its own, of
         a library's own decoys any of peptides, or of compounds.
     n_left_out : entries that cannot be searched. decoys : how they came about: ``existing``, ``shuffle`` or ``none``.
     """
@@ -103,13 +100,13 @@ class References:
 
 
 def open_references(
-    paths: Sequence[Path], digests: Sequence[str], parameters: LibrarySearchParameters, spare: Path, resources: Resources
+    paths: Sequence[Path], digests: Sequence[str], parameters: LibrarySearchParameters, fallback_folder: Path, resources: Resources
 ) -> References:
-    """The index of some libraries, opened where the user's cache has it, else built; in `spare` where it cannot be kept.
+    """Open the index of libraries, in the user's cache or built there; in `fallback_folder` where the cache cannot hold it.
 
     Raises
     ------
-    InputError : a file is no library, or none of its entries can be searched.
+    InputError : a file is not a library, or none of its entries can be searched.
     """
     progress = resources.progress
     parts = {
@@ -119,7 +116,10 @@ def open_references(
     }  # fmt: skip
 
     def build(folder: Path) -> None:
-        _build(paths, folder, parameters, resources)
+        library = read_libraries(list(paths), progress)
+        for reason, n in library.skipped.counts.items():
+            progress.message(f"{n:,} {'entry' if n == 1 else 'entries'} of the library left out: {reason}", "warning")
+        save_references(library, folder, parameters, resources)
 
     progress.stage("Opening the index of the library")
     title = ", ".join([*(path.name for path in paths), parameters.similarity, str(parameters.fragment_tolerance)])
@@ -127,16 +127,9 @@ def open_references(
         return index_store("library").get(parts, title, build, load_references, progress)
     except StorageError as error:
         progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
-        spare.mkdir(parents=True, exist_ok=True)
-        build(spare)
-        return load_references(spare)
-
-
-def _build(paths: Sequence[Path], folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
-    library = read_libraries(list(paths), resources.progress)
-    for reason, n in library.skipped.counts.items():
-        resources.progress.message(f"{n:,} {'entry' if n == 1 else 'entries'} of the library left out: {reason}", "warning")
-    save_references(library, folder, parameters, resources)
+        fallback_folder.mkdir(parents=True, exist_ok=True)
+        build(fallback_folder)
+        return load_references(fallback_folder)
 
 
 def save_references(library: SpectralLibrary, folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
@@ -151,46 +144,26 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     mass = count * mz - np.where(charge == 0, 1, charge) * PROTON_MASS
     is_usable = (mz > 0) & (mass > 0) & (mass < HIGHEST_MZ) & (np.abs(charge) <= HIGHEST_CHARGE) & (np.diff(library.offsets) > 0)
     rows = np.flatnonzero(is_usable)
-    made = _Lists(parameters, resources)
-    resources.progress.stage("Preparing the spectra of the library", len(rows))
-    for first in range(0, len(rows), _ENTRIES_AT_ONCE):
-        some = rows[first : first + _ENTRIES_AT_ONCE]
-        peak_mz, offsets = take_runs(library.mz, library.offsets, some)
-        intensity, _ = take_runs(library.intensity, library.offsets, some)
-        made.add(some, library.is_decoy[some], PeakArrays(offsets, peak_mz, intensity), mz[some])
-    if not made.n:
+    has_own = bool(library.is_decoy[rows].any())
+    is_shuffled = parameters.decoys == "shuffle" or (parameters.decoys == "automatic" and not has_own)
+    read = list(_as_read(library, rows, parameters, resources))
+    n_read = sum(len(lists.entry) for lists in read)
+    if not n_read:
         raise InputError(
             library.sources[0] if library.sources else "library", f"none of its {len(library):,} entries can be searched",
             remedy=f"Give a library whose entries have precursors and {parameters.minimum_peaks} peaks",
         )  # fmt: skip
-    n_targets, has_own = made.n, bool(library.is_decoy[rows].any())
-    decoys = "existing" if has_own and parameters.decoys in ("automatic", "existing") else "none"
-    if parameters.decoys == "shuffle" or (parameters.decoys == "automatic" and not has_own):
-        peptides = library_peptides(library.peptidoform)
-        targets = rows[~library.is_decoy[rows]]
-        n_peptides = len(library.sequence.take(targets[peptides.peptide[targets] >= 0]).unique())
-        n_shuffles = parameters.decoys_per_peptide or decoys_per_peptide(n_peptides, len(targets))
-        resources.progress.stage("Shuffling the peptides of the library", len(rows))
-        for number in range(n_shuffles):
-            seed = parameters.seed + (number << 32)
-            for some, spectra in shuffled_references(library, targets, peptides, seed, parameters.fragment_tolerance, resources):
-                made.add(some, np.ones(len(some), np.bool_), spectra.peak_arrays, mz[some])
-        decoys = "shuffle" if made.n > n_targets else "none"
-    entry, is_decoy, peaks = made.finish()
-    if decoys != "existing" and has_own:  # which are not wanted then
-        kept = np.flatnonzero(~(is_decoy & library.is_decoy[entry]))
-        entry, is_decoy, peaks = entry[kept], is_decoy[kept], taken(peaks, kept)
-    kept = _distinct(entry, is_decoy, peaks)
-    entry, is_decoy, peaks = entry[kept], is_decoy[kept], taken(peaks, kept)
-    if decoys == "shuffle" and not is_decoy.any():
-        decoys = "none"
+    lists = _joined([*read, *(_shuffled(library, rows, parameters, resources) if is_shuffled else ())])
+    if has_own and (is_shuffled or parameters.decoys == "none"):
+        lists = lists.take(np.flatnonzero(~(lists.is_decoy & library.is_decoy[lists.entry])))
+    lists = lists.take(_distinct(lists))
     # Of equal ones the first wins: a decoy, and of these the one that was shuffled first.
-    order = np.lexsort((entry, ~is_decoy, mz[entry], _slots(charge, library.polarities)[entry]))
-    peaks = taken(peaks, order)
+    lists = lists.take(np.lexsort((lists.entry, ~lists.is_decoy, mz[lists.entry], _slots(charge, library.polarities)[lists.entry])))
+    entry, is_decoy, peaks = lists
     columns = {
-        "entry": entry[order], "is_decoy": is_decoy[order].astype(np.uint8),
+        "entry": entry, "is_decoy": is_decoy.astype(np.uint8),
         "peak_offsets": peaks.offsets, "peak_mz": peaks.mz, "peak_weight": peaks.weight,
-        "mass": np.rint(mass[entry[order]] * UNITS).astype(np.int32),
+        "mass": np.rint(mass[entry] * UNITS).astype(np.int32),
         "offsets": library.offsets, "mz": library.mz, "intensity": library.intensity,
         **{name: getattr(library, name).astype(kind) for name, kind in _NUMBERS},
     }  # fmt: skip
@@ -198,7 +171,67 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
         columns |= _text_columns(name, getattr(library, name))
     for name, values in columns.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(values))
-    _write_numbers(folder / "numbers.json", {"left_out": len(library) - n_targets, "decoys": decoys})
+    decoys = "none" if not is_decoy.any() else "shuffle" if is_shuffled else "existing"
+    (folder / "numbers.json").write_text(json.dumps({"left_out": len(library) - n_read, "decoys": decoys}), encoding="utf-8")
+
+
+class _Lists(NamedTuple):
+    """Peak lists of n spectra: (n,) int64 their entries, (n,) bool whether they are decoys, and their peaks."""
+
+    entry: NDArray[np.int64]
+    is_decoy: NDArray[np.bool_]
+    peaks: PeakLists
+
+    def take(self, rows: NDArray[np.int64]) -> _Lists:
+        """Return some of them in another order."""
+        return _Lists(self.entry[rows], self.is_decoy[rows], taken(self.peaks, rows))
+
+
+def _as_read(
+    library: SpectralLibrary, rows: NDArray[np.int64], parameters: LibrarySearchParameters, resources: Resources
+) -> Iterator[_Lists]:
+    """Yield the lists of entries, in batches."""
+    resources.progress.stage("Preparing the spectra of the library", len(rows))
+    for first in range(0, len(rows), _ENTRIES_AT_ONCE):
+        some = rows[first : first + _ENTRIES_AT_ONCE]
+        peak_mz, offsets = take_runs(library.mz, library.offsets, some)
+        intensity, _ = take_runs(library.intensity, library.offsets, some)
+        peaks = PeakArrays(offsets, peak_mz, intensity)
+        yield _prepared(some, library.is_decoy[some], peaks, library.precursor_mz[some], parameters, resources)
+
+
+def _shuffled(
+    library: SpectralLibrary, rows: NDArray[np.int64], parameters: LibrarySearchParameters, resources: Resources
+) -> Iterator[_Lists]:
+    """Yield the lists of shuffled peptides of targets among the rows, in batches."""
+    peptides, targets = library_peptides(library.peptidoform), rows[~library.is_decoy[rows]]
+    n_peptides = len(library.sequence.take(targets[peptides.peptide[targets] >= 0]).unique())
+    n_shuffles = parameters.decoys_per_peptide or decoys_per_peptide(n_peptides, len(targets))
+    resources.progress.stage("Shuffling the peptides of the library", len(rows))
+    for number in range(n_shuffles):
+        seed = parameters.seed + (number << 32)
+        for some, spectra in shuffled_references(library, targets, peptides, seed, parameters.fragment_tolerance, resources):
+            is_decoy = np.ones(len(some), np.bool_)
+            yield _prepared(some, is_decoy, spectra.peak_arrays, library.precursor_mz[some], parameters, resources)
+
+
+def _prepared(
+    entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakArrays, precursor_mz: NDArray[np.float64],
+    parameters: LibrarySearchParameters, resources: Resources,
+) -> _Lists:  # fmt: skip
+    """Return the peak lists of some spectra; those that are empty are left out."""
+    lists = peak_lists(peaks, precursor_mz, parameters, resources)
+    counts = np.diff(lists.offsets)
+    has_peaks = counts > 0
+    return _Lists(entry[has_peaks], is_decoy[has_peaks], PeakLists(offsets_of(counts[has_peaks]), lists.mz, lists.weight))
+
+
+def _joined(batches: list[_Lists]) -> _Lists:
+    """Return the lists of all batches."""
+    entry, is_decoy, peaks = zip(*batches, strict=True)
+    offsets = offsets_of(np.concatenate([np.diff(lists.offsets) for lists in peaks]))
+    mz, weight = (np.concatenate([getattr(lists, name) for lists in peaks]) for name in ("mz", "weight"))
+    return _Lists(np.concatenate(entry), np.concatenate(is_decoy), PeakLists(offsets, mz, weight))
 
 
 def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -206,11 +239,12 @@ def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np
     return np.where(charge == 0, UNKNOWN_CHARGE * polarity, charge)
 
 
-def _distinct(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakLists) -> NDArray[np.int64]:
-    """References without decoys whose peaks are those of their entry's target or of another of its decoys, ascending.
+def _distinct(lists: _Lists) -> NDArray[np.int64]:
+    """Return the rows without decoys whose peaks are those of their entry's target or of another of its decoys, ascending.
 
-    Few residues have few orders, and equal ones none but their own: such a decoy says nothing of false matches, but would count for one.
+    Few residues have few orders, and equal ones only one: such a decoy is no evidence of false matches, but would count as one.
     """
+    entry, is_decoy, peaks = lists
     # Of each list the sum of its scattered peaks (splitmix64, see `proteoscope.kernels.cpu.shuffled_spectra`), which no order changes.
     with np.errstate(over="ignore"):
         z = (peaks.mz.astype(np.uint64) << np.uint64(16)) + peaks.weight + np.uint64(0x9E3779B97F4A7C15)
@@ -223,55 +257,20 @@ def _distinct(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: Peak
     return np.flatnonzero(~(is_again & is_decoy))
 
 
-class _Lists:
-    """Peak lists that are made piece by piece; those that are empty are left out."""
-
-    def __init__(self, parameters: LibrarySearchParameters, resources: Resources) -> None:
-        self._parameters, self._resources, self.n = parameters, resources, 0
-        self._entries, self._decoys = list[NDArray[np.int64]](), list[NDArray[np.bool_]]()
-        self._counts, self._mz, self._weights = list[NDArray](), list[NDArray](), list[NDArray]()
-
-    def add(
-        self, entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakArrays, precursor_mz: NDArray[np.float64]
-    ) -> None:  # fmt: skip
-        """Some spectra more."""
-        lists = peak_lists(peaks, precursor_mz, self._parameters, self._resources)
-        counts = np.diff(lists.offsets)
-        kept = counts > 0
-        self._entries.append(entry[kept])
-        self._decoys.append(np.asarray(is_decoy)[kept])
-        self._counts.append(counts[kept])
-        self._mz.append(lists.mz)
-        self._weights.append(lists.weight)
-        self.n += int(kept.sum())
-
-    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.bool_], PeakLists]:
-        """Entries, whether they are decoys, and their lists."""
-        lists = PeakLists(offsets_of(np.concatenate(self._counts)), np.concatenate(self._mz), np.concatenate(self._weights))
-        return np.concatenate(self._entries), np.concatenate(self._decoys), lists
-
-
 def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
-    """Texts as characters, offsets, and which there are."""
+    """Return texts as characters, offsets, and which are not null."""
+    texts_of_all = Texts.of_arrow(texts.fill_null(""))
     is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
-    whole = texts.fill_null("").cast(pa.large_string())
-    n = len(whole)
-    buffers = whole.buffers()
-    offsets = np.frombuffer(buffers[1], np.int64, n + 1, whole.offset * 8) if n else np.zeros(1, np.int64)
-    characters = np.empty(0, np.uint8) if buffers[2] is None else np.frombuffer(buffers[2], np.uint8)[offsets[0] : offsets[-1]]
-    return {f"{name}_letters": characters, f"{name}_offsets": offsets - offsets[0], f"{name}_is_there": is_there}
-
-
-def _write_numbers(path: Path, values: dict[str, Any]) -> None:
-    path.write_text(json.dumps(values), encoding="utf-8")
+    offsets = texts_of_all.offsets - texts_of_all.offsets[0]
+    return {f"{name}_letters": texts_of_all.own, f"{name}_offsets": offsets, f"{name}_is_there": is_there}
 
 
 def load_references(folder: Path) -> References:
-    """Open an index, checked.
+    """Open and check an index.
 
     Raises
     ------
-    UnsoundIndexError : it is not what the program writes.
+    UnsoundIndexError : it is not an index as the program writes it.
     """
     numbers = read_numbers(folder / "numbers.json", ("left_out",), ("decoys",))
     require(numbers["decoys"] in ("existing", "shuffle", "none"), "numbers.json holds other decoys than there are")
@@ -302,18 +301,18 @@ def load_references(folder: Path) -> References:
     require(is_ordered.all(), "references are not in order")
     starts = np.searchsorted(slot, np.arange(-UNKNOWN_CHARGE, UNKNOWN_CHARGE + 2))
     texts = {name: _opened_texts(folder, name, n) for name in _TEXTS}
-    entries = Entries(texts, of_entries, offsets, mz, intensity)
     decoy = is_decoy.view(np.bool_)
     has_decoys = _with_decoys(entry, decoy, texts["peptidoform"], numbers["decoys"])
     return References(
-        entries, entry, decoy, has_decoys, own_charge, own_mz, mass, peaks, starts, numbers["left_out"], numbers["decoys"]
+        Entries(texts, of_entries, offsets, mz, intensity), entry, decoy, has_decoys, own_charge, own_mz, mass, peaks, starts,
+        numbers["left_out"], numbers["decoys"],
     )  # fmt: skip
 
 
 def _with_decoys(
     entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidoform: pa.StringArray, decoys: str
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Which references have decoys beside them, see `References`."""
+    """Return which references have decoys, see `References`."""
     if decoys == "shuffle":
         return (np.bincount(entry[is_decoy], minlength=len(peptidoform)) > 0)[entry]
     is_peptide = peptidoform.is_valid().to_numpy(zero_copy_only=False)[entry]

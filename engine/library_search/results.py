@@ -1,10 +1,10 @@
-"""Report: the table of library matches, and PSMs, peptides and protein groups of those that are peptides."""
+"""Report: write the library matches, and PSMs, peptides and protein groups of those that are peptides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,78 +16,88 @@ from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.decoys import LibraryPeptides, library_peptides
-from proteoscope.engine.library_search.judging import JudgedMatches
+from proteoscope.engine.library_search.error_rates import RatedMatches, missing_fdr_reason
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.references import References
 from proteoscope.engine.library_search.shifts import NamedShifts, carrying, name_differences
-from proteoscope.engine.library_search.tables import MATCHES
+from proteoscope.engine.library_search.tables import MATCHES, REFERENCES
 from proteoscope.engine.matches.columns import LIBRARY_PSMS, PEPTIDES, PROTEINS
 from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.matches.listed.judging import ErrorRates, JudgingSettings
 from proteoscope.engine.matches.listed.matches import collect_matches
 from proteoscope.engine.matches.listed.places import place_peptides
 from proteoscope.engine.matches.listed.references import FoundSpectra
-from proteoscope.engine.matches.listed.tables import JudgedMatches as JudgedList
-from proteoscope.engine.matches.listed.tables import counted_ions, listed_tables
+from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions, listed_tables
+from proteoscope.engine.matches.run_tables import RunTables
 from proteoscope.engine.matches.tables import Counted, Tables
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.columns import Table
+from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import write_spectra
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["DECOY_PREFIX", "Reported", "matched_spectra", "report"]
+__all__ = ["MATCHES_FILE", "LibraryReport", "report"]
 
 DECOY_PREFIX = "DECOY_"
 _NAMELESS = "unknown"
-"""The protein of peptides of which neither the library nor a database tells one."""
+"""Protein of peptides for which neither the library nor a database has one."""
+MATCHES_FILE = "matches.tsv"
+"""File of the matches that the project shows."""
 
 
 @dataclass(frozen=True)
-class Reported:
-    """The tables; how many matches there are at the false discovery rate, how many of them shifted, and of how many names; and the entries
-    that were matched."""
+class LibraryReport:
+    """Numbers of reported results.
 
-    matches: pa.Table
-    identified: Tables
-    settings: JudgingSettings
-    counted: Counted
+    Attributes
+    ----------
+    counts : of ``matches`` and of the PSM tables, at the false discovery rate; all without rates. certainty : of these, by the same names.
+    n_shifted, n_compounds : of the matches, those of another mass, and names of entries. n_unrated : matches of entries without decoys.
+    """
+
+    counts: dict[str, int]
+    certainty: dict[str, dict[str, float]]
     n_shifted: int
-    n_names: int
-    entries: NDArray[np.int64]
+    n_compounds: int
+    n_unrated: int
 
 
 def report(
-    judged: JudgedMatches, references: References, spectra: Spectra, libraries: list[Path], database: Proteins | None,
-    parameters: LibrarySearchParameters, progress: Progress,
-) -> Reported:  # fmt: skip
-    """The tables of some matches."""
-    judged = judged.take(judged.found.similarity >= parameters.minimum_similarity)
-    found = judged.found
-    entry = references.entry[found.reference]
-    peptides = library_peptides(_texts(references, "peptidoform", entry))
-    rows = np.flatnonzero(found.is_shifted)
-    count = np.maximum(np.abs(found.charge[rows]), 1)
-    mass = count * spectra.precursor_mz[found.spectrum[rows]]
-    shifts = name_differences(
-        peptides.listed, peptides.peptide[rows], found.mass_difference[rows], mass, found.spectrum[rows], count, spectra,
-        parameters.nearest_tolerance, parameters, progress,
+    run: SearchRun[Any], results: Run, matches: RatedMatches, references: References, spectra: Spectra, database: Proteins | None,
+    parameters: LibrarySearchParameters,
+) -> LibraryReport:  # fmt: skip
+    """Write the library matches, and the PSMs, peptides and protein groups of those that are peptides; return their numbers."""
+    spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
+    libraries, progress, has_rates = run.paths("library"), run.progress, not missing_fdr_reason(references)
+    matches = matches.take(matches.similarity >= parameters.minimum_similarity)
+    peptides = library_peptides(_texts(references, "peptidoform", references.entry[matches.reference]))
+    shifts = _named_shifts(matches, peptides, spectra, parameters, progress)
+    settings = replace(
+        JudgingSettings.of(parameters, (DECOY_PREFIX,)), is_by_group=True, decoy_ratio=max(references.decoy_ratio, 1e-9),
+        decoys="existing" if has_rates else "none",
     )  # fmt: skip
-    settings = replace(JudgingSettings.of(parameters, (DECOY_PREFIX,)), is_by_group=True, decoy_ratio=max(references.decoy_ratio, 1e-9))
-    if judged.unknown:
-        settings = replace(settings, decoys="none")
-    identified = _identified(judged, references, peptides, rows, shifts, spectra, database, settings, parameters, progress)
-    is_target = ~judged.is_decoy
-    accepted = is_target & (np.ones(len(found), np.bool_) if judged.unknown else judged.q_value <= parameters.fdr)
-    counted = Counted.of(judged.q_value, judged.is_decoy, parameters.fdr, references.decoy_ratio)
-    entries, table = _match_table(judged, references, spectra, libraries, rows, shifts)
-    n_shifted = int(np.count_nonzero(accepted & found.is_shifted))
-    n_names = len(_texts(references, "name", entry[accepted]).unique())
-    return Reported(table, identified, settings, counted, n_shifted, n_names, entries)
+    tables = RunTables(_identified(matches, references, peptides, shifts, spectra, database, settings, parameters, progress), settings)
+    entries, table = _match_table(matches, references, spectra, libraries, shifts)
+    progress.stage("Writing results")
+    results.write_table(MATCHES.name, table)
+    write_spectra(results, _matched_spectra(references, entries, libraries), progress, REFERENCES.name)
+    tables.write(results, progress, run.begin)
+    write_separated(results.folder / EXPORTS / MATCHES_FILE, table, MATCHES.saved_columns, progress, ROUNDED)
+    spectra_written()
+    progress.check()
+    accepted = matches.take(~matches.is_decoy & ((matches.q_value <= parameters.fdr) | (not has_rates)))
+    n_shifted = int(np.count_nonzero(accepted.is_shifted))
+    n_compounds = len(_texts(references, "name", references.entry[accepted.reference]).unique())
+    counted = Counted.of(matches.q_value, matches.is_decoy, parameters.fdr, references.decoy_ratio)
+    certainty = {"matches": counted.certainty(), **tables.certainty} if has_rates else {}
+    counts, n_unrated = {"matches": len(accepted), **tables.counts}, table["q_value"].null_count if has_rates else 0
+    return LibraryReport(counts, certainty, n_shifted, n_compounds, n_unrated)
 
 
-def matched_spectra(references: References, entries: NDArray[np.int64], libraries: list[Path]) -> Spectra:
-    """Entries of the libraries as spectra, to be kept with the run."""
+def _matched_spectra(references: References, entries: NDArray[np.int64], libraries: list[Path]) -> Spectra:
+    """Return entries of the libraries as spectra, to be stored with the run."""
     of, n = references.entries, len(entries)
     mz, offsets = take_runs(of.mz, of.offsets, entries)
     intensity, _ = take_runs(of.intensity, of.offsets, entries)
@@ -100,135 +110,132 @@ def matched_spectra(references: References, entries: NDArray[np.int64], librarie
     )  # fmt: skip
 
 
+def _named_shifts(
+    matches: RatedMatches, peptides: LibraryPeptides, spectra: Spectra, parameters: LibrarySearchParameters, progress: Progress
+) -> NamedShifts:
+    """Return the names of the differences of mass of the matches of another mass, in the order of these."""
+    rows = np.flatnonzero(matches.is_shifted)
+    spectrum, count = matches.spectrum[rows], np.maximum(np.abs(matches.charge[rows]), 1)
+    return name_differences(
+        peptides.listed, peptides.peptide[rows], matches.mass_difference[rows], count * spectra.precursor_mz[spectrum], spectrum, count,
+        spectra, parameters.nearest_tolerance, parameters, progress,
+    )  # fmt: skip
+
+
 def _texts(references: References, name: str, entry: NDArray[np.int64]) -> pa.StringArray:
     return references.entries.texts[name].take(pa.array(entry)).cast(pa.string())
 
 
 def _match_table(
-    judged: JudgedMatches, references: References, spectra: Spectra, libraries: list[Path], shifted: NDArray[np.int64],
-    shifts: NamedShifts,
-) -> tuple[NDArray[np.int64], pa.Table]:  # fmt: skip
-    """Entries that were matched, and the table of matches, the surest first."""
-    found = judged.found
-    is_unrated = np.isnan(judged.q_value)
-    order = np.lexsort((found.spectrum, -found.similarity, np.where(is_unrated, 0.0, judged.q_value), is_unrated))
-    order = order[~judged.is_decoy[order]]
-    entry = references.entry[found.reference]
-    entries, reference = np.unique(entry[order], return_inverse=True)
-    own, of = found.take(order), references.entries
-    names = {name: np.full(len(found), "", dtype=object) for name in ("modification", "possible_names")}
-    names["modification"][shifted], names["possible_names"][shifted] = shifts.name, shifts.possible
-    scan, retention_time = spectra.scan[own.spectrum], spectra.retention_time[own.spectrum]
-
-    def known(values: NDArray[np.float64]) -> pa.Array:
-        return pa.array(values, mask=np.isnan(values))
-
+    matches: RatedMatches, references: References, spectra: Spectra, libraries: list[Path], shifts: NamedShifts
+) -> tuple[NDArray[np.int64], pa.Table]:
+    """Return the entries that were matched, and the table of matches, the most certain first."""
+    is_unrated = np.isnan(matches.q_value)
+    order = np.lexsort((matches.spectrum, -matches.similarity, np.where(is_unrated, 0.0, matches.q_value), is_unrated))
+    order = order[~matches.is_decoy[order]]
+    names = {name: np.full(len(matches), "", dtype=object) for name in ("modification", "possible_names")}
+    names["modification"][matches.is_shifted], names["possible_names"][matches.is_shifted] = shifts.name, shifts.possible
+    matches = matches.take(order)
+    entry, spectrum, numbers = references.entry[matches.reference], matches.spectrum, references.entries.numbers
+    entries, reference = np.unique(entry, return_inverse=True)
     columns = {
-        "spectrum": own.spectrum, "reference": reference.astype(np.int64),
-        "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file[own.spectrum])),
-        "spectrum_id": [spectra.identifier[i] for i in own.spectrum.tolist()], "scan": pa.array(scan, mask=scan < 0),
-        "library_spectrum": _texts(references, "name", entry[order]).fill_null(""),
-        "peptide": _texts(references, "peptidoform", entry[order]),
-        **{name: _texts(references, name, entry[order]) for name in ("formula", "inchikey", "adduct")},
-        "charge": own.charge.astype(np.int32), "similarity": own.similarity, "matched_peaks": own.matched.astype(np.int32),
-        "mass_difference": own.mass_difference, **{name: pa.array(texts[order].tolist(), pa.string()) for name, texts in names.items()},
-        "q_value": known(judged.q_value[order]), "posterior_error_probability": known(judged.posterior_error[order]),
-        "precursor_mz": spectra.precursor_mz[own.spectrum], "retention_time": known(retention_time),
-        "kind": pa.array(np.where(own.is_shifted, "shifted", "same").tolist(), pa.string()),
-        "library": pa.array([path.name for path in libraries], pa.string()).take(pa.array(of.numbers["source"][entry[order]])),
-        "library_entry": of.numbers["number"][entry[order]],
+        "spectrum": spectrum, "reference": reference.astype(np.int64),
+        "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file[spectrum])),
+        "spectrum_id": [spectra.identifier[i] for i in spectrum.tolist()],
+        "scan": pa.array(spectra.scan[spectrum], mask=spectra.scan[spectrum] < 0),
+        "library_spectrum": _texts(references, "name", entry).fill_null(""), "peptide": _texts(references, "peptidoform", entry),
+        **{name: _texts(references, name, entry) for name in ("formula", "inchikey", "adduct")},
+        "charge": matches.charge.astype(np.int32), "similarity": matches.similarity, "matched_peaks": matches.matched.astype(np.int32),
+        "mass_difference": matches.mass_difference,
+        **{name: pa.array(texts[order].tolist(), pa.string()) for name, texts in names.items()},
+        "q_value": _known(matches.q_value), "posterior_error_probability": _known(matches.posterior_error),
+        "precursor_mz": spectra.precursor_mz[spectrum], "retention_time": _known(spectra.retention_time[spectrum]),
+        "kind": pa.array(np.where(matches.is_shifted, "shifted", "same").tolist(), pa.string()),
+        "library": pa.array([path.name for path in libraries], pa.string()).take(pa.array(numbers["source"][entry])),
+        "library_entry": numbers["number"][entry],
     }  # fmt: skip
     return entries, MATCHES.arrow(columns)
 
 
+def _known(values: NDArray[np.float64]) -> pa.Array:
+    """Return numbers, null where they are NaN."""
+    return pa.array(values, mask=np.isnan(values))
+
+
 def _identified(
-    judged: JudgedMatches, references: References, peptides: LibraryPeptides, shifted: NDArray[np.int64], shifts: NamedShifts,
-    spectra: Spectra, database: Proteins | None, settings: JudgingSettings, parameters: LibrarySearchParameters, progress: Progress,
+    matches: RatedMatches, references: References, peptides: LibraryPeptides, shifts: NamedShifts, spectra: Spectra,
+    database: Proteins | None, settings: JudgingSettings, parameters: LibrarySearchParameters, progress: Progress,
 ) -> Tables:  # fmt: skip
-    """PSMs, peptides and protein groups of the matches that are peptides."""
+    """Return PSMs, peptides and protein groups of the matches that are peptides."""
     rows = np.flatnonzero(peptides.peptide >= 0)
-    listed = _as_list(judged, references, peptides, rows, shifted, shifts, database, progress)
-    n = len(rows)
-    of = FoundSpectra(judged.found.spectrum[rows], np.zeros(n, np.int8), False)
-    matches = collect_matches(listed, of, spectra, database, enzyme(parameters.enzyme), (), progress)
-    if not len(matches):
+    listed = _as_list(matches, references, peptides, rows, shifts, database, progress)
+    of = FoundSpectra(matches.spectrum[rows], np.zeros(len(rows), np.int8), False)
+    psms = collect_matches(listed, of, spectra, database, enzyme(parameters.enzyme), (), progress)
+    if not len(psms):
         nothing = {name: Counted(0, 0) for name in ("psms", "peptides", "proteins")}
         return Tables(_empty(LIBRARY_PSMS), _empty(PEPTIDES), _empty(PROTEINS), nothing, 0)
-    kept = rows[matches.row]
-    source: Literal["none", "decoys"] = "none" if judged.unknown else "decoys"
-    rates = ErrorRates(judged.q_value[kept], judged.posterior_error[kept], source, source)
-    is_decoy, ions = judged.is_decoy[kept], counted_ions(matches, spectra, parameters, progress)
-    own = JudgedList(judged.found.similarity[kept], "similarity", np.ones(len(kept), np.int64), is_decoy, rates, *ions, settings)
-    tables = listed_tables(listed, matches, own, spectra, database).tables
-    of_spectrum = np.zeros(len(spectra), np.int64)
-    of_spectrum[judged.found.spectrum] = np.arange(len(judged.found))
-    row = of_spectrum[tables.psms["spectrum"].to_numpy()]
-    entry = references.entry[judged.found.reference[row]]
-    psms = tables.psms
-    for name, values in (
-        ("library_spectrum", _texts(references, "name", entry).fill_null("")), ("similarity", pa.array(judged.found.similarity[row])),
-        ("mass_difference", pa.array(judged.found.mass_difference[row])),
-    ):  # fmt: skip
-        psms = psms.append_column(name, values)
-    return replace(tables, psms=psms)
+    some = matches.take(rows[psms.row])
+    source: Literal["none", "decoys"] = "none" if settings.decoys == "none" else "decoys"
+    rates, ions = ErrorRates(some.q_value, some.posterior_error, source, source), counted_ions(psms, spectra, parameters, progress)
+    judged = JudgedMatches(some.similarity, "similarity", np.ones(len(some), np.int64), some.is_decoy, rates, *ions, settings)
+    tables = listed_tables(listed, psms, judged, spectra, database).tables
+    of_rows = matches.take(np.searchsorted(matches.spectrum, tables.psms["spectrum"].to_numpy()))
+    table = tables.psms.append_column("library_spectrum", _texts(references, "name", references.entry[of_rows.reference]).fill_null(""))
+    for name in ("similarity", "mass_difference"):
+        table = table.append_column(name, pa.array(getattr(of_rows, name)))
+    return replace(tables, psms=table)
 
 
 def _empty(table: Table) -> pa.Table:
-    """A table without rows, of the columns that no run is without."""
+    """Return a table without rows, with the columns that are not optional."""
     return table.schema(name for name, column in table.by_name.items() if not column.is_optional).empty_table()
 
 
 def _as_list(
-    judged: JudgedMatches, references: References, peptides: LibraryPeptides, rows: NDArray[np.int64], shifted: NDArray[np.int64],
-    shifts: NamedShifts, database: Proteins | None, progress: Progress,
+    matches: RatedMatches, references: References, peptides: LibraryPeptides, rows: NDArray[np.int64], shifts: NamedShifts,
+    database: Proteins | None, progress: Progress,
 ) -> Identifications:  # fmt: skip
-    """Matches as a list of identifications: peptides with what the shift is, and proteins of the library, or of the database where that
-    has the peptide."""
-    found, n = judged.found, len(rows)
-    at_shift = np.full(len(found), -1)
-    at_shift[shifted] = np.arange(len(shifted))
+    """Return matches as a list of identifications: peptides with the modification of the shift, and proteins of the library, or of the
+    database where that has the peptide."""
+    n, some = len(rows), matches.take(rows)
+    at_shift = np.where(matches.is_shifted, np.cumsum(matches.is_shifted) - 1, -1)[rows]
     numbers: dict[tuple[int, str, int], int] = {}
-    noted, own = list[NotedPeptide](), np.empty(n, np.int64)
-    for k, (row, at) in enumerate(zip(rows.tolist(), at_shift[rows].tolist(), strict=True)):
-        form = int(peptides.peptide[row])
+    noted, peptide = list[NotedPeptide](), np.empty(n, np.int64)
+    for k, (form, at) in enumerate(zip(peptides.peptide[rows].tolist(), at_shift.tolist(), strict=True)):
         is_placed = at >= 0 and shifts.site[at] >= 0
         key = (form, shifts.name[at], int(shifts.site[at])) if is_placed else (form, "", -1)
         if key not in numbers:
-            numbers[key] = len(noted)
             plain = peptides.noted[form]
             noted.append(carrying(plain, key[2], key[1], float(shifts.mass[at])) if is_placed else plain)
-        own[k] = numbers[key]
-    offsets, protein, accessions = _proteins(
-        judged, references, rows, noted_sequences=[noted[i].sequence for i in own.tolist()], database=database, progress=progress
-    )
+        peptide[k] = numbers.setdefault(key, len(numbers))
+    offsets, protein, accessions = _proteins(some, references, [noted[i].sequence for i in peptide.tolist()], database, progress)
     nothing, unknown = np.full(n, -1, np.int64), np.full(n, np.nan)
     empty = pa.array([""] * n, pa.string())
     return Identifications(
         format="spectral library", files=(Path("library"),), file=np.zeros(n, np.int64), place=np.arange(n) + 1, run=empty, native_id=empty,
-        title=empty, scan=nothing, index=nothing, row=found.spectrum[rows], retention_time=unknown, precursor_mz=unknown,
-        calculated_mass=unknown, charge=np.abs(found.charge[rows]), rank=np.ones(n, np.int64), peptide=own, peptides=tuple(noted),
-        protein_offsets=offsets, protein=protein, accessions=accessions, is_decoy=judged.is_decoy[rows].astype(np.int8),
-        q_value=judged.q_value[rows], posterior_error=judged.posterior_error[rows], scores={},
+        title=empty, scan=nothing, index=nothing, row=some.spectrum, retention_time=unknown, precursor_mz=unknown,
+        calculated_mass=unknown, charge=np.abs(some.charge), rank=np.ones(n, np.int64), peptide=peptide, peptides=tuple(noted),
+        protein_offsets=offsets, protein=protein, accessions=accessions, is_decoy=some.is_decoy.astype(np.int8),
+        q_value=some.q_value, posterior_error=some.posterior_error, scores={},
     )  # fmt: skip
 
 
 def _proteins(
-    judged: JudgedMatches, references: References, rows: NDArray[np.int64], *, noted_sequences: list[str], database: Proteins | None,
-    progress: Progress,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:  # fmt: skip
-    """CSR of the proteins that are named of each match, into accessions: none of a target that the database holds."""
-    texts = _texts(references, "proteins", references.entry[judged.found.reference[rows]]).to_pylist()
-    is_placed = np.zeros(len(rows), np.bool_)
+    matches: RatedMatches, references: References, sequences: list[str], database: Proteins | None, progress: Progress
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
+    """Return the proteins named for each match as CSR into accessions: none for a target that the database holds."""
+    texts = _texts(references, "proteins", references.entry[matches.reference]).to_pylist()
+    is_placed = np.zeros(len(matches), np.bool_)
     if database is not None:
-        distinct, code = np.unique(np.array(noted_sequences, dtype=object), return_inverse=True)
+        distinct, code = np.unique(np.array(sequences, dtype=object), return_inverse=True)
         none = np.zeros(len(distinct) + 1, np.int64)
         places = place_peptides(tuple(distinct.tolist()), none, none[:0], (), database, progress)
-        is_placed = (np.diff(places.offsets) > 0)[code] & ~judged.is_decoy[rows]
+        is_placed = (np.diff(places.offsets) > 0)[code] & ~matches.is_decoy
     numbers: dict[str, int] = {}
     lists = []
-    for text, placed, is_decoy in zip(texts, is_placed.tolist(), judged.is_decoy[rows].tolist(), strict=True):
-        named = [] if placed else [one for one in (text or _NAMELESS).split(";") if one] or [_NAMELESS]
+    for text, placed, is_decoy in zip(texts, is_placed.tolist(), matches.is_decoy.tolist(), strict=True):
+        named = [] if placed else [name for name in (text or "").split(";") if name] or [_NAMELESS]
         prefix = DECOY_PREFIX if is_decoy else ""
-        lists.append([numbers.setdefault(prefix + one, len(numbers)) for one in dict.fromkeys(named)])
-    offsets = offsets_of(np.array([len(one) for one in lists], np.int64))
-    return offsets, np.array([one for some in lists for one in some], np.int64), tuple(numbers)
+        lists.append([numbers.setdefault(prefix + name, len(numbers)) for name in dict.fromkeys(named)])
+    offsets = offsets_of(np.array([len(proteins) for proteins in lists], np.int64))
+    return offsets, np.array([number for proteins in lists for number in proteins], np.int64), tuple(numbers)

@@ -1,47 +1,108 @@
-"""Score: spectra against the references of their pools, on any devices, as a kind of work."""
+"""Score: the reference that each spectrum resembles most, on any devices; the comparisons are a type of workload."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine import library_search
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
+from proteoscope.engine.library_search.queries import SearchPlan
 from proteoscope.engine.library_search.references import References
 from proteoscope.kernels.cpu.library_search import search_costs
 from proteoscope.kernels.device import Device, twin
-from proteoscope.kernels.library_layouts import UNITS, Matching, PeakLists, Pools
+from proteoscope.kernels.library_layouts import COSINE_LENGTH, UNITS, Matching, PeakLists, Pools
 
-__all__ = ["KIND", "SpectraAgainstReferences", "work_of"]
+__all__ = ["KIND", "Matches", "SpectraAgainstReferences", "score"]
 
 KIND = "library-spectra"
+_QUERIES, _REFERENCES, _OF_QUERY, _PEAKS = 4000, 50_000, 500, 60
+_DRAWN = 5000  # synthetic lists that are drawn at random, and then repeated
 
 
-def work_of(peaks: PeakLists, mass: NDArray[np.float64], references: References, pools: Pools, matching: Matching) -> Work:
-    """What is to be computed. `mass` : (q,) of the queries, dalton."""
-    return Work(
-        KIND,
-        {
-            "queries": {**peaks._asdict(), "mass": np.rint(mass * UNITS).astype(np.int32)},
-            "references": {**references.peaks._asdict(), "mass": references.mass},
-            "pools": pools._asdict(),
-        },
-        matching._asdict(),
-    )
+@dataclass(frozen=True)
+class Matches:
+    """k spectra, each with the reference that it resembles most.
+
+    Attributes
+    ----------
+    spectrum : (k,) int64, ascending. reference : (k,) int64, into `References`. charge : (k,) int64, assumed; 0 where unknown.
+    similarity : (k,) float64. matched : (k,) int64, peaks of the reference with a partner. mass_difference : (k,) float64, the spectrum's
+        less the reference's, dalton, for the isotope that is nearest where they are of the same mass. is_shifted : (k,) bool.
+    """
+
+    spectrum: NDArray[np.int64]
+    reference: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    matched: NDArray[np.int64]
+    mass_difference: NDArray[np.float64]
+    is_shifted: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.spectrum)
+
+    def take(self, rows: NDArray) -> Self:
+        """Return some of them, by number or truth."""
+        return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+    def joined(self, other: Self) -> Self:
+        """Return these and others, by spectrum."""
+        columns = {field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)]) for field in fields(self)}
+        return replace(self, **columns).take(np.argsort(columns["spectrum"], kind="stable"))
+
+
+def score(plan: SearchPlan, references: References, resources: Resources) -> Matches:
+    """Return the most similar reference of each spectrum of a plan that resembles any.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    queries, mass, is_shifted = plan.queries, plan.queries.mass, plan.matching.is_shifted
+    sources = {
+        "queries": {**queries.peaks._asdict(), "mass": np.rint(mass * UNITS).astype(np.int32)},
+        "references": {**references.peaks._asdict(), "mass": references.mass}, "pools": plan.pools._asdict(),
+    }  # fmt: skip
+    resources.progress.stage(f"Comparing with the library's spectra{' of other masses' if is_shifted else ''}", len(queries))
+    with Executor(resources).session(Work(KIND, sources, plan.matching._asdict())) as session:
+        rows = session.run()
+    some = np.flatnonzero(rows["found"] >= 0)
+    order = some[np.lexsort((rows["found"][some], -rows["similarity"][some], queries.spectrum[some]))]
+    spectrum, first = np.unique(queries.spectrum[order], return_index=True)
+    best = order[first]
+    reference = rows["found"][best]
+    errors = (mass[best] - references.mass[reference] / UNITS)[:, None] - plan.shifts[None]
+    isotope = np.abs(errors).argmin(axis=1) if len(best) else np.zeros(0, np.int64)
+    return Matches(
+        spectrum, reference, queries.charge[best], rows["similarity"][best], rows["matched"][best].astype(np.int64),
+        errors[np.arange(len(best)), isotope], np.full(len(best), is_shifted),
+    )  # fmt: skip
 
 
 class SpectraAgainstReferences:
-    """Items are the queries."""
+    """Comparisons of queries with references; items are the queries."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
-        return library_search.sample_work.sample_spectra(size, seed)
+        """Return synthetic queries against references next to each other in mass, by which the speed of devices is measured."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        n, m = max(8, round(_QUERIES * size)), max(2 * _OF_QUERY, round(_REFERENCES * size**0.25))
+        queries, references = _synthetic_lists(rng, n), _synthetic_lists(rng, m)
+        low = np.sort(rng.integers(0, m - _OF_QUERY, (n, 1)), axis=0)
+        mass = [np.sort(rng.integers(400 * UNITS, 3000 * UNITS, count)).astype(np.int32) for count in (n, m)]
+        sources = {
+            "queries": {**queries._asdict(), "mass": mass[0]}, "references": {**references._asdict(), "mass": mass[1]},
+            "pools": Pools(low, low + _OF_QUERY)._asdict(),
+        }  # fmt: skip
+        return Sample(Work(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """References that each is compared with."""
@@ -71,14 +132,13 @@ class _Computation:
     """References on a device."""
 
     def __init__(self, work: Work, device: Device) -> None:
-        names = PeakLists._fields
-        queries, references = work.sources["queries"], work.sources["references"]
-        self._queries, self._mass = PeakLists(*(queries[name] for name in names)), queries["mass"]
+        queries, references = dict(work.sources["queries"]), dict(work.sources["references"])
+        self._mass, mass = queries.pop("mass"), references.pop("mass")
+        self._queries = PeakLists(**queries)
         self._pools, self._matching = Pools(**work.sources["pools"]), Matching(**work.settings)
-        lists = PeakLists(*(references[name] for name in names))
-        self._search = twin(device, "library_search").LibrarySearch(device, lists, references["mass"])
+        self._search = twin(device, "library_search").LibrarySearch(device, PeakLists(**references), mass)
         n = len(self._mass)
-        self._found, self._similarity, self._matched = np.full(n, -1, np.int64), np.zeros(n), np.zeros(n, np.int32)
+        self._rows: dict[str, NDArray] = {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """All queries are searched."""
@@ -87,10 +147,15 @@ class _Computation:
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """The best references of the queries `first:last`."""
-        rows: dict[str, NDArray] = {"found": self._found, "similarity": self._similarity, "matched": self._matched}
-        done = first
-        answer = self._found, self._similarity, self._matched
-        with closing(self._search.search(self._queries, self._mass, self._pools, self._matching, *answer, first, last)) as ends:
+        rows, done = self._rows, first
+        with closing(self._search.search(self._queries, self._mass, self._pools, self._matching, *rows.values(), first, last)) as ends:
             for end in ends:
                 yield Piece(end, {name: column[done:end].copy() for name, column in rows.items()})
                 done = end
+
+
+def _synthetic_lists(rng: np.random.Generator, n: int) -> PeakLists:
+    """Return lists of peaks a thomson and more apart."""
+    places = np.sort(rng.random((min(n, _DRAWN), _PEAKS)), axis=1) * 1800.0 + np.arange(_PEAKS) + 100.0
+    weight = np.full(n * _PEAKS, round(COSINE_LENGTH / _PEAKS**0.5), np.uint16)
+    return PeakLists(np.arange(n + 1) * _PEAKS, np.resize(np.rint(places.ravel() * UNITS).astype(np.int32), n * _PEAKS), weight)

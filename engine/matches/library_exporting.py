@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
@@ -15,7 +16,7 @@ from proteoscope.engine.matches.identified_spectra import read_identified
 from proteoscope.engine.matches.source_run import SourceRun, identified_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, SpectrumSeries
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.tables import read_spectra_table
 
 __all__ = ["export_library", "members_of_run", "write_members"]

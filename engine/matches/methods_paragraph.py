@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.matches.search_passes import SearchPass, passes_of_record
 from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 
 __all__ = ["accepted_sentence", "error_rates", "ion_series_text", "pass_sentences", "spectrum_search_methods"]
 

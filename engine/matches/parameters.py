@@ -11,10 +11,10 @@ from pydantic import ValidationInfo, field_validator, model_validator
 
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.parameters import SearchParameters, parameter
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = [

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from proteoscope.engine.chemistry.activation import series_of_name
 from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.formats.label_evidence import LABEL_MASSES, LabelEvidence
 from proteoscope.engine.formats.spectra_content import SpectraContent, spectra_content
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import PresetAdvice, preset_names
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 
 __all__ = ["advise", "warn_of_misfits"]
 

@@ -2,12 +2,12 @@ from . import compilation as compilation
 from . import expecting as expecting
 from . import exporting as exporting
 from . import fitting as fitting
+from . import mate_names as mate_names
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
 from . import placing as placing
 from . import records as records
 from . import results as results
-from . import sample_work as sample_work
 from . import scoring as scoring
 from . import search as search
 from . import sequences as sequences

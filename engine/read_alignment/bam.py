@@ -6,16 +6,12 @@ import contextlib
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.files import atomic_path, storage_errors, temporary_path
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.read_alignment.records import Aligned, write_sam
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["check_bam", "write_bam"]
 

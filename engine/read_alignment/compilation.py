@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +18,8 @@ __all__ = ["READS"]
 _LETTERS = 120
 
 
-def _last() -> Callable[..., Any]:
-    return kernels.cpu.alignment_lines.write_paf_lines
-
-
 def _use() -> None:
-    """Align next to nothing, with numbers of both widths; place a read, and write it."""
+    """Align two short sequences, with numbers of both widths; place a read, and write it."""
     one, pair = kernels.gapsmis_layouts.Sequences(np.array([0, 1], np.int8), np.array([0, 2])), np.zeros(1, np.int64)
     for scale in (1, 100_000):
         rules = kernels.gapsmis_layouts.GapRules(np.array([[2, -3], [-3, 2]], np.int32) * scale, 5, 2, 1)
@@ -37,7 +31,8 @@ def _use() -> None:
     with scratch_folder() as folder:
         fastq = folder / "reads.fastq"
         fastq.write_text("@read\nACGT\n+\nIIII\n", encoding="ascii")
-        formats.fastq.read_fastq(fastq)
+        reads = formats.fastq.read_fastq(fastq)
+        read_alignment.mate_names.other_names(reads.names, reads.names)
     # A read without a letter of the text, so that it is aligned with a gap, near the diagonals.
     codes = np.array([0, 2, 6, 19], np.int8)[np.random.default_rng(1).integers(0, 4, _LETTERS)]
     text = read_alignment.sequences.NamedSequences(
@@ -51,17 +46,14 @@ def _use() -> None:
     )
     parameters, progress = read_alignment.parameters.ReadAlignmentParameters().changed(mode="within"), Progress()
     index = read_alignment.placing.index_texts(text, parameters, 1, progress)
-    rows = read_alignment.placing.Placing(
-        text,
-        read,
-        index,
-        read_alignment.sequences.gap_rules(parameters, of_nucleotides=True),
-        parameters,
-        execution.resources.Resources(1, progress=progress),
-    ).rows(0, 1)
+    rules = read_alignment.sequences.gap_rules(parameters, of_nucleotides=True)
+    plan = read_alignment.placing.MappingPlan(text, read, index, rules, parameters)
+    rows = read_alignment.placing.score_reads(plan, execution.resources.Resources(1, progress=progress), 0, 1).rows
     table, aligned = read_alignment.results.alignment_rows(text, read, rows), read_alignment.records.Aligned.of(text, read)
     read_alignment.records.lines_of_patterns(table, aligned)
     read_alignment.records.paf_lines(table, aligned)
 
 
-READS = Kernels("kernels of the read alignment", _last, _use, "20 to 40 seconds", family="sequences")
+READS = Kernels(
+    "kernels of the read alignment", lambda: kernels.cpu.alignment_lines.write_paf_lines, _use, "20 to 40 seconds", family="sequences"
+)

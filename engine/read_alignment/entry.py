@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import read_alignment
-from proteoscope.engine.entry import Demo, Export, Input, Option, Search, SearchRequest
-from proteoscope.engine.jobs.progress import Progress
-
-if TYPE_CHECKING:
-    from proteoscope.engine.read_alignment.search import ReadAlignmentSummary
+from proteoscope.engine.entry import Demo, Export, Input, Option, Search
 
 __all__ = ["READ_ALIGNMENT"]
 
@@ -41,10 +35,6 @@ reference and a later one in the read.
 
 Positions count from 1; those of the read are on the read as it was given, also where its reverse complement is aligned (strand -).
 """
-
-
-def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
-    return read_alignment.search.align_reads(request, progress)
 
 
 def _alignments(name: str, title: str, *endings: str) -> Export:
@@ -85,7 +75,7 @@ READ_ALIGNMENT = Search(
         "maximum_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
     ),
     writes="file",
-    run=_run,
+    run=lambda request, progress: read_alignment.search.align_reads(request, progress),
     kernels=(lambda: read_alignment.compilation.READS,),
     modules=(lambda: read_alignment.search,),
     fitting=lambda: read_alignment.fitting,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,6 @@ from proteoscope.engine.read_alignment.results import write_alignments
 from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
 from proteoscope.engine.results.reader import TableFile, stored_table
 from proteoscope.engine.spectra.spooling import GrowingColumn
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["check_format", "export_alignments", "write_as"]
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, take_runs
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spooling import release_pages
@@ -21,15 +22,12 @@ __all__ = ["Interleaving", "find_mates", "inspect_interleaving", "other_names", 
 
 _SEPARATORS = "/._-"
 _PAIRS = (("1", "2"), ("R1", "R2"), ("r1", "r2"), ("f", "r"), ("F", "R"), ("fwd", "rev"), ("forward", "reverse"))
-_TAGS = [
-    (tag.encode(), 2 * kind + end)
-    for kind, pair in enumerate((f"{mark}{one}", f"{mark}{other}") for mark in _SEPARATORS for one, other in _PAIRS)
-    for end, tag in enumerate(pair)
-]
-"""Each tag and its number: those of the two mates differ in the last bit."""
+_TAGS = [tag.encode() for mark in _SEPARATORS for pair in _PAIRS for tag in (mark + pair[0], mark + pair[1])]
+"""Tags by their numbers: those of the two mates differ in the last bit."""
+_TAG_CODES = np.array([int.from_bytes(tag) for tag in _TAGS], np.int64)
+_IS_SEPARATOR = np.isin(np.arange(256), np.frombuffer(_SEPARATORS.encode(), np.uint8))
 _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
 """Number of a name without a tag; numbers below the second are of tags with a slash, which numbered reads do not have at their end."""
-_LONGEST_TAG = 8
 _NAMES_OF_PIECE = 1 << 16
 _NAMES_INSPECTED = 1 << 16
 """Names at the beginning of a file that decide which tags interleaved mates have."""
@@ -45,17 +43,9 @@ class _Tagged(NamedTuple):
 
 
 def _tagged(names: Texts) -> _Tagged:
-    """Return the tags of names by their last eight characters."""
-    start, end = names.offsets[:-1], names.offsets[1:]
-    length, number = np.zeros(len(names), np.int64), np.full(len(names), _NO_TAG, np.int64)
-    if not len(names.letters):
-        return _Tagged(length, number)
-    at = end[:, None] - np.arange(_LONGEST_TAG, 0, -1)
-    last = np.where(at >= start[:, None], names.letters[np.maximum(at, 0)], np.uint8(0)).view(">u8").ravel()
-    for tag, own in _TAGS:
-        mask = np.uint64((1 << 8 * len(tag)) - 1)
-        has_it = (last & mask == np.uint64(int.from_bytes(tag))) & (end - start > len(tag))
-        length[has_it], number[has_it] = len(tag), own
+    """Return the tags of names."""
+    length, number = np.empty(len(names), np.int64), np.empty(len(names), np.int64)
+    kernels.cpu.mate_names.find_tags(names.letters, names.offsets, _TAG_CODES, _IS_SEPARATOR, length, number)
     return _Tagged(length, number)
 
 
@@ -76,14 +66,12 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
     return Texts(*take_runs(names.letters, np.append(bounds, names.offsets[-1:]), 2 * np.arange(len(names))))
 
 
-def _are_same(ones: Texts, others: Texts) -> NDArray[np.bool_]:
-    """Return which of two lists of texts are the same, one by one."""
-    same = np.diff(ones.offsets) == np.diff(others.offsets)
-    rows = np.flatnonzero(same)
-    some, rest = (ones, others) if len(rows) == len(ones) else (ones.take(rows), others.take(rows))
-    some = Texts(some.own, some.offsets - some.offsets[0])
-    odd = np.flatnonzero(some.letters != rest.own)
-    same[rows[np.searchsorted(some.offsets, odd, side="right") - 1]] = False
+def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of two lists of texts have the same first characters, as many as these lengths."""
+    same = np.empty(len(ones), np.bool_)
+    kernels.cpu.mate_names.are_same(
+        ones.letters, ones.offsets[:-1], lengths, others.letters, others.offsets[:-1], other_lengths, same
+    )  # fmt: skip
     return same
 
 
@@ -98,8 +86,8 @@ def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[n
     is_pair = (tags.number >= 0) & (tags.number ^ 1 == of_others.number)
     if kind is not None:
         is_pair &= _are_tags(tags.number, kind)
-    cut = [np.diff(names.offsets) - np.where(is_pair, one.length, 0) for names, one in ((ones, tags), (others, of_others))]
-    return _are_same(trimmed(ones, cut[0]), trimmed(others, cut[1]))
+    cut = (np.diff(names.offsets) - np.where(is_pair, tagged.length, 0) for names, tagged in ((ones, tags), (others, of_others)))
+    return _are_same(ones, others, *cut)
 
 
 def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
@@ -156,7 +144,7 @@ def template_names(names: Texts) -> Texts:
     first = np.arange(0, len(names), 2)
     ones, others = names.take(first), names.take(first + 1)
     tags = _tagged(ones)
-    has_tag = _are_mates(ones, others) & ~_are_same(ones, others)
+    has_tag = _are_mates(ones, others) & ~_are_same(ones, others, np.diff(ones.offsets), np.diff(others.offsets))
     has_tag |= _are_tags(tags.number, -1)
     return trimmed(ones, np.diff(ones.offsets) - np.where(has_tag, tags.length, 0)).take(np.repeat(np.arange(len(first)), 2))
 

@@ -1,9 +1,10 @@
-"""Places of reads in long texts: candidates by minimisers on both strands, then the exact alignment in the window of the best of them."""
+"""Places of reads in long texts: candidates by minimisers on both strands, then the exact alignment in the best window; plan and score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from proteoscope.engine.read_alignment.fitting import are_far_longer
 from proteoscope.engine.read_alignment.mates import Inserts, joint_choice, learnt_inserts, proper_pairs, rescue_windows
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.places import CandidatePlaces, best_places, mapping_qualities
-from proteoscope.engine.read_alignment.results import AlignmentRows
+from proteoscope.engine.read_alignment.results import AlignmentRows, RoundScorer, ScoredRound
 from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, bases, with_other_strands
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -29,7 +30,7 @@ from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.minimisers import MinimiserIndex
 
-__all__ = ["Placing", "are_looked_for", "index_texts"]
+__all__ = ["MappingPlan", "QuietProgress", "are_looked_for", "index_texts", "score_reads", "with_inserts"]
 
 _READS_OF_ROUND, _LETTERS_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
@@ -83,56 +84,37 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     return kernels.cpu.minimisers.index_of(hashes, entries, lengths, k, w)
 
 
-class Placing:
-    """Places the reads of a run, round by round.
+@dataclass(frozen=True)
+class MappingPlan:
+    """Reads whose places are looked for in rounds.
 
-    Parameters
+    Attributes
     ----------
     index : of the texts. rules : what an alignment may be, and what it scores; mode WITHIN or LOCAL.
+    inserts : lengths of fragments, None without mates.
     """
 
-    def __init__(
-        self,
-        texts: NamedSequences,
-        patterns: NamedSequences,
-        index: MinimiserIndex,
-        rules: GapRules,
-        parameters: ReadAlignmentParameters,
-        resources: Resources,
-    ) -> None:
-        self._texts, self._patterns, self._index, self._rules, self._resources = texts, patterns, index, rules, resources
-        self._has_other_strand = parameters.strands == "both"
-        matrix = rules.matrix[np.ix_(_CODES, _CODES)]
-        self._difference = max(1, int(matrix.max() - matrix.min()))  # of the score, by one letter that is paired otherwise
-        tolerance = self._tolerance = parameters.place_tolerance
-        self._rule = np.array([tolerance, tolerance * rules.maximum_gaps, self._difference, rules.gap_open, rules.gap_extend], np.int64)
-        self._inserts: Inserts | None = None
-        self._quiet = _Quiet(resources.progress)
-        self.cells, self.devices = 0, list[str]()
+    texts: NamedSequences
+    patterns: NamedSequences
+    index: MinimiserIndex
+    rules: GapRules
+    parameters: ReadAlignmentParameters
+    inserts: Inserts | None = None
 
-    def learn_inserts(self, parameters: ReadAlignmentParameters) -> None:
-        """Learn, from the first pairs, how far apart mates are, where the parameters do not say.
-
-        Raises
-        ------
-        Cancelled : the user asked to stop.
-        """
-        if parameters.maximum_insert:
-            self._inserts = Inserts(parameters.minimum_insert, parameters.maximum_insert)
-            return
-        first, last = next(self.rounds(), (0, 0))
-        self._inserts = learnt_inserts(self.rows(first, min(last, 2 * _PAIRS_TO_LEARN)))
-        self.cells = 0
-        self._resources.progress.message(self._inserts.sentence)
+    @property
+    def difference(self) -> int:
+        """Difference of the score by one letter that is paired otherwise, at least 1."""
+        matrix = self.rules.matrix[np.ix_(_CODES, _CODES)]
+        return max(1, int(matrix.max() - matrix.min()))
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Nothing is held between two rounds."""
-        yield
+    def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
+        """Open the function that scores rounds; nothing is held between two of them."""
+        yield lambda first, last: score_reads(self, resources, first, last)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
-        """Reads that are placed together: the first, and the one behind the last."""
-        offsets, n, first = self._patterns.sequences.offsets, len(self._patterns), 0
+        """Yield ranges of reads that are placed together."""
+        offsets, n, first = self.patterns.sequences.offsets, len(self.patterns), 0
         while first < n:
             last = int(np.searchsorted(offsets, offsets[first] + _LETTERS_OF_ROUND, side="right")) - 1
             # Mates stay together.
@@ -140,156 +122,171 @@ class Placing:
             yield first, last
             first = last
 
-    def rows(self, first: int, last: int) -> AlignmentRows:
-        """Rows of the reads `first:last`.
 
-        Raises
-        ------
-        Cancelled : the user asked to stop.
-        """
-        reads = Sequences(self._patterns.sequences.codes, self._patterns.sequences.offsets[first : last + 1])
-        strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
-        candidates = self._candidates(reads)
-        if self._inserts is not None:
-            more = rescue_windows(candidates, lengths, self._texts.lengths, self._inserts, self._tolerance)
-            candidates = candidates.joined(more)
-        with self._aligning(candidates, strands) as (session, windows):
-            chosen, quality = self._chosen(candidates, lengths, session)
-            found = self._traced(session, windows, strands, candidates, chosen)
-        n, read = last - first, candidates.read[chosen]
-        rows, window_of = Alignments.none(n, self._rules.maximum_gaps), np.zeros(n, np.int64)
-        text_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
-        # What scores no more than nothing is no place.
-        is_placed = found.score > 0
-        chosen, read = chosen[is_placed], read[is_placed]
-        for column, values in zip(rows, found, strict=True):
-            column[read] = values[is_placed]
-        window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_other[chosen] == 1
-        qualities[read] = quality[is_placed]
-        cigars = kernels.cpu.cigars.cigars_of(
-            windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET, self._texts.unknown
-        )
-        for column in (rows.text_start, rows.text_end):
-            column[read] += candidates.begin[chosen].astype(np.int32)
-        is_proper = None
-        if self._patterns.are_mates:
-            is_proper = proper_pairs(text_of, rows, is_reverse, self._inserts)
-        return AlignmentRows(text_of, np.arange(first, last), rows, is_reverse, cigars, qualities, is_proper)
+def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
+    """Return the plan with the lengths of fragments: of the parameters, or learnt from the first pairs.
 
-    def _candidates(self, reads: Sequences) -> CandidatePlaces:
-        """Candidate places of reads, by minimisers."""
-        n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
-        found, counts = (
-            np.zeros((n, kernels.cpu.minimisers.MAXIMUM_CANDIDATES, kernels.cpu.minimisers.CANDIDATE_FIELDS), np.int64),
-            np.zeros(n, np.int64),
-        )
-
-        def find(first: int) -> None:
-            last = min(n, first + _READS_OF_PIECE)
-            kernels.cpu.minimisers.find_candidates(
-                reads.codes, reads.offsets, first, last, known, self._index, self._rule, found, counts, stop
-            )
-
-        run_on_threads(find, range(0, n, _READS_OF_PIECE), self._resources.threads, self._quiet, stop=stop)
-        is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
-        read, _ = np.nonzero(is_one)
-        places = CandidatePlaces(read, *found[is_one].T)
-        return places if self._has_other_strand else places.some(places.is_other == 0)
-
-    @contextmanager
-    def _aligning(self, candidates: CandidatePlaces, strands: Sequences) -> Iterator[tuple[Session, Sequences]]:
-        """A session for the windows of candidates and both strands of reads, and the windows."""
-        offsets = offsets_of(candidates.end - candidates.begin)
-        codes = np.empty(offsets[-1], np.int8)
-        kernels.cpu.strands.copy_runs(
-            self._texts.sequences.codes, self._texts.sequences.offsets[candidates.text] + candidates.begin, offsets, codes
-        )
-        windows = Sequences(codes, offsets)
-        with Executor(self._resources.telling(self._quiet)).session(work_of(windows, strands, self._rules)) as session:
-            yield session, windows
-            shares = [share.device for share in session.shares()] or list(session.devices)
-            self.devices += [name for name in shares if name not in self.devices]
-
-    def _chosen(
-        self, candidates: CandidatePlaces, lengths: NDArray[np.int64], session: Session
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The candidate that each read which has any is placed by, and its mapping quality.
-
-        A read with one candidate needs no score to choose; of mates, both are scored where one has several.
-        """
-        n = len(lengths)
-        count = np.bincount(candidates.read, minlength=n)
-        is_open = count > 1
-        if self._inserts is not None:
-            is_open = np.repeat(is_open[0::2] | is_open[1::2], 2)
-        scored = np.flatnonzero(is_open[candidates.read])
-        found = self._aligned(session, candidates, lengths, scored, traces=False)
-        open_ones, ends = candidates.some(scored), candidates.begin[scored] + found.text_end
-        if self._inserts is None:
-            best = best_places(open_ones, found.score, ends, lengths)
-        else:
-            best = joint_choice(open_ones, found.score, ends, lengths, self._inserts, self._difference, self._tolerance)
-        chosen, lead = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-        rivals = np.zeros(n, np.int64)
-        only = np.flatnonzero(~is_open[candidates.read])
-        chosen[candidates.read[only]] = only
-        chosen[best.read], lead[best.read], rivals[best.read] = scored[best.place], best.lead, best.rivals
-        placed = np.flatnonzero(chosen >= 0)
-        quality = mapping_qualities(lead[placed], rivals[placed], candidates.votes[chosen[placed]], self._difference)
-        return chosen[placed], quality
-
-    def _traced(
-        self, session: Session, windows: Sequences, strands: Sequences, candidates: CandidatePlaces, chosen: NDArray[np.int64]
-    ) -> Alignments:
-        """Alignments of the chosen candidates.
-
-        Most reads need no gap, and comparing letters often shows that none is better. Without cards, the processor then aligns near the
-        diagonals, where that shows the same. What is left goes to the devices.
-        """
-        slacks = () if self._resources.has_cards else _SLACKS
-        lengths = np.diff(strands.offsets)
-        pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
-
-        def sure(part: slice) -> tuple[Alignments, NDArray[np.bool_]]:
-            found, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, self._rules, chosen[part], pattern_of[part])
-            for slack in slacks:
-                others = np.flatnonzero(~is_sure)
-                pairs = chosen[part][others], pattern_of[part][others]
-                near, is_near = kernels.cpu.banded.align_where_near(windows, strands, self._rules, *pairs, _CODES, slack)
-                for column, values in zip(found, near, strict=True):
-                    column[others[is_near]] = values[is_near]
-                is_sure[others[is_near]] = True
-            return found, is_sure
-
-        pieces = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
-        parts = run_on_threads(sure, pieces, self._resources.threads, self._quiet)
-        if not parts:
-            return Alignments.none(0, self._rules.maximum_gaps)
-        found = Alignments(*(np.concatenate(columns) for columns in zip(*(part[0] for part in parts), strict=True)))
-        others = np.flatnonzero(~np.concatenate([part[1] for part in parts]))
-        aligned = self._aligned(session, candidates, lengths[: len(lengths) // 2], chosen[others], traces=True)
-        for column, values in zip(found, aligned, strict=True):
-            column[others] = values
-        return found
-
-    def _aligned(
-        self, session: Session, candidates: CandidatePlaces, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
-    ) -> Alignments:
-        """Alignments of some of the candidates."""
-        if not len(some):
-            return Alignments.none(0, self._rules.maximum_gaps)
-        read = candidates.read[some]
-        self.cells += int(((candidates.end - candidates.begin)[some] * lengths[read]).sum()) * (self._rules.maximum_gaps + 1)
-        return align_pairs(session, some, read + candidates.is_other[some] * len(lengths), traces=traces)
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    parameters = plan.parameters
+    if parameters.maximum_insert:
+        return replace(plan, inserts=Inserts(parameters.minimum_insert, parameters.maximum_insert))
+    first, last = next(plan.rounds(), (0, 0))
+    inserts = learnt_inserts(score_reads(plan, resources, first, min(last, 2 * _PAIRS_TO_LEARN)).rows)
+    resources.progress.message(inserts.sentence)
+    return replace(plan, inserts=inserts)
 
 
-class _Quiet(Progress):
-    """Asks another progress whether the user wants to stop, and tells it messages, but no steps: these are of a round, which is one."""
+def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) -> ScoredRound:
+    """Return the alignments of the reads `first:last`, each at its best place.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    reads = Sequences(plan.patterns.sequences.codes, plan.patterns.sequences.offsets[first : last + 1])
+    strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
+    candidates = _candidates(plan, resources, reads)
+    if plan.inserts is not None:
+        more = rescue_windows(candidates, lengths, plan.texts.lengths, plan.inserts, plan.parameters.place_tolerance)
+        candidates = candidates.joined(more)
+    windows = _windows(plan, candidates)
+    with Executor(resources).session(work_of(windows, strands, plan.rules)) as session:
+        chosen, quality, scored = _chosen(plan, candidates, lengths, session)
+        found, traced = _traced(plan, resources, session, windows, strands, candidates, chosen)
+    computed = np.concatenate([scored, traced])
+    cells = int(((candidates.end - candidates.begin)[computed] * lengths[candidates.read[computed]]).sum()) * (plan.rules.maximum_gaps + 1)
+    n, read = last - first, candidates.read[chosen]
+    rows, window_of = Alignments.none(n, plan.rules.maximum_gaps), np.zeros(n, np.int64)
+    text_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
+    # What scores no more than nothing is no place.
+    is_placed = found.score > 0
+    chosen, read = chosen[is_placed], read[is_placed]
+    for column, values in zip(rows, found, strict=True):
+        column[read] = values[is_placed]
+    window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_other[chosen] == 1
+    qualities[read] = quality[is_placed]
+    cigars = kernels.cpu.cigars.cigars_of(windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET, plan.texts.unknown)
+    for column in (rows.text_start, rows.text_end):
+        column[read] += candidates.begin[chosen].astype(np.int32)
+    is_proper = None
+    if plan.patterns.are_mates:
+        is_proper = proper_pairs(text_of, rows, is_reverse, plan.inserts)
+    return ScoredRound.of(AlignmentRows(text_of, np.arange(first, last), rows, is_reverse, cigars, qualities, is_proper), cells, session)
+
+
+def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
+    """Return candidate places of reads, by minimisers."""
+    tolerance, rules = plan.parameters.place_tolerance, plan.rules
+    rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
+    n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
+    found, counts = (
+        np.zeros((n, kernels.cpu.minimisers.MAXIMUM_CANDIDATES, kernels.cpu.minimisers.CANDIDATE_FIELDS), np.int64),
+        np.zeros(n, np.int64),
+    )
+
+    def find(first: int) -> None:
+        last = min(n, first + _READS_OF_PIECE)
+        kernels.cpu.minimisers.find_candidates(reads.codes, reads.offsets, first, last, known, plan.index, rule, found, counts, stop)
+
+    run_on_threads(find, range(0, n, _READS_OF_PIECE), resources.threads, resources.progress, stop=stop)
+    is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
+    read, _ = np.nonzero(is_one)
+    places = CandidatePlaces(read, *found[is_one].T)
+    return places if plan.parameters.strands == "both" else places.some(places.is_other == 0)
+
+
+def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
+    """Return the parts of the texts about candidate places."""
+    offsets = offsets_of(candidates.end - candidates.begin)
+    codes, texts = np.empty(offsets[-1], np.int8), plan.texts.sequences
+    kernels.cpu.strands.copy_runs(texts.codes, texts.offsets[candidates.text] + candidates.begin, offsets, codes)
+    return Sequences(codes, offsets)
+
+
+def _chosen(
+    plan: MappingPlan, candidates: CandidatePlaces, lengths: NDArray[np.int64], session: Session
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Return the candidate by which each read that has any is placed, its mapping quality, and the candidates that were scored.
+
+    A read with one candidate needs no score to choose; of mates, both are scored where one has several.
+    """
+    n = len(lengths)
+    count = np.bincount(candidates.read, minlength=n)
+    is_open = count > 1
+    if plan.inserts is not None:
+        is_open = np.repeat(is_open[0::2] | is_open[1::2], 2)
+    scored = np.flatnonzero(is_open[candidates.read])
+    found = _aligned(plan, session, candidates, lengths, scored, traces=False)
+    open_ones, ends = candidates.some(scored), candidates.begin[scored] + found.text_end
+    if plan.inserts is None:
+        best = best_places(open_ones, found.score, ends, lengths)
+    else:
+        best = joint_choice(open_ones, found.score, ends, lengths, plan.inserts, plan.difference, plan.parameters.place_tolerance)
+    chosen, lead = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    rivals = np.zeros(n, np.int64)
+    only = np.flatnonzero(~is_open[candidates.read])
+    chosen[candidates.read[only]] = only
+    chosen[best.read], lead[best.read], rivals[best.read] = scored[best.place], best.lead, best.rivals
+    placed = np.flatnonzero(chosen >= 0)
+    quality = mapping_qualities(lead[placed], rivals[placed], candidates.votes[chosen[placed]], plan.difference)
+    return chosen[placed], quality, scored
+
+
+def _traced(
+    plan: MappingPlan, resources: Resources, session: Session, windows: Sequences, strands: Sequences, candidates: CandidatePlaces,
+    chosen: NDArray[np.int64],
+) -> tuple[Alignments, NDArray[np.int64]]:  # fmt: skip
+    """Return the alignments of the chosen candidates, and those of them that the devices aligned.
+
+    Most reads need no gap, and comparing letters often shows that none is better. Without GPUs, the CPU then aligns near the
+    diagonals, where that shows the same. The others go to the devices.
+    """
+    slacks = () if resources.has_cards else _SLACKS
+    lengths = np.diff(strands.offsets)
+    pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
+
+    def sure(part: slice) -> tuple[Alignments, NDArray[np.bool_]]:
+        found, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, plan.rules, chosen[part], pattern_of[part])
+        for slack in slacks:
+            others = np.flatnonzero(~is_sure)
+            pairs = chosen[part][others], pattern_of[part][others]
+            near, is_near = kernels.cpu.banded.align_where_near(windows, strands, plan.rules, *pairs, _CODES, slack)
+            for column, values in zip(found, near, strict=True):
+                column[others[is_near]] = values[is_near]
+            is_sure[others[is_near]] = True
+        return found, is_sure
+
+    pieces = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
+    parts = run_on_threads(sure, pieces, resources.threads, resources.progress)
+    if not parts:
+        return Alignments.none(0, plan.rules.maximum_gaps), chosen
+    found = Alignments(*(np.concatenate(columns) for columns in zip(*(part[0] for part in parts), strict=True)))
+    others = np.flatnonzero(~np.concatenate([part[1] for part in parts]))
+    aligned = _aligned(plan, session, candidates, lengths[: len(lengths) // 2], chosen[others], traces=True)
+    for column, values in zip(found, aligned, strict=True):
+        column[others] = values
+    return found, chosen[others]
+
+
+def _aligned(
+    plan: MappingPlan, session: Session, candidates: CandidatePlaces, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
+) -> Alignments:
+    """Return the alignments of some of the candidates."""
+    if not len(some):
+        return Alignments.none(0, plan.rules.maximum_gaps)
+    return align_pairs(session, some, candidates.read[some] + candidates.is_other[some] * len(lengths), traces=traces)
+
+
+class QuietProgress(Progress):
+    """Progress of a round: another progress notices cancellations and shows messages, each only once, but no steps."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__()
         self._progress = progress
-        self._told = set[str]()
+        self._shown = set[str]()
 
     @property
     def is_cancelled(self) -> bool:
@@ -302,6 +299,6 @@ class _Quiet(Progress):
 
     def message(self, text: str, level: str = "info") -> None:
         """See `Progress.message`."""
-        if text not in self._told:  # a round tells what the one before has told
-            self._told.add(text)
+        if text not in self._shown:
+            self._shown.add(text)
             self._progress.message(text, level)

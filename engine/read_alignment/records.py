@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,6 @@ from proteoscope.engine.results.sam import (
 from proteoscope.engine.results.separated import write_lines
 from proteoscope.engine.spectra.spooling import release_pages
 from proteoscope.kernels.text_layouts import SamSequences
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Aligned", "lines_of_patterns", "paf_lines", "write_paf", "write_sam"]
 

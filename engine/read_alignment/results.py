@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts
+from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.project.run import ROW_GROUP
+from proteoscope.engine.project.run import ROW_GROUP, Run
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences
 from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
 from proteoscope.engine.results.separated import ROUNDED, write_separated
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from proteoscope.kernels.cpu.cigars import Cigars
 
 __all__ = [
-    "AlignmentRows", "alignment_rows", "better_strands", "pattern_tables", "text_table", "write_alignments",
+    "AlignmentRows", "AlignmentTotals", "RoundScorer", "ScoredRound", "alignment_rows", "better_strands", "write_alignments",
+    "write_sequences",
 ]  # fmt: skip
 
 _LETTERS = 1 << 27  # of patterns in a table in memory
@@ -46,6 +49,49 @@ class AlignmentRows(NamedTuple):
     cigars: Cigars
     mapping_quality: NDArray[np.int32] | None = None
     is_proper_pair: NDArray[np.bool_] | None = None
+
+
+class ScoredRound(NamedTuple):
+    """Alignments of a round, the cells that were computed for them, and the devices that did."""
+
+    rows: AlignmentRows
+    cells: int
+    devices: list[str]
+
+    @classmethod
+    def of(cls, rows: AlignmentRows, cells: int, session: Session) -> ScoredRound:
+        """Return the round of a session."""
+        return cls(rows, cells, [share.device for share in session.shares()] or list(session.devices))
+
+
+@dataclass
+class AlignmentTotals:
+    """Counts over all rounds of a run.
+
+    Attributes
+    ----------
+    best_identity : (patterns,) float32, of each pattern with the text that it resembles most; -1 without an alignment.
+    """
+
+    best_identity: NDArray[np.float32]
+    n_rows: int = 0
+    n_aligned: int = 0
+    cells: int = 0
+    devices: list[str] = field(default_factory=list)
+
+    def add(self, scored: ScoredRound, table: pa.Table) -> None:
+        """Add the alignments of a round."""
+        is_aligned = scored.rows.found.score != NO_ALIGNMENT
+        identity = table["identity"].to_numpy()[is_aligned].astype(np.float32)
+        np.maximum.at(self.best_identity, scored.rows.pattern_of[is_aligned], identity)
+        self.n_rows += len(table)
+        self.n_aligned += int(is_aligned.sum())
+        self.cells += scored.cells
+        self.devices += [device for device in scored.devices if device not in self.devices]
+
+
+RoundScorer = Callable[[int, int], ScoredRound]
+"""Score a round: pairs or reads from a first to before a last."""
 
 
 def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments, NDArray[np.bool_]]:
@@ -91,14 +137,16 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
     return ALIGNMENTS.arrow(known)
 
 
-def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
-    """The table ``patterns``, in pieces, each as large as a group of rows of the file."""
+def write_sequences(run: Run, texts: NamedSequences, patterns: NamedSequences) -> None:
+    """Write the tables ``texts`` and ``patterns`` of a run, which the rows of its alignments name."""
+    run.write_table("texts", TEXTS.arrow({"text": texts.names.arrow(), "length": texts.lengths}))
     offsets, begin = patterns.sequences.offsets, 0
-    while begin < len(patterns):
-        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _LETTERS, side="right")) - 1)
-        for first in range(begin, end, ROW_GROUP):
-            yield _pattern_table(patterns, first, min(end, first + ROW_GROUP))
-        begin = end
+    with run.table_writer("patterns", PATTERNS.schema()) as writer:
+        while begin < len(patterns):
+            end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _LETTERS, side="right")) - 1)
+            for first in range(begin, end, ROW_GROUP):
+                writer.write(_pattern_table(patterns, first, min(end, first + ROW_GROUP)))
+            begin = end
 
 
 def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
@@ -112,11 +160,6 @@ def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
     columns = [patterns.names[first:last].arrow(), letters.arrow(), qualities.arrow(), mates]
     patterns.release()
     return pa.table(columns, schema=PATTERNS.schema())
-
-
-def text_table(texts: NamedSequences) -> pa.Table:
-    """The table ``texts``."""
-    return TEXTS.arrow({"text": texts.names.arrow(), "length": texts.lengths})
 
 
 def write_alignments(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine import read_alignment
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
 from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
@@ -25,6 +24,10 @@ KIND = "reads"
 STEP_CELLS = 1_000_000
 """Cells in a step of the progress."""
 _TRACED = 1.65  # scored cells in the time of one that is traced, on one core of an EPYC
+_PAIRS, _TEXT, _PATTERN = 100_000, 250, 200
+_DRAWN = 20_000  # synthetic pairs that are drawn at random, and then repeated
+_CODES = np.array([0, 2, 6, 19], np.int8)  # A, C, G, T
+_MATCH, _MISMATCH, _GAPS = 2, -3, 2
 _WINDOW = 2.0  # letters of a text about the end of an alignment, for each of the pattern
 
 
@@ -75,8 +78,20 @@ class TextsAgainstPatterns:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
-        return read_alignment.sample_work.sample_reads(size, seed)
+        """Return pairs of a synthetic text and a part of it with some wrong bases, by which the speed of devices is measured."""
+        rng = np.random.default_rng(seed)
+        n = max(8, round(_PAIRS * size))
+        texts = _CODES[rng.integers(0, 4, (min(n, _DRAWN), _TEXT))]
+        patterns = texts[:, :_PATTERN].copy()
+        is_wrong = rng.random(patterns.shape) < 0.02
+        patterns[is_wrong] = _CODES[rng.integers(0, 4, int(is_wrong.sum()))]
+        texts, patterns = (np.resize(every, (n, every.shape[1])) for every in (texts, patterns))
+        matrix = np.full((32, 32), _MISMATCH, np.int32)
+        np.fill_diagonal(matrix, _MATCH)
+        texts_of, patterns_of = (Sequences(every.ravel(), np.arange(n + 1) * every.shape[1]) for every in (texts, patterns))
+        pairs = np.arange(n)
+        work = work_of(texts_of, patterns_of, GapRules(matrix, 5, 2, _GAPS))
+        return Sample(work, [{"text": pairs, "pattern": pairs, "traces": True}])
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells of all layers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,19 @@ from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through, r
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
 __all__ = [
-    "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "other_strand",
-    "read_patterns", "read_sequences", "with_interleaved_mates", "with_other_strands",
+    "ALPHABET",
+    "AlignedSequences",
+    "NamedSequences",
+    "bases",
+    "check_sorts",
+    "complemented_letters",
+    "gap_rules",
+    "nucleotide_matrix",
+    "other_strand",
+    "read_patterns",
+    "read_sequences",
+    "with_interleaved_mates",
+    "with_other_strands",
 ]  # fmt: skip
 
 _BASES = {
@@ -81,6 +92,15 @@ class NamedSequences:
     def mates(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """1 or 2 for each of some sequences: which of its fragment it is."""
         return rows % 2 + 1
+
+
+class AlignedSequences(NamedTuple):
+    """Sequences that are aligned, what an alignment may be, and whether the places of the patterns in the texts are looked for."""
+
+    texts: NamedSequences
+    patterns: NamedSequences
+    rules: GapRules
+    has_places: bool
 
 
 def read_patterns(

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.activation import Activation, series_letters
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 
-__all__ = ["BY_ACTIVATION", "SpectrumSeries", "series_of_spectrum"]
-
-BY_ACTIVATION = "activation"
-"""Value of the parameter `ion_series` by which series follow the activation of each spectrum."""
+__all__ = ["SpectrumSeries", "series_of_spectrum"]
 
 
 def series_of_spectrum(ion_series: str, activation: int) -> str:

@@ -22,22 +22,26 @@ __all__ = ["GrowingColumn", "passed_through", "release_pages"]
 _MAXIMUM_BYTES = 1 << 27
 """Of a column in memory, where there is a folder for more: that of some 80,000 spectra."""
 _PIECE = 1 << 24
+_MAXIMUM_LISTED_BYTES = 1 << 25
+"""Of values that are listed until they are joined: the system moves the pages of larger arrays as they grow, and copies smaller ones."""
 
 
 class GrowingColumn:
     """A flat array that is added to at its end.
 
-    In memory it grows in place where the system can move pages, so that little is held twice. With a `folder` it goes on in a file there,
+    In memory it is a list of the values while it is small, and then grows in place where the system can move pages, so that little is
+    held twice. With a `folder` it goes on in a file there,
     which has no name and is gone with the process, however that ends, once it is larger than `_MAXIMUM_BYTES`.
     """
 
     def __init__(self, dtype: type, folder: Path | None = None) -> None:
         self._values: NDArray = np.empty(0, dtype=dtype)
+        self._listed: list[NDArray] | None = []
         self._length, self._folder = 0, folder
         self._file: IO[bytes] | None = None
 
     def append(self, values: NDArray) -> None:
-        """Add values at the end.
+        """Add values at the end; the array itself must not be changed any more.
 
         Raises
         ------
@@ -45,6 +49,13 @@ class GrowingColumn:
         """
         values = np.ascontiguousarray(values, self._values.dtype)
         stop = self._length + len(values)
+        if self._listed is not None:
+            if stop * self._values.itemsize <= min(_MAXIMUM_LISTED_BYTES, _MAXIMUM_BYTES):
+                # A view would hold the whole array that it is a part of in memory.
+                self._listed.append(values if values.base is None else values.copy())
+                self._length = stop
+                return
+            self._join()
         if self._file is None and self._folder is not None and stop * self._values.itemsize > _MAXIMUM_BYTES:
             with storage_errors(self._folder):
                 self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - it stays open until `finish`
@@ -60,8 +71,16 @@ class GrowingColumn:
             self._values[self._length : stop] = values
         self._length = stop
 
+    def _join(self) -> None:
+        """Make one array of the values listed so far."""
+        self._values = np.concatenate([self._values, *(self._listed or [])])
+        self._listed = None
+
     def finish(self) -> NDArray:
         """The whole array; nothing can be added any more. What is written into one that is mapped stays in this process."""
+        if self._listed is not None:
+            self._join()
+            return self._values
         if self._file is None:
             self._values.resize(self._length, refcheck=False)
             return self._values

@@ -1,3 +1,4 @@
+from . import candidates as candidates
 from . import compilation as compilation
 from . import expecting as expecting
 from . import exporting as exporting

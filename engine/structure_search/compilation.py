@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from proteoscope import kernels
@@ -18,12 +15,8 @@ __all__ = ["STRUCTURES"]
 _RESIDUES, _CHAINS = 40, 3
 
 
-def _last() -> Callable[..., Any]:
-    return kernels.cpu.structure_alignment.score_group
-
-
 def _use() -> None:
-    """Search with next to nothing, in both modes."""
+    """Search a few chains, in both modes."""
     structures.compilation.STRUCTURE_KERNELS.use()
     n = _RESIDUES * _CHAINS
     turn = np.arange(n) * 1.7
@@ -34,11 +27,11 @@ def _use() -> None:
         np.ones(n, np.uint8), np.full(n, np.nan, np.float32), whole, np.zeros(n, np.uint8), whole,
     )  # fmt: skip
     some, resources = structure_search.structures.described(chains), execution.resources.Resources(1, progress=Progress())
-    first = ChainRow(0)
     for mode in ("sensitive", "published"):
         parameters = structure_search.parameters.StructureSearchParameters().changed(mode=mode)
         with execution.executor.Executor(resources).session(structure_search.scoring.work_of(some.arrays)) as session:
-            structure_search.hits.StructureHitSearch(some, some, parameters, session, resources).hits(first)
+            comparison = structure_search.candidates.Comparison(some, some, parameters, session, resources)
+            structure_search.hits.query_hits(comparison, [ChainRow(0)])
 
 
-STRUCTURES = Kernels("kernels of the structure search", _last, _use, family="structures")
+STRUCTURES = Kernels("kernels of the structure search", lambda: kernels.cpu.structure_alignment.score_group, _use, family="structures")

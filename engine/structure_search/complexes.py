@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.results.separated import UNQUOTED, header_line, separated_lines
 from proteoscope.engine.row_numbers import ChainRow
-from proteoscope.engine.structure_search.hits import FEWEST_SUPERPOSED, StructureHitSearch, StructureQueryHits, relatedness
+from proteoscope.engine.structure_search.candidates import Comparison, rewards_of, superpose_targets
+from proteoscope.engine.structure_search.hits import StructureQueryHits, relatedness
+from proteoscope.engine.structure_search.structures import DescribedChains
 from proteoscope.engine.structure_search.tables import COMPLEXES
 
-__all__ = ["COLUMNS", "ComplexHit", "assignment", "complex_file", "complex_hits", "with_complexes"]
+__all__ = ["COLUMNS", "ComplexHit", "assignment", "by_file", "complex_hits", "complex_writer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,33 +92,18 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
     return sorted((row, column) for column, row in enumerate(row_of.tolist()) if row >= 0 and worth[row, column] > 0.0)
 
 
-def with_complexes(
-    search: StructureHitSearch, found: Iterator[StructureQueryHits], take: Callable[[list[ComplexHit]], None]
-) -> Iterator[StructureQueryHits]:
-    """Give the queries on, and `take` the hits of each file of them once all of its chains have come."""
-    queries = search.queries
-    place = np.argsort(queries.file_order)
-    for _, of_file in groupby(found, key=lambda one: int(queries.file[place[one.index]])):
-        chains = []
-        for one in of_file:
-            chains.append(one)
-            yield one
-        take(complex_hits(search, chains))
-
-
-def complex_hits(search: StructureHitSearch, chains: Sequence[StructureQueryHits]) -> list[ComplexHit]:
-    """Files of the database for the chains of one file, best first, as many as are reported of a chain.
+def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -> list[ComplexHit]:
+    """Return files of the database for the chains of a query's file, best first, as many as are reported of a chain.
 
     Sensitive mode: the files with the greatest sums of z-scores are ranked by the sum of `relatedness`; published mode: by that of scores.
     """
-    database, is_sensitive = search.database, search.parameters.mode == "sensitive"
+    database, is_sensitive = comparison.database, comparison.is_sensitive
     z = np.stack([chain.z_scores for chain in chains])
     scores = np.stack([chain.scores for chain in chains])
     worth = np.where(scores > 0.0, np.maximum(z, 0.0) if is_sensitive else scores, 0.0)
-    wanted = max(search.parameters.hits_per_query, FEWEST_SUPERPOSED if is_sensitive else 0)
-    best = _best_files(worth, database.file, len(database.files), wanted)
-    tm_scores = _tm_scores(search, chains, best)
-    query = search.queries.files[search.queries.file[_place(search, chains[0])]]
+    best = _best_files(worth, database.file, len(database.files), comparison.n_candidates)
+    tm_scores = _tm_scores(comparison, chains, best)
+    query = comparison.queries.files[comparison.queries.file[_place(comparison, chains[0])]]
     sizes = np.bincount(database.file, minlength=len(database.files))
     found = []
     for number, pairs in best:
@@ -129,12 +116,12 @@ def complex_hits(search: StructureHitSearch, chains: Sequence[StructureQueryHits
             round(float(tm[:, 0].sum()) / len(chains), 4), round(float(tm[:, 1].sum()) / int(sizes[number]), 4), names,
         )))  # fmt: skip
     found.sort(key=lambda one: -one[0])
-    return [one for _, one in found[: search.parameters.hits_per_query]]
+    return [one for _, one in found[: comparison.parameters.hits_per_query]]
 
 
-def _place(search: StructureHitSearch, one: StructureQueryHits) -> ChainRow:
-    """Where a query stands in order of length."""
-    return ChainRow(int(np.flatnonzero(search.queries.file_order == one.index)[0]))
+def _place(comparison: Comparison, one: StructureQueryHits) -> ChainRow:
+    """Return the number of a query in order of length."""
+    return ChainRow(int(np.flatnonzero(comparison.queries.file_order == one.index)[0]))
 
 
 def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: int, wanted: int) -> list[tuple[int, list[tuple[int, int]]]]:
@@ -160,10 +147,10 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
 
 
 def _tm_scores(
-    search: StructureHitSearch, chains: Sequence[StructureQueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
+    comparison: Comparison, chains: Sequence[StructureQueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """TM-scores by query and target of all pairs; those that are no hits are superposed."""
-    place = np.argsort(search.database.file_order)
+    place = np.argsort(comparison.database.file_order)
     known: dict[tuple[int, int], tuple[float, float]] = {}
     for k, one in enumerate(chains):
         targets, *both = (one.hits[name].to_numpy() for name in ("target_index", "tm_score_query", "tm_score_target"))
@@ -171,20 +158,30 @@ def _tm_scores(
         known |= {(k, target): pair for target, pair in zip(place[targets].tolist(), scores, strict=True)}
     for k, one in enumerate(chains):
         missing = sorted({target for _, pairs in best for row, target in pairs if row == k and (k, target) not in known})
-        aligned = search.aligned(_place(search, one), np.array(missing, np.int64))
+        query = _place(comparison, one)
+        (aligned,) = superpose_targets(comparison, [(query, np.array(missing, np.int64), rewards_of(comparison, query)[0])])
         scores = zip(aligned.tm_score_query.tolist(), aligned.tm_score_target.tolist(), strict=True)
         known |= {(k, target): pair for target, pair in zip(missing, scores, strict=True)}
     return known
 
 
+def by_file(queries: DescribedChains, found: Iterator[StructureQueryHits]) -> Iterator[Iterator[StructureQueryHits]]:
+    """Yield the hits of each file of queries."""
+    place = np.argsort(queries.file_order)
+    return (chains for _, chains in groupby(found, key=lambda hits: int(queries.file[place[hits.index]])))
+
+
 @contextmanager
-def complex_file(path: Path) -> Iterator[Callable[[Sequence[ComplexHit]], None]]:
-    """Takes the hits of complexes, and writes them as a table, tab-separated, whole or not at all."""
+def complex_writer(path: Path | None) -> Iterator[Callable[[Sequence[ComplexHit]], None] | None]:
+    """Open a writer of complexes as a table, tab-separated, which appears whole or not at all; None without a path."""
+    if path is None:
+        yield None
+        return
     with atomic_file(path) as file:
         file.write(header_line(COMPLEXES.saved_columns))
 
-        def write(found: Sequence[ComplexHit]) -> None:
-            columns = dict(zip(COLUMNS, zip(*map(astuple, found), strict=True), strict=True)) if found else dict.fromkeys(COLUMNS, ())
+        def write(hits: Sequence[ComplexHit]) -> None:
+            columns = dict(zip(COLUMNS, zip(*map(astuple, hits), strict=True), strict=True)) if hits else dict.fromkeys(COLUMNS, ())
             file.write(separated_lines(COMPLEXES.arrow(columns), COMPLEXES.saved_columns, UNQUOTED))
 
         yield write

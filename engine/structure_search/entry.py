@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import structure_search, structures
-from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search
 from proteoscope.engine.formats.registry import names_of
-from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structures.commands import COMMANDS
-
-if TYPE_CHECKING:
-    from proteoscope.engine.structure_search.search import StructureSearchSummary
 
 __all__ = ["STRUCTURE_SEARCH"]
 
@@ -40,10 +34,6 @@ The z-score says by how many standard deviations a score is above what the datab
 no probability: of pairs at 4 to 5, seven in eight have different folds. RMSD is that of the aligned pairs. x' = R x + t (rotation row by
 row, translation) moves the target onto the query. The CIGAR spans both chains.
 """
-
-
-def _run(request: SearchRequest, progress: Progress) -> StructureSearchSummary:
-    return structure_search.search.find_structures(request, progress)
 
 
 STRUCTURE_SEARCH: Search = Search(
@@ -81,7 +71,7 @@ STRUCTURE_SEARCH: Search = Search(
     ),
     shortcuts=("mode", "qualification_threshold", "weights", "hits_per_query"),
     writes="file",
-    run=_run,
+    run=lambda request, progress: structure_search.search.find_structures(request, progress),
     kernels=(lambda: structures.compilation.STRUCTURE_KERNELS, lambda: structure_search.compilation.STRUCTURES),
     modules=(lambda: structure_search.search,),
     tables=lambda: structure_search.tables.TABLES,

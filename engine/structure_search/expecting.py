@@ -5,7 +5,6 @@ from __future__ import annotations
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
-from proteoscope.engine.execution.work import CardShape
 from proteoscope.engine.structure_search import scoring, superposing
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.structures import ChainInput, chain_input, check_sources, sources_of
@@ -54,14 +53,8 @@ def _pairs(n_queries: float, chains: float) -> float:
 
 
 def works_of(n_queries: float, chains: float) -> tuple[ExpectedWork, ExpectedWork]:
-    """The scoring of so many queries and chains, and the superposition of candidates."""
-    cells, pairs = n_queries * chains * _RESIDUES * _RESIDUES, _pairs(n_queries, chains)
-
-    def scored(card: CardShape | None) -> WorkSize:
-        rounds = max(1, round(n_queries))
-        return WorkSize(cells, int(n_queries * chains), chains * _RESIDUES * _RESIDUE_BYTES, 8 * n_queries * chains, rounds)
-
-    def superposed(card: CardShape | None) -> WorkSize:
-        return WorkSize(pairs * _RESIDUES * _RESIDUES, int(pairs), pairs * _RESIDUES * 32, pairs * (_RESIDUES * 8 + 128))
-
-    return ExpectedWork(scoring.KIND, scored), ExpectedWork(superposing.KIND, superposed)
+    """Return the workload of scoring queries against chains, and of superposing candidates."""
+    cells, pairs, rounds = n_queries * chains * _RESIDUES * _RESIDUES, _pairs(n_queries, chains), max(1, round(n_queries))
+    scored = WorkSize(cells, int(n_queries * chains), chains * _RESIDUES * _RESIDUE_BYTES, 8 * n_queries * chains, rounds)
+    superposed = WorkSize(pairs * _RESIDUES * _RESIDUES, int(pairs), pairs * _RESIDUES * 32, pairs * (_RESIDUES * 8 + 128))
+    return ExpectedWork(scoring.KIND, lambda card: scored), ExpectedWork(superposing.KIND, lambda card: superposed)

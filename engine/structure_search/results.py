@@ -1,32 +1,83 @@
-"""Sinks of the hits of a structure search as they come: the project's tables, and the file of hits."""
+"""Writers of hits as they are found: of the project's tables, the file of hits, and superpositions."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.separated import TRIMMED, header_line, separated_lines
 from proteoscope.engine.structure_search.hits import StructureQueryHits
+from proteoscope.engine.structure_search.summary import Best
 from proteoscope.engine.structure_search.tables import HITS, QUERIES
 from proteoscope.engine.structures.outputs import write_superposition
 
-if TYPE_CHECKING:
-    from proteoscope.engine.project.run import Run
+__all__ = ["HitTotals", "hit_writers"]
 
-__all__ = ["hit_file", "project_tables", "write_superpositions"]
+HitWriter = Callable[[StructureQueryHits], None]
 
+_N_BEST = 10
+_OF_BEST = ["query", "target", "tm_score_query", "same_fold_probability", "e_value", "z_score", "description"]
 _NOT_IN_FOLDERS = re.compile(r"[^0-9A-Za-z_-]")
-_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # what a superposition does not know of itself
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # figures of the search besides the superposition
+
+
+@dataclass
+class HitTotals:
+    """Counts of the hits of a search, and the best of them.
+
+    Attributes
+    ----------
+    n_hits, n_aligned : hits, and pairs that took part in phase 2.
+    """
+
+    n_hits: int = 0
+    n_aligned: int = 0
+    _best: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def add(self, found: StructureQueryHits) -> None:
+        """Add the hits of a query."""
+        self.n_hits += len(found.hits)
+        self.n_aligned += found.n_aligned
+        self._best += found.hits.slice(0, 1).select(_OF_BEST).to_pylist()
+
+    @property
+    def best(self) -> tuple[Best, ...]:
+        """The best queries' best hits; unknown figures are None, since JSON has no NaN."""
+        best = sorted(self._best, key=lambda hit: -hit["tm_score_query"])[:_N_BEST]
+        known = [{name: None if isinstance(value, float) and isnan(value) else value for name, value in hit.items()} for hit in best]
+        return tuple(tuple(hit[name] for name in _OF_BEST) for hit in known)  # type: ignore[misc]
 
 
 @contextmanager
-def hit_file(path: Path) -> Iterator[Callable[[StructureQueryHits], None]]:
-    """Takes queries with their hits, and writes ``hits.tsv``, whole or not at all."""
+def hit_writers(run: Run | None, out: Path | None, superpose: Path | None) -> Iterator[list[HitWriter]]:
+    """Open the writers of what is wanted; their files appear when the block ends without an error.
+
+    Parameters
+    ----------
+    run : whose tables are written. out : file of hits. superpose : folder of superpositions. None for none.
+    """
+    with ExitStack() as stack:
+        writers: list[HitWriter] = []
+        if run is not None:
+            writers.append(stack.enter_context(_project_tables(run)))
+        if out is not None:
+            writers.append(stack.enter_context(_hit_file(out)))
+        if superpose is not None:
+            writers.append(partial(_write_superpositions, superpose))
+        yield writers
+
+
+@contextmanager
+def _hit_file(path: Path) -> Iterator[HitWriter]:
+    """Write ``hits.tsv``, whole or not at all."""
     with atomic_file(path) as file:
         file.write(header_line(HITS.saved_columns))
 
@@ -37,8 +88,8 @@ def hit_file(path: Path) -> Iterator[Callable[[StructureQueryHits], None]]:
 
 
 @contextmanager
-def project_tables(run: Run) -> Iterator[Callable[[StructureQueryHits], None]]:
-    """Takes queries with their hits, and writes ``queries`` and ``hits`` of a run."""
+def _project_tables(run: Run) -> Iterator[HitWriter]:
+    """Write ``queries`` and ``hits`` of a run."""
     with run.table_writer("hits", HITS.schema()) as hits, run.table_writer("queries", QUERIES.schema()) as queries:
 
         def write(one: StructureQueryHits) -> None:
@@ -58,11 +109,11 @@ def project_tables(run: Run) -> Iterator[Callable[[StructureQueryHits], None]]:
         yield write
 
 
-def write_superpositions(folder: Path, found: StructureQueryHits) -> None:
-    """Write each hit of a query beside it, into folders ``QUERY/RANK-TARGET``; of names only what any file system takes is left."""
+def _write_superpositions(folder: Path, found: StructureQueryHits) -> None:
+    """Write each hit of a query superposed on it, into folders ``QUERY/RANK-TARGET`` with names that any file system takes."""
     own = folder / f"{found.index + 1}-{_NOT_IN_FOLDERS.sub('_', found.query)}"
     for hit, beside in zip(found.hits.select(["rank", "target", *_OF_SEARCH]).to_pylist(), found.beside, strict=True):
         place = own / f"{hit['rank']}-{_NOT_IN_FOLDERS.sub('_', hit['target'])}"
         with storage_errors(place):
             place.mkdir(parents=True, exist_ok=True)
-        write_superposition(place, beside, extra={name: "" if math.isnan(hit[name]) else f"{hit[name]:.10g}" for name in _OF_SEARCH})
+        write_superposition(place, beside, extra={name: "" if isnan(hit[name]) else f"{hit[name]:.10g}" for name in _OF_SEARCH})

@@ -77,22 +77,19 @@ class _Computation:
     """Superposition on a device."""
 
     def __init__(self, superposition: ChainSuperposition) -> None:
-        self._superposition = superposition
-        self._pairs: ChainPairs | None = None
-        self._found: FoundSuperpositions | None = None
+        self._superposition, self._pairs = superposition, list[tuple[ChainPairs, FoundSuperpositions]]()
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Pairs of chains come."""
+        """Take the pairs of chains of a round."""
         if items is not None:
             raise ValueError("all pairs of a round are superposed")
-        self._pairs = ChainPairs(**state)
-        self._found = FoundSuperpositions.room(self._pairs)
+        pairs = ChainPairs(**state)
+        self._pairs = [(pairs, FoundSuperpositions.room(pairs))]
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Superpose the pairs `first:last`."""
-        assert self._pairs is not None and self._found is not None
-        found = self._found
-        with closing(self._superposition.superpose(self._pairs, found, first, last)) as ends:
+        ((pairs, found),) = self._pairs
+        with closing(self._superposition.superpose(pairs, found, first, last)) as ends:
             begun = first
             for end in ends:
                 places = slice(int(found.places[begun]), int(found.places[end]))

@@ -6,19 +6,21 @@ import re
 from typing import TYPE_CHECKING
 
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.structures.pdb_text import copies_note, copy_name, molecule_starts
+from proteoscope.engine.structures.chain_copies import copies_note, copy_name, molecule_starts
 from proteoscope.engine.structures.residue_names import residue_kind
 
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["clear_unreadable_numbers", "complete_atom_site"]
+__all__ = ["clear_unreadable_numbers", "complete_atom_site", "split_chains"]
 
 _PREFIX = "_atom_site."
 _COUNTERPARTS = (
     ("label_asym_id", "auth_asym_id"), ("auth_asym_id", "label_asym_id"), ("label_atom_id", "auth_atom_id"),
     ("label_comp_id", "auth_comp_id"), ("auth_comp_id", "label_comp_id"), ("auth_seq_id", "label_seq_id"),
 )  # fmt: skip
+_OPTIONAL = "auth_comp_id"
+"""Column without which gemmi takes the other."""
 _NEEDED = ("Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id", "label_comp_id", "auth_seq_id")
 _WHOLE_NUMBERS = ("id", "label_seq_id", "auth_seq_id", "pdbx_formal_charge", "pdbx_PDB_model_num")
 _WHOLE = re.compile(r"[+-]?\d{1,9}")
@@ -54,23 +56,20 @@ _METALS = frozenset(
 """Elements of two characters whose ions are called as they are."""
 
 
-def complete_atom_site(block: gemmi.cif.Block) -> tuple[list[str], list[str]]:
-    """Add columns that the others suffice for, and give molecules that share a chain's name and residue numbers names of their own.
-
-    Returns
-    -------
-    missing : columns without which the atoms cannot be read. notes : what is read otherwise than it is written.
-    """
+def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
+    """Add columns that the others suffice for, and return those without which the atoms cannot be read."""
     table = block.find_mmcif_category(_PREFIX)
     if table.loop is None:
-        return [], []
+        return []
     columns = _Columns(block, table.loop)
     for name, other in _COUNTERPARTS:
+        if name == _OPTIONAL and name not in columns.names:
+            continue
         if not columns.has(name) and columns.has(other):
             columns.put(name, columns.values(other))
     missing = [name for name in _NEEDED if not columns.has(name)]
     if missing:
-        return missing, []
+        return missing
     n = table.loop.length()
     if not columns.has("id"):
         columns.put("id", list(map(str, range(1, n + 1))))
@@ -79,7 +78,7 @@ def complete_atom_site(block: gemmi.cif.Block) -> tuple[list[str], list[str]]:
             columns.put(name, ["."] * n)
     if not columns.has("type_symbol"):
         columns.put("type_symbol", _elements(columns.values("label_atom_id"), columns.values("label_comp_id")))
-    return [], _split_chains(columns)
+    return []
 
 
 def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
@@ -103,14 +102,14 @@ class _Columns:
 
     def __init__(self, block: gemmi.cif.Block, loop: gemmi.cif.Loop) -> None:
         self._block, self._loop = block, loop
-
-    @property
-    def names(self) -> list[str]:
-        return [tag[len(_PREFIX) :] for tag in self._loop.tags]
+        self.names = [tag[len(_PREFIX) :] for tag in loop.tags]
 
     def has(self, name: str) -> bool:
         """True if a column is there and holds a value."""
-        return name in self.names and any(value not in _NULLS for value in self._block.find_values(_PREFIX + name))
+        if name not in self.names:
+            return False
+        column = self.names.index(name)
+        return any(self._loop[row, column] not in _NULLS for row in range(self._loop.length()))
 
     def values(self, name: str) -> list[str]:
         return list(self._block.find_values(_PREFIX + name))
@@ -118,6 +117,7 @@ class _Columns:
     def put(self, name: str, values: list[str]) -> None:
         if name not in self.names:
             self._loop.add_columns([_PREFIX + name], "?")
+            self.names.append(name)
         column = self._block.find_values(_PREFIX + name)
         for i, value in enumerate(values):
             column[i] = value
@@ -134,9 +134,14 @@ def _elements(atoms: list[str], residues: list[str]) -> list[str]:
     return [found[key] for key in zip(atoms, residues, strict=True)]
 
 
-def _split_chains(columns: _Columns) -> list[str]:
+def split_chains(block: gemmi.cif.Block) -> list[str]:
+    """Give molecules that share a chain's name and residue numbers names of their own, and return the sentences on them."""
     import gemmi  # slow to import: only structures need it
 
+    table = block.find_mmcif_category(_PREFIX)
+    if table.loop is None:
+        return []
+    columns = _Columns(block, table.loop)
     names = columns.values("label_atom_id")
     alpha = [i for i, name in enumerate(names) if name == "CA"]
     used_columns = (

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.structures.chain_copies import models_note
 from proteoscope.engine.unfolding import CIF_CHARACTERS, CIF_ROWS, CIF_VALUES, Unfolding
 
 if TYPE_CHECKING:
@@ -46,8 +47,19 @@ _WANTED = {
 _DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or_equiv": 2}
 
 
-def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
-    """The blocks of a BinaryCIF file, with the categories and columns that structures are read from.
+def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tuple[gemmi.cif.Document, list[str]]:
+    """Read the categories and columns of a BinaryCIF file that structures are made from.
+
+    Parameters
+    ----------
+    all_models : bool
+        False decodes the atoms of the first model of each block.
+
+    Returns
+    -------
+    document : gemmi.cif.Document
+    notes : list of str
+        Sentence on the models of the first block with atoms that are not read.
 
     Raises
     ------
@@ -57,7 +69,7 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
 
     try:
         root = _unpacked(data)
-        document = gemmi.cif.Document()
+        document, notes = gemmi.cif.Document(), list[str]()
         # Packed once more by gzip, a column becomes half as long at best.
         unfolding = Unfolding(path, min(len(data), 2 * path.stat().st_size))
         for block in _list_of(root, "dataBlocks"):
@@ -65,8 +77,8 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
             for category in _list_of(block, "categories"):
                 name = _text_of(category, "name")
                 if name in _WANTED:
-                    _add_category(made, name, category, unfolding)
-        return document
+                    notes += _add_category(made, name, category, unfolding, all_models)
+        return document, notes[:1]
     except (_WrongError, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
         reason = shortened(str(error), 200)
         raise InputError(path, f"is no sound BinaryCIF file ({reason})", remedy=_REMEDY) from None
@@ -104,7 +116,8 @@ def _unpacked(data: bytes) -> Any:
         raise _WrongError("it holds what MessagePack does not know, or lists too deep") from None
 
 
-def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: Unfolding) -> None:
+def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: Unfolding, all_models: bool) -> list[str]:
+    """Add a category to a block, and return the sentence on models that are left out."""
     n_rows = category.get("rowCount")
     if not isinstance(n_rows, int) or n_rows < 0:
         raise _WrongError(f"{name} does not give its number of rows")
@@ -112,11 +125,26 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: U
     columns = {_text_of(column, "name"): column for column in _list_of(category, "columns")}
     tags = [tag for tag in _WANTED[name] if tag in columns]
     if not tags or not n_rows:
-        return
+        return []
     unfolding.add(CIF_VALUES, n_rows * len(tags), place=name)
-    rows = np.arange(n_rows)
+    rows, notes = np.arange(n_rows), list[str]()
+    if name == "_atom_site" and "pdbx_PDB_model_num" in tags and not all_models:
+        rows, notes = _first_model(columns["pdbx_PDB_model_num"], n_rows, CIF_ROWS.most(unfolding.n_bytes))
     values = [_values(columns[tag], tag, n_rows, rows, unfolding) for tag in tags]
     block.init_loop(f"{name}.", tags).set_all_values(values)
+    return notes
+
+
+def _first_model(column: Any, n_rows: int, maximum_rows: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the rows of the first model, and the sentence on the others; all rows if the numbers of models are not all known."""
+    rows = np.arange(n_rows)
+    models = _decoded(column.get("data"), n_rows, maximum_rows)
+    if column.get("mask") is not None and np.any(np.asarray(_decoded(column["mask"], n_rows, maximum_rows)) != 0):
+        return rows, []
+    _, model = np.unique(np.asarray(models), return_inverse=True)
+    first = np.flatnonzero(model == model[0])
+    n_models = int(model.max()) + 1
+    return first, [models_note(n_models, n_rows - len(first))] if n_models > 1 else []
 
 
 def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfolding: Unfolding) -> list[str]:

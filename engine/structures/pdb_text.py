@@ -16,32 +16,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
-from string import ascii_letters, digits
-from typing import Any
+from string import digits
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.structures.residue_names import dynamics_parent, residue_kind
+from proteoscope.engine.structures.chain_copies import copies_note, copy_name, free_codes, models_note
+from proteoscope.engine.structures.pdb_atoms import ATOM_COLUMNS, NOT_READABLE, PdbAtoms, begins_early
+from proteoscope.engine.structures.residue_names import dynamics_parent
+from proteoscope.engine.structures.residue_numbers import FIRST_HEXADECIMAL, LAST_DECIMAL, read_residue_numbers
 
-__all__ = ["PlainPdb", "copies_note", "copy_name", "models_note", "molecule_starts", "plain_pdb"]
+__all__ = ["PlainPdb", "plain_pdb"]
 
-_WIDTH = 54
-"""Columns of an atom's record up to its coordinates."""
 _RECORD = 80
 """Columns of a record."""
-_CHAIN, _NUMBER, _INSERTION, _NAME = slice(20, 22), slice(22, 26), 26, slice(17, 20)
-_NOT_READABLE = -(10**9)
-_GREATEST_NUMBER = 2_436_111  # of hybrid-36 in four columns
-_LAST_DECIMAL = 9999
-_FIRST_HEXADECIMAL = f"{_LAST_DECIMAL + 1:x}"
-_OFFSET = 1 << 20  # makes places of negative numbers positive
-_DECIMAL, _HEXADECIMAL = re.compile(r" *-?\d+ *"), re.compile(r"\d[0-9A-Fa-f]{3}|[0-9A-Fa-f]{4}")
-_HYBRID = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
 _LONGEST_SHIFT = 2  # columns that a serial number may be too long
 
 
@@ -60,27 +51,6 @@ class PlainPdb:
     notes: tuple[str, ...]
 
 
-def models_note(n_models: int, n_atoms: int) -> str:
-    """Return the sentence on models that are not read."""
-    return (
-        f"only the first of {n_models:,} models is read ({counted(n_atoms, 'atom')} of the others left out). "
-        "A structure search, a superposition and a structure database read all of them as chains with models=all"
-    )
-
-
-def copy_name(name: str, used: set[str]) -> str:
-    """Return a name for another chain of this name, and add it to those used.
-
-    >>> copy_name("A", {"A", "A_2"})
-    'A_3'
-    """
-    number = 2
-    while f"{name}_{number}" in used:
-        number += 1
-    used.add(f"{name}_{number}")
-    return f"{name}_{number}"
-
-
 def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
     """Put a PDB file into the plain form.
 
@@ -90,34 +60,25 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
     """
     if b"\n" not in text and b"\r" in text:
         text = text.replace(b"\r", b"\n")
-    return _Rewriting(text, all_models).result()
+    return _plain_form(text, all_models) or _Rewriting(text, all_models).result()
 
 
-def molecule_starts(
-    places: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]
-) -> list[int]:  # fmt: skip
-    """Return where the second and further molecules of a chain begin, of Cα in the order of the file.
-
-    One begins with another model, and where a residue is met again: with the last break or step back of the numbers before, else there.
-
-    Parameters
-    ----------
-    places : residue number and insertion code, which are ordered. alternatives : names of alternative locations. breaks : change where a
-        molecule may end. models : change where another model begins.
-    """
-    starts, met = list[int](), set[tuple[Any, Any]]()
-    begins = -1
-    for k, (place, alternative) in enumerate(zip(places, alternatives, strict=True)):
-        is_other_model = k > 0 and models[k] != models[k - 1]
-        if k and (breaks[k] != breaks[k - 1] or place < places[k - 1]):
-            begins = k
-        is_again = (place, alternative) in met and place != places[k - 1]
-        if is_other_model or is_again:
-            at = k if is_other_model or begins < 0 else begins
-            starts.append(at)
-            met, begins = {(places[i], alternatives[i]) for i in range(at, k)}, -1
-        met.add((place, alternative))
-    return starts
+def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
+    """Return a file of the plain form, of several models the first; None for any other."""
+    buffer = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(buffer == ord("\n"))
+    alpha, names = np.empty(len(ends) + 1, np.int64), np.empty(kernels.cpu.pdb_text.MAXIMUM_NAMES, np.int64)
+    result = np.zeros(kernels.cpu.pdb_text.N_PDB_RESULTS, np.int64)
+    if not kernels.cpu.pdb_text.scan_pdb(buffer, ends, alpha, names, result):
+        return None
+    n_alpha, n_names, n_models, n_others, second, after = result.tolist()
+    keys = np.sort(alpha[:n_alpha])
+    is_repeated = bool((keys[1:] == keys[:-1]).any())
+    if is_repeated or any(begins_early(name.to_bytes(4).decode("latin-1")) for name in names[:n_names].tolist()):
+        return None
+    if n_models < 2:
+        return PlainPdb(text, {}, ())
+    return None if all_models else PlainPdb(text[:second] + text[after:], {}, (models_note(n_models, n_others),))
 
 
 class _Rewriting:
@@ -161,7 +122,7 @@ class _Rewriting:
             return PlainPdb(self._text, {}, ())
         lines, cells = self._readable(lines)
         if len(lines):
-            atoms = _Atoms(lines, cells, part[lines])
+            atoms = PdbAtoms(lines, cells, part[lines])
             self._long_names(atoms)
             self._split_chains(atoms, self._read_numbers(atoms))
             self._changed |= atoms.changed(self._record)
@@ -206,7 +167,7 @@ class _Rewriting:
 
     def _readable(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """The lines of atoms whose coordinates can be read, and their columns; serial numbers that are too long are cut."""
-        cells = self._columns(lines, _WIDTH)
+        cells = self._columns(lines, ATOM_COLUMNS)
         places = cells[:, 30:]
         is_plain = (places[:, [4, 12, 20]] == ord(".")).all(axis=1)
         is_digit = (places >= ord("0")) & (places <= ord("9"))
@@ -214,7 +175,7 @@ class _Rewriting:
         is_plain &= is_known.all(axis=1) & is_digit[:, [3, 11, 19]].all(axis=1) & is_digit[:, [5, 13, 21]].all(axis=1)
         is_plain &= (places == ord(".")).sum(axis=1) == 3
         kept = np.ones(len(lines), np.bool_)
-        is_plain &= self._stops[lines] - self._starts[lines] >= _WIDTH
+        is_plain &= self._stops[lines] - self._starts[lines] >= ATOM_COLUMNS
         n_shifted = 0
         for k in np.flatnonzero(~is_plain).tolist():
             line = int(lines[k])
@@ -226,8 +187,8 @@ class _Rewriting:
             if shift:
                 n_shifted += 1
                 record = b"%-6s%b" % (record[:6].rstrip(digits.encode()), record[6 + shift :])
-            self._changed[line] = record = record.rstrip().ljust(_WIDTH)
-            cells[k] = np.frombuffer(record[:_WIDTH], np.uint8)
+            self._changed[line] = record = record.rstrip().ljust(ATOM_COLUMNS)
+            cells[k] = np.frombuffer(record[:ATOM_COLUMNS], np.uint8)
         if n_shifted:
             self._notes.append(
                 f"{counted(n_shifted, 'record')} of atoms with serial numbers that are too long, read as the next columns say"
@@ -254,7 +215,7 @@ class _Rewriting:
     def _record(self, line: int) -> bytes:
         return self._changed.get(line, self._text[self._starts[line] : self._stops[line]])
 
-    def _long_names(self, atoms: _Atoms) -> None:
+    def _long_names(self, atoms: PdbAtoms) -> None:
         """Names of four characters, whose last stands where chains of two characters have their first."""
         n_before = Counter[str]()
         for rows, name in atoms.long_names():
@@ -266,16 +227,16 @@ class _Rewriting:
             shown = ", ".join(sorted(n_before)[:4])
             self._notes.append(f"{counted(n, 'residue')} with names of four characters ({shown}), read as the standard residues")
 
-    def _read_numbers(self, atoms: _Atoms) -> NDArray[np.int64]:
+    def _read_numbers(self, atoms: PdbAtoms) -> NDArray[np.int64]:
         """(n,) the residue number of each atom."""
         numbers = atoms.plain_numbers()
-        is_odd = numbers == _NOT_READABLE
-        is_odd[1:] |= (numbers[:-1] == _LAST_DECIMAL) & (numbers[1:] == int(_FIRST_HEXADECIMAL))
+        is_odd = numbers == NOT_READABLE
+        is_odd[1:] |= (numbers[:-1] == LAST_DECIMAL) & (numbers[1:] == int(FIRST_HEXADECIMAL))
         for chain in np.unique(atoms.chain[is_odd]).tolist():
             rows = np.flatnonzero(atoms.chain == chain)
             shown = atoms.chain_text(chain) or "without a name"
             runs = atoms.numbered_runs(rows)
-            found, is_counted, is_hexadecimal = _numbers_of([atoms.number_text(row) for row in runs.tolist()])
+            found, is_counted, is_hexadecimal = read_residue_numbers([atoms.number_text(row) for row in runs.tolist()])
             numbers[rows] = np.array(found, np.int64)[np.searchsorted(runs, rows, side="right") - 1]
             atoms.renumber(rows, numbers[rows])
             for some, what in (
@@ -287,10 +248,10 @@ class _Rewriting:
                     self._notes.append(f"{counted(len(some), 'residue')} of chain {shown} (from line {line:,}) {what}")
         return numbers
 
-    def _split_chains(self, atoms: _Atoms, numbers: NDArray[np.int64]) -> None:
+    def _split_chains(self, atoms: PdbAtoms, numbers: NDArray[np.int64]) -> None:
         """Give molecules that share a chain's name and residue numbers names of their own."""
         used = {atoms.chain_text(chain) for chain in np.unique(atoms.chain).tolist()}
-        codes = _free_codes(used)
+        codes = free_codes(used)
         breaks = np.cumsum(self._is_ter | self._is_end)[atoms.lines] + (atoms.part << 32)
         for chain in atoms.repeated_chains(numbers, self._is_forced):
             rows = np.flatnonzero(atoms.chain == chain)
@@ -298,7 +259,7 @@ class _Rewriting:
             if atoms.unwrap(rows, numbers):
                 atoms.renumber(rows, numbers[rows])
                 self._notes.append(
-                    f"residue numbers of chain {shown or 'without a name'} begin anew after {_LAST_DECIMAL}: counted on from there"
+                    f"residue numbers of chain {shown or 'without a name'} begin anew after {LAST_DECIMAL}: counted on from there"
                 )
             starts = atoms.copies(rows, numbers, breaks, self._is_forced)
             made = []
@@ -317,7 +278,7 @@ class _Rewriting:
             if made:
                 self._notes.append(copies_note(shown, made))
 
-    def _end_chains(self, atoms: _Atoms) -> None:
+    def _end_chains(self, atoms: PdbAtoms) -> None:
         """Leave out TER inside chains: gemmi takes what follows for ligands."""
         lines = np.flatnonzero(self._is_ter & ~self._left_out)
         if not len(lines):
@@ -341,190 +302,6 @@ class _Rewriting:
         return b"\n".join(line for line, is_left in zip(lines, self._left_out.tolist(), strict=True) if not is_left)
 
 
-class _Atoms:
-    """The records of atoms that are read, by their columns.
-
-    `lines` : of the file. `part` : see `_Rewriting._parts`. `run` : (n,) number of the run of records of one residue.
-    """
-
-    def __init__(self, lines: NDArray[np.int64], cells: NDArray[np.uint8], part: NDArray[np.int64]) -> None:
-        self.lines, self.part, self._cells = lines, part, cells
-        self._is_changed = np.zeros(len(lines), np.bool_)
-        self._set_runs()
-
-    def _set_runs(self) -> None:
-        self.chain = self._cells[:, 20].astype(np.int64) << 8 | self._cells[:, 21]
-        here = np.concatenate([self._cells[:, 17:27], self.part.astype("<i8").view(np.uint8).reshape(-1, 8)], axis=1)
-        self.run = np.cumsum(np.concatenate([[False], (here[1:] != here[:-1]).any(axis=1)]))
-
-    def _text(self, row: int, columns: slice) -> str:
-        return self._cells[row, columns].tobytes().decode("latin-1")
-
-    def chain_text(self, chain: int) -> str:
-        """A chain's name as the file has it."""
-        return bytes([chain >> 8, chain & 255]).decode("latin-1").strip()
-
-    def number_text(self, row: int) -> str:
-        """Columns of the residue number and the insertion code of an atom."""
-        return self._text(row, slice(22, 27))
-
-    def _first_of_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        return rows[np.concatenate([[True], self.run[rows[1:]] != self.run[rows[:-1]]])] if len(rows) else rows
-
-    def long_names(self) -> Iterator[tuple[NDArray[np.int64], str]]:
-        """Rows of atoms of residues whose names have four characters, with these names."""
-        found = []
-        for chain in np.unique(self.chain[self._cells[:, 20] != ord(" ")]).tolist():
-            rows = np.flatnonzero(self.chain == chain)
-            firsts = self._first_of_runs(rows)
-            names = {self._text(row, slice(17, 21)) for row in firsts.tolist()}
-            if all(dynamics_parent(name) for name in names) or self._is_amid(rows, chain, names):
-                found += [(rows, name) for name in names]
-        for rows, name in found:
-            yield rows[(self._cells[rows, 17:21] == np.frombuffer(name.encode("latin-1"), np.uint8)).all(axis=1)], name
-        # Some programs begin names of four characters a column earlier, in that of the alternative location.
-        for row in self._first_of_runs(np.flatnonzero(self._cells[:, 16] != ord(" "))).tolist():
-            name = self._text(row, slice(16, 20))
-            if dynamics_parent(name) and not residue_kind(name[1:])[1]:
-                rows = np.flatnonzero(self.run == self.run[row])
-                self._cells[rows, 16] = ord(" ")
-                yield rows, name
-
-    def _is_amid(self, rows: NDArray[np.int64], chain: int, names: set[str]) -> bool:
-        """True if standard residues of a chain of two characters continue the numbers of the chain without the first of them."""
-        if not all(residue_kind(name[:3].strip())[1] for name in names):
-            return False
-        near = []
-        for step in (-1, 1):
-            beside = rows + step
-            is_inside = (beside >= 0) & (beside < len(self.lines))
-            here, beside = rows[is_inside], beside[is_inside]
-            here, beside = here[self.chain[beside] != chain], beside[self.chain[beside] != chain]
-            is_same = self.chain[beside] == (ord(" ") << 8 | chain & 255)
-            ours, theirs = (self._decimal(some) for some in (here, beside))
-            near.append((is_same & (ours - theirs == -step)).all() and len(here) > 0)
-        return all(near)
-
-    def _decimal(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.array([int(text) if _DECIMAL.fullmatch(text := self._text(row, _NUMBER)) else 0 for row in rows.tolist()], np.int64)
-
-    def rename(self, rows: NDArray[np.int64], name: str) -> None:
-        """Give atoms another residue name of three characters, and a chain of the last character."""
-        self._cells[rows, _NAME] = np.frombuffer(f"{name:>3.3}".encode("latin-1"), np.uint8)
-        self._cells[rows, 20] = ord(" ")
-        self._is_changed[rows] = True
-        self._set_runs()
-
-    def rechain(self, rows: NDArray[np.int64], code: str) -> None:
-        """Give atoms another chain."""
-        self._cells[rows, _CHAIN] = np.frombuffer(code.encode(), np.uint8)
-        self._is_changed[rows] = True
-        self.chain[rows] = ord(code[0]) << 8 | ord(code[1])
-
-    def renumber(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
-        """Give atoms other residue numbers, beyond 9999 as hybrid-36."""
-        for number in np.unique(numbers).tolist():
-            here = rows[numbers == number]
-            self._cells[here, _NUMBER] = np.frombuffer(_hybrid(number).encode(), np.uint8)
-        is_wide = (self._cells[rows, _INSERTION] >= ord("0")) & (self._cells[rows, _INSERTION] <= ord("9")) & (numbers > _LAST_DECIMAL)
-        self._cells[rows[is_wide], _INSERTION] = ord(" ")
-        self._is_changed[rows] = True
-
-    def plain_numbers(self) -> NDArray[np.int64]:
-        """(n,) decimal residue numbers; `_NOT_READABLE` for others."""
-        cells = self._cells[:, _NUMBER]
-        is_digit = (cells >= ord("0")) & (cells <= ord("9"))
-        is_blank, is_minus = cells == ord(" "), cells == ord("-")
-        # Blanks, a minus, digits: no column is less than the one before in this order.
-        order = np.where(is_digit, 2, np.where(is_minus, 1, np.where(is_blank, 0, 9)))
-        is_plain = (order[:, 3] == 2) & (np.diff(order, axis=1) >= 0).all(axis=1) & (is_minus.sum(axis=1) < 2)
-        insertion = self._cells[:, _INSERTION]
-        is_plain &= ~(is_digit.all(axis=1) & (insertion >= ord("0")) & (insertion <= ord("9")))
-        value = (np.where(is_digit, cells, ord("0")).astype(np.int64) - ord("0")) @ np.array([1000, 100, 10, 1])
-        return np.where(is_plain, np.where(is_minus.any(axis=1), -value, value), _NOT_READABLE)
-
-    def numbered_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """First rows of the residues of a chain; without a number, a residue begins where an atom is met again."""
-        firsts = set(self._first_of_runs(rows).tolist())
-        starts, met = [], set[bytes]()
-        for row in rows.tolist():
-            atom = self._cells[row, 12:17].tobytes()
-            is_hidden = not self._text(row, _NUMBER).strip(" *")
-            if row in firsts or (is_hidden and atom in met):
-                starts.append(row)
-                met = set()
-            met.add(atom)
-        return np.array(starts, np.int64)
-
-    def _alpha(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        atom = self._cells[rows, 12:16]
-        is_alpha = (atom == np.frombuffer(b" CA ", np.uint8)).all(axis=1)
-        return rows[is_alpha & ~((self._cells[rows, _NAME] == np.frombuffer(b" CA", np.uint8)).all(axis=1))]
-
-    def _places(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """One number for the residue number and the insertion code of each row."""
-        return numbers[rows] << 8 | self._cells[rows, _INSERTION]
-
-    def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
-        """Chains in which a Cα is met again, apart from the place where it was met first."""
-        rows = self._alpha(np.arange(len(self.lines)))
-        if not len(rows):
-            return []
-        order = rows[np.argsort(self.chain[rows], kind="stable")]
-        # 16 bits of the chain, 32 of the place and 8 of the alternative location.
-        place = self.chain[order] << 32 | (self._places(order, numbers) + _OFFSET)
-        is_new = np.concatenate([[True], (place[1:] != place[:-1]) | (self.part[order[1:]] != self.part[order[:-1]])])
-        keys = np.sort((place << 8 | self._cells[order, 16])[is_new])
-        repeated = set((keys[1:][keys[1:] == keys[:-1]] >> 40).tolist())
-        if is_forced.any():
-            repeated |= set(np.unique(self.chain[is_forced[self.part]]).tolist())
-        return sorted(repeated)
-
-    def unwrap(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> bool:
-        """Count on where a chain's numbers begin anew after 9999; True if they do. Changes `numbers`."""
-        here = numbers[rows]
-        is_wrap = (here[:-1] == _LAST_DECIMAL) & ((here[1:] == 0) | (here[1:] == 1)) & (self.part[rows[1:]] == self.part[rows[:-1]])
-        if not is_wrap.any():
-            return False
-        turns = np.concatenate([[0], np.cumsum(is_wrap)])
-        # What begins at 1 has left out the number 10000.
-        numbers[rows] = here + turns * (_LAST_DECIMAL + 1)
-        return True
-
-    def copies(
-        self, rows: NDArray[np.int64], numbers: NDArray[np.int64], breaks: NDArray[np.int64], is_forced: NDArray[np.bool_]
-    ) -> list[int]:
-        """First rows of the second and further molecules of a chain.
-
-        One begins where a residue is met again: with the last TER, END or step back of the numbers before it, else there.
-        """
-        alpha = self._alpha(rows)
-        if not len(alpha):
-            return []
-        places, alternatives = self._places(alpha, numbers).tolist(), self._cells[alpha, 16].tolist()
-        part = self.part[alpha]
-        models = np.cumsum(np.concatenate([[False], (part[1:] != part[:-1]) & is_forced[part[1:]]])).tolist()
-        starts = molecule_starts(places, alternatives, breaks[alpha].tolist(), models)
-        return [self._first_of_residue(int(alpha[k])) for k in starts]
-
-    def _first_of_residue(self, row: int) -> int:
-        while row and self.run[row - 1] == self.run[row]:
-            row -= 1
-        return row
-
-    def is_amino_acid(self) -> NDArray[np.bool_]:
-        """(n,) True for ATOM records of amino acids."""
-        names = self._cells[:, 17:20].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
-        found, inverse = np.unique(names, return_inverse=True)
-        table = np.array([residue_kind(int(name).to_bytes(3, "big").decode("latin-1").strip())[1] for name in found.tolist()], np.bool_)
-        return table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
-
-    def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
-        """Records that are written anew, by their lines; `record`: what a line is until now."""
-        lines = self.lines[self._is_changed].tolist()
-        return {line: cells.tobytes() + record(line)[_WIDTH:] for line, cells in zip(lines, self._cells[self._is_changed], strict=True)}
-
-
 def _has_place(record: bytes, shift: int) -> bool:
     """True if three numbers stand in the columns of coordinates, so many columns to the right."""
     if len(record.rstrip()) < 31 + shift + 16:
@@ -534,79 +311,3 @@ def _has_place(record: bytes, shift: int) -> bool:
         if not re.fullmatch(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
             return False
     return not shift or record[10 + shift : 12 + shift].strip(b"0123456789") in (b" ", b"  ", b"")
-
-
-def _numbers_of(texts: list[str]) -> tuple[list[int], list[int], list[int]]:
-    """Numbers of the residues of a chain from their columns; which had to be counted, and which are hexadecimal."""
-    found, is_counted, hexadecimal = list[int](), list[int](), list[int]()
-    is_hexadecimal = False
-    for k, text in enumerate(texts):
-        number, before = text[:4], found[-1] if found else 0
-        begins = number == _FIRST_HEXADECIMAL and before == _LAST_DECIMAL
-        if not is_hexadecimal and (begins or (re.fullmatch(r"\d[0-9A-Fa-f]{3}", number) and not number.isdigit())):
-            is_hexadecimal = True
-            hexadecimal += _earlier_hexadecimal(texts, found, int(number, 16), k)
-        is_hexadecimal = is_hexadecimal and _HEXADECIMAL.fullmatch(number) is not None
-        if is_hexadecimal:
-            found.append(int(number, 16))
-            hexadecimal.append(k)
-        elif number.isdigit() and text[4].isdigit():
-            found.append(int(text))
-        elif _DECIMAL.fullmatch(number):
-            found.append(int(number))
-        elif _HYBRID.fullmatch(number):
-            found.append(_from_hybrid(number))
-        else:
-            found.append(before + 1)
-            is_counted.append(k)
-        found[-1] = min(found[-1], _GREATEST_NUMBER)
-    return found, is_counted, hexadecimal
-
-
-def _earlier_hexadecimal(texts: list[str], found: list[int], value: int, stop: int) -> list[int]:
-    """Read the numbers before a hexadecimal one as such, as far as they lead up to it; which these are."""
-    changed = []
-    for k in range(stop - 1, -1, -1):
-        number = texts[k][:4]
-        if not number.isdigit() or not 0 <= value - int(number, 16) <= 1 or int(number, 16) <= _LAST_DECIMAL:
-            break
-        value = found[k] = int(number, 16)
-        changed.append(k)
-    return changed
-
-
-def _from_hybrid(text: str) -> int:
-    value = int(text, 36)
-    return value - 10 * 36**3 + 10_000 if text[0].isupper() else value + 16 * 36**3 + 10_000
-
-
-def _hybrid(number: int) -> str:
-    """Four columns of a residue number.
-
-    >>> _hybrid(-5), _hybrid(9999), _hybrid(10000), _hybrid(_from_hybrid("zzzz"))
-    ('  -5', '9999', 'A000', 'zzzz')
-    """
-    if -1000 < number <= _LAST_DECIMAL:
-        return f"{number:4d}"
-    value = number - 10_000 + 10 * 36**3
-    is_lower = value >= 36**4
-    value -= 26 * 36**3 if is_lower else 0
-    text = ""
-    for _ in range(4):
-        value, rest = divmod(value, 36)
-        text = (digits + ascii_letters)[rest] + text
-    return text if is_lower else text.upper()
-
-
-def _free_codes(used: set[str]) -> Iterator[str]:
-    """Names of two characters that no chain has."""
-    return (code for code in map("".join, product(ascii_letters + digits, repeat=2)) if code not in used)
-
-
-def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
-    """Return the sentence on molecules of one name; `made`: the others' names, and the lines that they begin in (0: not known)."""
-    names = ", ".join(name for name, _ in made[:4]) + (f" and {len(made) - 4:,} more" if len(made) > 4 else "")
-    line = made[0][1]
-    whole = f"chain {shown}" if shown else "the chain without a name"
-    where = f", the second from line {line:,}" if line else ""
-    return f"{whole} holds {len(made) + 1:,} molecules with the same residue numbers{where}: those after the first are read as {names}"

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,10 +28,12 @@ from proteoscope.engine.formats.registry import names_of, suffixes_of
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.matrices import LETTERS
-from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site
+from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site, split_chains
 from proteoscope.engine.structures.binary_cif import read_binary_cif
+from proteoscope.engine.structures.chain_copies import copy_name, models_note
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
-from proteoscope.engine.structures.pdb_text import copy_name, models_note, plain_pdb
+from proteoscope.engine.structures.mmcif_text import without_broken_rows
+from proteoscope.engine.structures.pdb_text import plain_pdb
 from proteoscope.engine.structures.residue_names import residue_kind
 from proteoscope.engine.unfolding import ATOMS, WORDS, Unfolding
 
@@ -49,8 +52,11 @@ _MINIMUM_PLACE, _MAXIMUM_PLACE = -99_999.0, 99_999.0
 """Å; beyond lies no atom of any structure."""
 _MAXIMUM_FLAT = 7  # letters of a name in gemmi's columns of atoms
 _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
+_ALPHA = int.from_bytes(b"CA", "little")
+_MIXER = 0x5851F42D4C957F2D
+"""Odd number that spreads names of chains over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
 _X = LETTERS.index("X")
-_POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
+_UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of which stands near the beginning of BinaryCIF and MMTF
 _PDB_RECORD = re.compile(
     rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES"
@@ -306,22 +312,29 @@ def _read_mmcif(path: Path, text: bytes, models: Models) -> tuple[gemmi.Structur
 
     if not text.isascii():
         text = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").encode()
-    return _read_block(path, gemmi.cif.read_string(text), models)
+    try:
+        return _read_block(path, gemmi.cif.read_string(text), models, [])
+    except ValueError:
+        repaired = without_broken_rows(text)
+        if repaired is None:
+            raise
+    return _read_block(path, gemmi.cif.read_string(repaired[0]), models, [repaired[1]])
 
 
 def _read_binary_cif(path: Path, data: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
-    return _read_block(path, read_binary_cif(path, data), models)
+    document, notes = read_binary_cif(path, data, all_models=models == "all")
+    return _read_block(path, document, models, notes)
 
 
-def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tuple[gemmi.Structure, _Facts]:
+def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes: list[str]) -> tuple[gemmi.Structure, _Facts]:
+    """Read the first block with atoms; `notes`: what the user should know of the file already."""
     import gemmi  # slow to import: only structures need it
 
     blocks = [one for one in document if one.find_mmcif_category("_atom_site.")]
     if not blocks:
         raise InputError(path, "holds no coordinates of atoms (the category _atom_site)", remedy=_TAKEN)
     block = blocks[0]
-    missing, notes = complete_atom_site(block)
-    if missing:
+    if missing := complete_atom_site(block):
         raise InputError(
             path,
             f"holds no coordinates of atoms that can be read: it lacks the column _atom_site.{missing[0]}",
@@ -333,6 +346,9 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tup
         structure = gemmi.make_structure_from_block(block)
     except ValueError:
         notes += clear_unreadable_numbers(block)
+        structure = gemmi.make_structure_from_block(block)
+    if _has_repeated_alpha(structure) and (copies := split_chains(block)):
+        notes += copies
         structure = gemmi.make_structure_from_block(block)
     notes += _merge_models(structure, models)
     string = gemmi.cif.as_string
@@ -359,6 +375,24 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models) -> tup
     if not is_predicted and (not methods or "THEORETICAL" in methods or "PREDICT" in methods):
         is_predicted = None
     return structure, _Facts(title, descriptions, is_predicted, quality, tuple(notes))
+
+
+def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
+    """True if a Cα may be met twice in a residue of a model, as where molecules share a chain's name, or if that is not known."""
+    import gemmi  # slow to import: only structures need it
+
+    try:
+        atoms: Any = gemmi.FlatStructure(structure)
+    except RuntimeError:
+        return True
+    rows = np.flatnonzero(_as_numbers(atoms.atom_names) == _ALPHA)
+    # Sums that wrap around: Cα whose sums are the same by chance are only compared once more.
+    key = _as_numbers(atoms.chain_ids[rows]) * _MIXER + (atoms.model_num[rows].astype(np.int64) << 48)
+    key += atoms.resnums[rows].astype(np.int64) << 16
+    key += atoms.icodes[rows].astype(np.int64) << 8
+    key += atoms.altlocs[rows]
+    key.sort()
+    return bool((key[1:] == key[:-1]).any())
 
 
 def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
@@ -418,11 +452,13 @@ class _StructureReader:
         )  # fmt: skip
         first = np.minimum(offsets[:-1], max(0, int(offsets[-1]) - 1))
         residue, is_amino_acid, is_nucleotide = self._kinds(atoms.residue_names, first)
-        is_polymer = np.isin(atoms.entity_type[first], _POLYMER)
+        entity_type = atoms.entity_type[first]
+        is_polymer = (entity_type == _UNKNOWN) | (entity_type == _POLYMER)
         has_ends = np.isfinite(backbone[:, 0, 0]) & np.isfinite(backbone[:, 2, 0])
         # Cα alone of a residue that nobody knows is one in a polymer; a calcium ion is called CA too.
         is_residue = (chosen >= 0) & is_polymer & ~is_nucleotide
-        is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((atoms.entity_type[first] == 1) & ~is_calcium & self._is_alone(n_atoms))
+        is_alone = np.diff(offsets) == 1
+        is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((entity_type == _POLYMER) & ~is_calcium & is_alone)
         n_bare = int((is_amino_acid & is_polymer & (chosen < 0)).sum())
         if n_bare:
             self._messages.append(f"{counted(n_bare, 'amino acid')} without a Cα that can be read left out")
@@ -436,20 +472,15 @@ class _StructureReader:
         )  # fmt: skip
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
-    @staticmethod
-    def _is_alone(n_atoms: list[int]) -> NDArray[np.bool_]:
-        return np.array(n_atoms) == 1
-
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
         """Letter of each residue, and whether it is an amino acid or a nucleotide by its name."""
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
-        kinds = []
-        for number in numbers.tolist():
-            name = (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
-            code, is_amino_acid, is_nucleotide = residue_kind(name)
-            if not is_amino_acid and name in self._parents:
-                code, is_amino_acid, is_nucleotide = residue_kind(self._parents[name])
-            kinds.append((code, is_amino_acid, is_nucleotide))
+        kinds = [_kind_of(number) for number in numbers.tolist()]
+        if self._parents:
+            for k, number in enumerate(numbers.tolist()):
+                parent = self._parents.get(_name_of(number), "")
+                if parent and not kinds[k][1]:
+                    kinds[k] = residue_kind(parent)
         table = np.array(kinds, np.int8)[inverse.reshape(-1)]
         return table[:, 0], table[:, 1] != 0, table[:, 2] != 0
 
@@ -625,6 +656,17 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
 def _as_numbers(letters: NDArray) -> NDArray[np.int64]:
     """(n, 8) letters as one number each."""
     return np.ascontiguousarray(letters).view(np.int64).reshape(-1)
+
+
+def _name_of(number: int) -> str:
+    """Return the name of a residue from its characters as one number."""
+    return (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(number: int) -> tuple[int, bool, bool]:
+    """Return the kind of a residue (`residue_kind`) from the characters of its name as one number."""
+    return residue_kind(_name_of(number))
 
 
 def _as_percent(confidence: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:

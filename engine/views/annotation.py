@@ -49,7 +49,7 @@ class IonSettings:
 
     Attributes
     ----------
-    series : letters of `SHOWN_SERIES`, or `proteoscope.engine.spectra.ion_series.BY_ACTIVATION`. losses : some of `LOSSES`.
+    series : letters of `SHOWN_SERIES`, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`. losses : some of `LOSSES`.
     least_labelled : percent of the base peak from which a peak has its name written.
     """
 

@@ -24,12 +24,12 @@ from PySide6.QtWidgets import (
 
 from proteoscope.engine.chemistry.activation import Activation, series_letters
 from proteoscope.engine.chemistry.enzymes import ENZYMES
+from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.parameters import Editor as DeclaredEditor
 from proteoscope.engine.parameters import ParameterDescription, list_text, parts_of_list
 from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.file_survey import SORTS, SearchedRun
 from proteoscope.gui.forms.modification_picker import ModificationPicker

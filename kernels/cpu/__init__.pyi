@@ -24,9 +24,11 @@ from . import library_search as library_search
 from . import library_text as library_text
 from . import long_traces as long_traces
 from . import match_scores as match_scores
+from . import mate_names as mate_names
 from . import minimisers as minimisers
 from . import nearest_vectors as nearest_vectors
 from . import pair_superposition as pair_superposition
+from . import pdb_text as pdb_text
 from . import peaks as peaks
 from . import peptides as peptides
 from . import processor as processor

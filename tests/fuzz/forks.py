@@ -38,6 +38,8 @@ class ForkedCommand:
         self._parent, self.returncode = _parent(), None
         self._folder = tempfile.TemporaryDirectory(prefix="fork-")
         self._output, self._errors = Path(self._folder.name, "output"), Path(self._folder.name, "errors")
+        for path in (self._output, self._errors):
+            path.touch()  # it may be killed before it opens them
         self.pid = self._parent.ask(
             {
                 "arguments": arguments, "environment": dict(environment), "output": str(self._output), "errors": str(self._errors),

@@ -44,7 +44,8 @@ def test_a_mutated_file_is_read_or_refused_within_bounds(outcomes: dict[str, dic
     # Mutations that all break a file, or none, would try nothing. Binary formats check themselves: few are read that were changed.
     is_binary = reader in ("results-parquet", "libraries-blib", "bcif")
     assert outcome["n_read"] >= (n_cases // 100 if is_binary else -(-n_cases // 50))
-    assert outcome["n_refused"] >= n_cases // 5
+    # Records of structures and tracks that cannot be read are left out, and the others are read.
+    assert outcome["n_refused"] >= n_cases // (20 if reader in ("pdb", "track") else 5)
 
 
 _OTHER_NAMES = {"BinaryCIF": "bcif"}

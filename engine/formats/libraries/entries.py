@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,7 @@ def first_charge(text: str) -> int:
     return -int(digits) if "-" in (before, after) else int(digits)
 
 
+@lru_cache(1 << 10)
 def read_charge(text: str) -> int:
     """Return the charge that a text is, of a list the first, 0 where it means none.
 
@@ -268,12 +270,15 @@ def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
 
 def take_time(entry: Entry, text: str, unit: float, decimal: int) -> None:
     """Take a retention time from a text, in seconds by the unit that it names, or by `unit` seconds; negative ones mean none."""
-    found = _TIME.fullmatch(text.strip())
-    number = number_or_nan(found[1], decimal) if found else math.nan
-    if found is None or (math.isnan(number) and text.strip().lower() not in MISSING):
-        entry.remark = entry.remark or "its retention time cannot be read, and is unknown"
-        return
-    seconds = number * (unit if not found[2] else 60.0 if found[2].lower().startswith("m") else 1.0)
+    number = number_or_nan(text, decimal)
+    if math.isnan(number):
+        found = _TIME.fullmatch(text.strip())
+        number = number_or_nan(found[1], decimal) if found else math.nan
+        if found is None or (math.isnan(number) and text.strip().lower() not in MISSING):
+            entry.remark = entry.remark or "its retention time cannot be read, and is unknown"
+            return
+        unit = unit if not found[2] else 60.0 if found[2].lower().startswith("m") else 1.0
+    seconds = number * unit
     if seconds >= 0:
         entry.retention_time = seconds
 

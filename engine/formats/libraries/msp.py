@@ -74,33 +74,33 @@ class MspLibrary(TextLibrary):
         """Whether it is a key and its value."""
         return not line.startswith(b"#") and b":" in line
 
-    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> list[int]:
-        """Return the rows of a table of lines that entries begin with: an entry ends with its peaks, or where a second name begins."""
-        rows: list[int] = []
+    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> Iterator[int]:
+        """Yield the rows of a table of lines that entries begin with: an entry ends with its peaks, or where a second name begins."""
+        last_begun = -1
         seen: set[bytes] = set()
         n_peaks = last_number = paragraph = 0
         for row, (start, stop, number, n_before, code) in enumerate(table.tolist()):
-            line = data[start:stop]
             if code != kernels.cpu.library_text.LINE_WORDS:
                 # Numbers that cannot be read are peaks too, once their number has been announced.
                 n_peaks = -1 if b"numpeaks" in seen else n_peaks
                 last_number = number
                 continue
             is_apart, last_number = number > last_number + 1, number
-            if not self.begins_entry(line):
+            key, colon, _ = data[start:stop].partition(b":")
+            if not colon or key.startswith(b"#"):
                 continue
-            key = _key_of(line)
-            is_next = not rows or n_before != n_peaks or (is_apart and b"numpeaks" in seen)
+            key = _plain_bytes(key)
+            is_next = last_begun < 0 or n_before != n_peaks or (is_apart and b"numpeaks" in seen)
             if not is_next and key in _NAMES and key in seen:
-                is_next, row = True, paragraph if paragraph > rows[-1] else row
+                is_next, row = True, paragraph if paragraph > last_begun else row
             elif is_apart:
                 paragraph = row
             if is_next:
-                rows.append(row)
+                yield row
+                last_begun = row
                 seen = set()
             seen.add(key)
             n_peaks = n_before
-        return rows
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
         """Yield precursors and peaks."""
@@ -144,7 +144,13 @@ class MspLibrary(TextLibrary):
 
 def _key_of(line: bytes) -> bytes:
     """Return the key of a line, as keys are compared."""
-    return _plain(line.partition(b":")[0].decode("latin-1")).encode("latin-1", "replace")
+    return _plain_bytes(line.partition(b":")[0])
+
+
+@lru_cache(1 << 10)
+def _plain_bytes(key: bytes) -> bytes:
+    """Return a key as `_plain` does."""
+    return _plain(key.decode("latin-1")).encode("latin-1", "replace")
 
 
 @lru_cache(1 << 10)

@@ -79,11 +79,11 @@ class TextLibrary(ABC):
     def entry(self, lines: list[Line]) -> Entry:
         """An entry from its lines without the peaks, the first of them that it begins with. Runs in several threads."""
 
-    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> list[int]:
-        """Return the rows of a table of lines that entries begin with."""
+    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> Iterator[int]:
+        """Yield the rows of a table of lines that entries begin with."""
         is_words = (table[:, 4] == kernels.cpu.library_text.LINE_WORDS).tolist()
         spans = zip(table[:, 0].tolist(), table[:, 1].tolist(), is_words, strict=True)
-        return [row for row, (start, stop, words) in enumerate(spans) if words and self.begins_entry(data[start:stop])]
+        return (row for row, (start, stop, words) in enumerate(spans) if words and self.begins_entry(data[start:stop]))
 
     def header(self, lines: list[Line]) -> None:  # noqa: B027 - most formats have nothing there that counts
         """Take what stands before the first entry of the file."""
@@ -118,7 +118,7 @@ class TextLibrary(ABC):
         self._find_decimal_sign(data)
         scan = self._scanned(data)
         header = []
-        first = next(iter(self.entry_rows(data, scan.table)), len(scan.table))
+        first = next(self.entry_rows(data, scan.table), len(scan.table))
         for start, stop, number, *_ in scan.table[:first].tolist():
             header.append((number, decoded(data[start : min(stop, start + _MAXIMUM_LINE_BYTES)])))
         self.header(header)
@@ -142,7 +142,7 @@ class TextLibrary(ABC):
 
     def _parsed(self, data: bytes, *, is_counted: bool = False) -> _ParsedBlock:
         scan = self._scanned(data)
-        rows = self.entry_rows(data, scan.table)
+        rows = list(self.entry_rows(data, scan.table))
         if is_counted:
             self._source.unfolding.add(ENTRIES, len(rows))
         entries: list[Entry] = []
@@ -151,8 +151,9 @@ class TextLibrary(ABC):
         starts = [*scan.table[rows, 3].tolist(), len(scan.mz)]
         ends = [*scan.table[rows, 0].tolist(), len(data)]
         is_packed = False
+        lines = scan.table.tolist()
         for i, (first, last) in enumerate(pairwise(bounds)):
-            entry, broken = self._entry_of(scan, first, last)
+            entry, broken = self._entry_of(scan.data, lines[first:last])
             own = scan.mz[starts[i] : starts[i + 1]], scan.intensity[starts[i] : starts[i + 1]]
             if scan.n_ambiguous or broken or entry.n_announced not in (-1, len(own[0])):
                 packed = self._packed_peaks(entry, len(own[0]), data[ends[i] : ends[i + 1]])
@@ -166,12 +167,12 @@ class TextLibrary(ABC):
             mz, intensity = (np.concatenate(columns) for columns in zip(*peaks, strict=True))
         return _ParsedBlock(entries, offsets_of(np.array([len(own[0]) for own in peaks], np.int64)), mz, intensity, scan.n_lines)
 
-    def _entry_of(self, scan: _Scan, first: int, last: int) -> tuple[Entry, str]:
-        """Return the entry of some rows of the lines of a block, and what is wrong with its peaks, or ''."""
+    def _entry_of(self, data: bytes, rows: list[list[int]]) -> tuple[Entry, str]:
+        """Return the entry of some rows of the table of lines of a block, and what is wrong with its peaks, or ''."""
         lines: list[Line] = []
         broken = too_long = ""
-        for start, stop, number, _, code in scan.table[first:last].tolist():
-            content = scan.data[start : min(stop, start + _MAXIMUM_LINE_BYTES)]
+        for start, stop, number, _, code in rows:
+            content = data[start : min(stop, start + _MAXIMUM_LINE_BYTES)]
             if code == kernels.cpu.library_text.LINE_WORDS:
                 lines.append((number, decoded(content)))
             elif not broken:

@@ -30,7 +30,7 @@ def count_ions(
     offsets, masses, letters : CSR, (n + 1,) and (r,): masses in dalton of the residues with what they carry, termini with the first and
         last, and the residues as ASCII capitals.
     spectrum : (n,) rows of `spectra`. charge : (n,) of the precursor.
-    ion_series : letters, or `proteoscope.engine.spectra.ion_series.BY_ACTIVATION`.
+    ion_series : letters, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
     maximum_charge : fragments carry up to so many charges, and one fewer than the precursor.
 
     Returns

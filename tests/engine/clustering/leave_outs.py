@@ -5,15 +5,26 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.clustering.explained_spectra import Queries, explained, library_of
+from proteoscope.engine.clustering.explained_spectra import (
+    Explained,
+    Library,
+    cascade,
+    identified_library,
+    plan_other_masses,
+    plan_same_mass,
+    prepare_queries,
+    score_other_masses,
+    score_same_mass,
+)
 from proteoscope.engine.clustering.parameters import ExplanationParameters
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.identified_spectra import Identified
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["Trial", "leave_out"]
+__all__ = ["Trial", "explained", "leave_out"]
 
 
 class Trial(NamedTuple):
@@ -22,6 +33,18 @@ class Trial(NamedTuple):
     rows: int
     left_out: int
     other: int
+
+
+def explained(
+    spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
+) -> Explained:
+    """Explain the spectra `rows`, by peptides of the same mass and then of others, as the search does."""
+    queries = prepare_queries(spectra, rows, library, parameters, resources)
+    same = score_same_mass(plan_same_mass(queries, library, parameters), library, resources)
+    if not parameters.mass_difference:
+        return same
+    others = plan_other_masses(queries, library, same.accepted(parameters.fdr), parameters)
+    return cascade(same, score_other_masses(others, library, resources))
 
 
 def leave_out(
@@ -39,8 +62,8 @@ def leave_out(
     _, first = np.unique(identified.peptide * 100 + identified.charge, return_index=True)
     library = identified.take(np.sort(first[~is_left[first]]))
     rows = np.setdiff1d(np.arange(len(spectra)), library.spectrum)
-    made = library_of(spectra, library, "by", tolerance, parameters, resources)
-    found = explained(Queries.of(spectra, rows, made, parameters, resources), parameters, resources)
+    made = identified_library(spectra, library, "by", tolerance, parameters, resources)
+    found = explained(spectra, rows, made, parameters, resources)
     accepted = found.take(~found.is_decoy & (found.q_value <= 0.01) & (found.similarity >= parameters.minimum_similarity))
     of = np.full(len(spectra), -1)
     of[identified.spectrum] = sequence

@@ -13,7 +13,7 @@ import pytest
 from proteoscope.engine.chemistry.fragments import fragment_ions
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, residue_masses, sequence_mass
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.clustering.explained_spectra import Queries, explained, library_of
+from proteoscope.engine.clustering.explained_spectra import identified_library
 from proteoscope.engine.clustering.parameters import ExplanationParameters
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
@@ -23,7 +23,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.tables import read_spectra_table
 from proteoscope.engine.spectra.vectors import spectrum_vectors
-from tests.engine.clustering.leave_outs import leave_out
+from tests.engine.clustering.leave_outs import explained, leave_out
 from tests.engine.spectra.made import spectra
 from tests.searching import identify
 
@@ -94,25 +94,25 @@ def test_shuffled_spectra_have_the_fragments_of_a_permutation_and_all_else(run):
 def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):
     held, identified = run
     parameters = ExplanationParameters().changed(mass_difference=100.0, minimum_similarity=0.3)
-    library = library_of(held, identified, "by", TOLERANCE, parameters, Resources(2))
+    library = identified_library(held, identified, "by", TOLERANCE, parameters, Resources(2))
     rows = np.array([row for row in range(18) if row % 3])
-    found = explained(Queries.of(held, rows, library, parameters, Resources(2)), parameters, Resources(2))
+    found = explained(held, rows, library, parameters, Resources(2))
     assert found.spectrum.tolist() == rows.tolist() and not found.is_decoy.any()
     assert [PEPTIDES[i] for i in found.identified] == [PEPTIDES[row // 3] for row in rows.tolist()]
     isotope = rows % 3 == 1
     assert found.is_modified.tolist() == (~isotope).tolist()
     assert np.abs(found.mass_difference[isotope]).max() < 1e-6, "an isotope is no modification"
     assert found.mass_difference[~isotope] == pytest.approx(79.966331, abs=1e-6)
-    narrow = explained(Queries.of(held, rows, library, ExplanationParameters(), Resources(1)), ExplanationParameters(), Resources(1))
+    narrow = explained(held, rows, library, ExplanationParameters(), Resources(1))
     assert set(narrow.spectrum.tolist()) == set(rows[isotope].tolist())
 
 
 def test_the_most_similar_is_that_of_plain_loops(run):
     held, identified = run
     parameters = ExplanationParameters().changed(precursor_tolerance="5000 Da", isotope_errors=(0,), precursor_weight=0.0)
-    library = library_of(held, identified, "by", TOLERANCE, parameters, Resources(2))
+    library = identified_library(held, identified, "by", TOLERANCE, parameters, Resources(2))
     rows = np.arange(18)
-    found = explained(Queries.of(held, rows, library, parameters, Resources(2)), parameters, Resources(2))
+    found = explained(held, rows, library, parameters, Resources(2))
     full = np.zeros((12, library.n_bins))
     for k in range(12):
         some = slice(*library.arrays.offsets[k : k + 2])
@@ -132,11 +132,10 @@ def test_the_most_similar_is_that_of_plain_loops(run):
 
 def test_spectra_of_other_charges_of_negative_ions_and_without_precursor_join_none(run):
     held, identified = run
-    library = library_of(held, identified, "by", TOLERANCE, ExplanationParameters(), Resources(1))
+    library = identified_library(held, identified, "by", TOLERANCE, ExplanationParameters(), Resources(1))
 
     def explained_by(spectra):
-        queries = Queries.of(spectra, np.arange(18), library, ExplanationParameters(), Resources(1))
-        return explained(queries, ExplanationParameters(), Resources(1))
+        return explained(spectra, np.arange(18), library, ExplanationParameters(), Resources(1))
 
     for mask, joins in ((8, False), (4 | 1, False), (4 | 8, True), (0, True)):
         other = Spectra(**{**held.__dict__, "charge_mask": np.full(18, mask, np.uint32)})

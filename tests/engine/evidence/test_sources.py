@@ -15,7 +15,7 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.chemistry.peptidoforms import parse
-from proteoscope.engine.clustering.expecting_explanation import expected as expected_of_explaining
+from proteoscope.engine.clustering.expecting import expected_of_explaining
 from proteoscope.engine.clustering.parameters import ExplanationParameters
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.entry import SearchRequest

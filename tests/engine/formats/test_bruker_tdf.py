@@ -195,11 +195,11 @@ def test_a_cancel_is_heeded(run: Path) -> None:
         ("UPDATE PasefFrameMsMsInfo SET ScanNumEnd = 4", "do not fit together"),
         ("UPDATE PasefFrameMsMsInfo SET ScanNumEnd = 1e12", "do not fit together"),
         ("UPDATE Frames SET NumPeaks = 4000000000", "unfolds to more than 73,168 peaks"),
-        ("UPDATE Precursors SET Charge = 1e300", "do not fit together"),
         ("UPDATE Precursors SET Id = 9223372036854775807 WHERE Id = 2", "do not fit together"),
         ("ALTER TABLE Precursors ADD COLUMN x AS (zeroblob(900000000))", "has no table Precursors, or one that is computed"),
         ("ALTER TABLE GlobalMetadata ADD COLUMN x AS (zeroblob(900000000))", "has no table GlobalMetadata, or one that is computed"),
         ("UPDATE Frames SET Time = zeroblob(40000000)", "cannot be read .*too big"),
+        ("UPDATE Frames SET Id = 1e18 WHERE Id = 3; UPDATE PasefFrameMsMsInfo SET Frame = 1e18 WHERE Frame = 3", "do not fit together"),
         ("UPDATE Frames SET Time = 'noon'", "cannot be read"),
         ("UPDATE Frames SET TimsId = 1000000", "cannot be read"),
         ("UPDATE Frames SET NumScans = 3", "cannot be read"),
@@ -213,6 +213,22 @@ def test_a_run_that_is_not_sound_is_told_in_a_sentence(run: Path, change: str, w
     with pytest.raises(InputError, match=words) as raised:
         read_tdf(run, Progress())
     assert str(raised.value).startswith(str(run)) and "\n" not in str(raised.value)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("charge", ["1e300", "9223372036854775807", "-2", "32", "2.5"])
+def test_read_tdf_counts_charges_out_of_bounds(run: Path, charge: str) -> None:
+    expected = read_tdf(run, Progress())
+    connection = sqlite3.connect(run / "analysis.tdf")
+    connection.executescript(f"UPDATE Precursors SET Charge = {charge}, Intensity = 1e300 WHERE Id != 2")
+    connection.close()
+    messages: list[str] = []
+    spectra = read_tdf(run, Progress(lambda event: messages.append(event.message)))
+    assert spectra.charge_mask.tolist() == [0, 0, 0] and not spectra.precursor_intensity[[0, 2]].any()
+    np.testing.assert_array_equal(spectra.mz, expected.mz)
+    (text,) = filter(None, messages)
+    assert f"{run}: the charge of 2 precursors is not a whole number" in text
+    assert f"precursor 1, {float(charge):g}" in text
 
 
 @pytest.mark.parametrize("name", ["analysis.tdf", "analysis.tdf_bin"])

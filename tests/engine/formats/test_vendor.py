@@ -112,7 +112,7 @@ def test_a_thermo_file_is_read_by_the_converter_that_is_there(tmp_path: Path, pl
     assert stages[0].startswith("Converting a run.RAW with ") and "Reading spectra" in stages
     words = notes.read_text().splitlines()
     assert (f"-i={path}" in words) != (str(path) in words)
-    out = Path(next(word for word in words if "proteoscope-" in word).removeprefix("-b="))
+    out = Path(next(word for word in words if "proteoscope." in word).removeprefix("-b="))
     assert not out.exists() and not out.parent.is_relative_to(tmp_path)
 
 

@@ -87,7 +87,9 @@ def test_a_card_places_reads_as_the_processor_does(genome, tmp_path, mode):
     texts, patterns = (read_sequences(path, progress) for path in (fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)))
     index, rules = placing.index_texts(texts, asked, 1, progress), gap_rules(asked, of_nucleotides=True)
     here, there = (
-        placing.Placing(texts, patterns, index, rules, asked, Resources(1, cards=cards, progress=progress)).rows(0, 30)
+        placing.score_reads(
+            placing.MappingPlan(texts, patterns, index, rules, asked), Resources(1, cards=cards, progress=progress), 0, 30
+        ).rows
         for cards in ([], [ShimCard()])
     )
     for one, other in zip(here.found, there.found, strict=True):

@@ -31,7 +31,9 @@ def test_a_column_is_what_was_added_to_it_wherever_it_lies(parts: list[list[int]
         for folder in (None, Path.cwd()):
             column = GrowingColumn(np.int32, folder)
             for part in parts:
-                column.append(np.array(part, np.int32))
+                values = np.array([0, *part], np.int32)
+                column.append(values[1:])
+                values[:] = 7  # a view is copied: its array may change
             np.testing.assert_array_equal(column.finish(), expected)
 
 

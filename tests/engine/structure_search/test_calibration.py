@@ -20,7 +20,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
-from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.candidates import Comparison, score_chains
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import ChainSource, described, read_chains
@@ -155,10 +155,10 @@ def test_e_values_of_reversed_domains_are_how_many_there_are(shared_data):
     calibration, pairs = shipped_calibration("sensitive"), np.array([name.rsplit(".", 1)[0] for name in chains.chains.names])
     e_values = []
     with Executor(Resources(1)).session(work_of(backwards.arrays)) as session:
-        search = StructureHitSearch(chains, backwards, StructureSearchParameters(), session, Resources(1))
+        comparison = Comparison(chains, backwards, StructureSearchParameters(), session, Resources(1))
         for i in range(n):
-            found, _, unit, _ = search.scores(i)
+            found = score_chains(comparison, i)
             features = chance_features(lengths[i], lengths, np.minimum(shares[i], shares).sum(axis=1))
-            e_values.append(n * calibration.chances(found.residues / unit, features)[pairs != pairs[i]])
+            e_values.append(n * calibration.chances(found.chains.residues / found.unit, features)[pairs != pairs[i]])
     numbers = np.array([[(e_value <= most).sum() for most in (1.0, 0.1, 0.01)] for e_value in e_values]).mean(axis=0)
     assert 0.4 < numbers[0] < 2.5 and 0.03 < numbers[1] < 0.3 and numbers[2] < 0.05

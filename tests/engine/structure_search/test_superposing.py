@@ -10,7 +10,8 @@ import pytest
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.structure_search.hits import StructureHitSearch
+from proteoscope.engine.structure_search.candidates import Comparison, query_batches
+from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import described
@@ -54,7 +55,9 @@ def test_hits_of_queries_that_a_card_superposes_together_are_those_of_one_after_
             session, superposing = (
                 stack.enter_context(Executor(resources).session(work)) for work in (work_of(chains.arrays), work_of_superposing("quick"))
             )
-            search = StructureHitSearch(chains, chains, StructureSearchParameters(), session, resources, superposing=superposing)
-            tables.append([found.hits.to_pylist() for found in search.score()])
+            parameters = StructureSearchParameters()
+            comparison = Comparison(chains, chains, parameters, session, resources, superposing)
+            batches = query_batches(chains, parameters, resources)
+            tables.append([found.hits.to_pylist() for batch in batches for found in query_hits(comparison, batch)])
     assert sum(map(len, tables[0])) > n
     assert repr(tables[0]) == repr(tables[1]), "NaN is like itself"

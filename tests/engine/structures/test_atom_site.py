@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,43 @@ def test_read_structure_counts_values_that_are_no_numbers(tmp_path: Path, name: 
         assert found.messages[0].startswith(
             f"1 value of _atom_site.{name} not a whole number and taken as unknown, the first 'x1' in row 48"
         )
+
+
+def cut_rows(content: bytes, cut: Callable[[list[bytes]], list[bytes]]) -> bytes:
+    """A file whose lines with atoms, and those after them, are changed."""
+    lines = content.splitlines(keepends=True)
+    first = next(i for i, line in enumerate(lines) if line.startswith(b"ATOM"))
+    return b"".join([*lines[:first], *cut(lines[first:])])
+
+
+@pytest.mark.parametrize("n_bytes", [3, 12, 25])
+def test_read_structure_reads_complete_rows_of_cut_off_mmcif(tmp_path: Path, n_bytes: int) -> None:
+    whole = as_mmcif(ROWS)
+    n_rows = len(ROWS) - 6  # within the last residue but one of chain B
+    content = cut_rows(whole, lambda lines: [*lines[:n_rows], lines[n_rows][:n_bytes]])
+    found = read(tmp_path, content)
+    expected = read(tmp_path, cut_rows(whole, lambda lines: [*lines[:n_rows], b"#\n"]))
+    assert lengths(found) == lengths(expected) and np.array_equal(found.chains.position, expected.chains.position)
+    (message,) = [text for text in found.messages if "left out" in text and "table of atoms" in text]
+    line = content.count(b"\n") + 1
+    assert message.startswith("1 row of the table of atoms left out") and f"in line {line:,}, which has" in message
+    assert "are missing. The file ends there" in message
+
+
+def test_read_structure_counts_rows_with_missing_values(tmp_path: Path) -> None:
+    short = [4, 5, 9]
+
+    def cut(lines: list[bytes]) -> list[bytes]:
+        return [line.rsplit(None, 1)[0] + b"\n" if i in short else line for i, line in enumerate(lines)]
+
+    content = cut_rows(as_mmcif(ROWS), cut)
+    found = read(tmp_path, content)
+    assert sum(lengths(found).values()) == 16 - sum(ROWS[i][1] == "CA" for i in short)
+    first = content[: content.index(b"ATOM")].count(b"\n") + 1 + short[0]
+    assert any(text.startswith(f"3 rows of the table of atoms left out, the first in line {first:,}") for text in found.messages)
+
+
+def test_read_structure_refuses_mmcif_cut_off_in_wrapped_rows(tmp_path: Path) -> None:
+    wrapped = cut_rows(as_mmcif(ROWS), lambda lines: [b"\n".join(line.split(None, 4)).rstrip() + b"\n" for line in lines])
+    with pytest.raises(InputError, match="no sound mmCIF file"):
+        read(tmp_path, wrapped[: wrapped.rindex(b"CA")])

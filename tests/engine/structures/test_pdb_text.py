@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import gemmi
 import numpy as np
 import pytest
 
+from proteoscope.engine.structures import pdb_text
 from proteoscope.engine.structures.reading import StructureFile, read_structure
 from tests.engine.structures.examples import LETTERS, as_pdb, atoms_of, helix
 
@@ -241,3 +243,53 @@ def test_read_structure_matches_gemmi_on_plain_files(shared_data: Path) -> None:
 def test_read_structure_ignores_text_after_elements(tmp_path: Path, end: str) -> None:
     found = read(tmp_path, [line[:76] + end for line in records(A)])
     assert found.chains.sequence(0) == LETTERS and not found.messages
+
+
+def changed_text(random: np.random.Generator, lines: list[str]) -> str:
+    """Records with some characters, lines or blocks of lines changed."""
+    lines = list(lines)
+    for _ in range(random.integers(1, 4)):
+        at = int(random.integers(len(lines)))
+        match random.integers(5):
+            case 0:
+                column = int(random.integers(max(1, len(lines[at]))))
+                lines[at] = lines[at][:column] + random.choice(list(" A1-.9+")) + lines[at][column + 1 :]
+            case 1:
+                lines.insert(at, str(random.choice(["TER", "END", "MODEL        2", "ENDMDL", "REMARK"])))
+            case 2:
+                lines[at:at] = lines[int(random.integers(len(lines))) :][: int(random.integers(1, 20))]
+            case 3:
+                del lines[at]
+            case 4:
+                lines += ["MODEL        9", *lines[: int(random.integers(1, 20))], "ENDMDL"]
+        lines = lines or ["REMARK"]
+    return str(random.choice(["\n", "\r\n"])).join(lines) + "\n"
+
+
+def atoms_in(text: bytes) -> list[tuple] | str:
+    """Atoms as gemmi reads them, or its error."""
+    try:
+        structure = gemmi.read_pdb_string(text)
+    except RuntimeError as error:
+        return str(error)
+    return [
+        (chain.name, str(residue.seqid), residue.name, atom.name, atom.altloc, *atom.pos.tolist())
+        for model in structure for chain in model for residue in chain for atom in residue
+    ]  # fmt: skip
+
+
+def test_plain_pdb_agrees_with_careful_reading() -> None:
+    random = np.random.default_rng(5)
+    lines = [*records(A), "TER", *records(B), "TER", "END"]
+    n_plain = 0
+    for _ in range(600):
+        text = changed_text(random, lines).encode()
+        for all_models in (False, True):
+            found = pdb_text._plain_form(text, all_models)
+            if found is None:
+                continue
+            n_plain += 1
+            expected = pdb_text._Rewriting(text, all_models).result()
+            assert found.notes == expected.notes and not expected.chain_names
+            assert atoms_in(found.text) == atoms_in(expected.text)
+    assert n_plain > 200

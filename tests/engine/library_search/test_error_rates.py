@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from proteoscope.engine.library_search.judging import judge
-from proteoscope.engine.library_search.queries import Found
+from proteoscope.engine.library_search.error_rates import accepted_spectra, cascade, estimate_error_rates
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.references import Entries, References
+from proteoscope.engine.library_search.scoring import Matches
 from proteoscope.kernels.library_layouts import PeakLists
 
 
@@ -33,11 +33,11 @@ def found(reference, similarity, spectra=None, *, is_shifted=False):
     n = len(reference)
     spectra = np.arange(n) if spectra is None else spectra
     shifted = np.full(n, is_shifted)
-    return Found(spectra, reference, np.full(n, 2), similarity, np.full(n, 9), np.zeros(n), shifted)
+    return Matches(spectra, reference, np.full(n, 2), similarity, np.full(n, 9), np.zeros(n), shifted)
 
 
 def settings(**changed):
-    return SimpleNamespace(**{"fdr": 0.01, "minimum_similarity": 0.2, "plus_one": False, "is_open": False, **changed})
+    return LibrarySearchParameters().changed(**{"fdr": 0.01, "minimum_similarity": 0.2, "plus_one": False, **changed})
 
 
 def plain_rates(similarity, is_decoy, peptide, n_decoys, *, plus_one):
@@ -63,34 +63,30 @@ def test_rates_are_those_of_a_plain_count(n_shuffles, plus_one):
     right = (1 + n_shuffles) * rng.integers(0, 40, 90)
     wrong = rng.choice(len(library), 12)
     one = found(np.concatenate((right, wrong)), np.concatenate((rng.uniform(0.5, 1.0, 90), rng.uniform(0.1, 0.6, 12))))
-    judged = judge(one, lambda _: one, library, settings(plus_one=plus_one))
+    rated = estimate_error_rates(one, library, settings(plus_one=plus_one))
     is_decoy, peptide = library.is_decoy[one.reference], library.entry[one.reference]
-    assert judged.q_value == pytest.approx(plain_rates(one.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
+    assert rated.q_value == pytest.approx(plain_rates(one.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
 
 
 def test_decoys_of_a_library_compete_with_no_particular_target():
     library = replace(references(40, 1), decoys="existing")
     similarity = np.linspace(1.0, 0.5, 41)
     # The decoy of the best target would lose against it; of another library entry it counts.
-    judged = judge(found(np.append(2 * np.arange(40), 1), similarity), lambda _: None, library, settings())
-    assert judged.q_value[0] == pytest.approx(1 / 40) and judged.q_value[-1] == pytest.approx(2 / 40)
+    rated = estimate_error_rates(found(np.append(2 * np.arange(40), 1), similarity), library, settings())
+    assert rated.q_value[0] == pytest.approx(1 / 40) and rated.q_value[-1] == pytest.approx(2 / 40)
 
 
-def test_what_is_accepted_of_the_same_mass_is_not_looked_for_among_others():
-    library = references(300, 1)
+def test_cascade_excludes_accepted_spectra_from_other_masses():
+    library, parameters = references(300, 1), settings(precursor_tolerance="200 Da")
     sure = found(2 * np.arange(150), np.full(150, 0.9))
     poor = found(np.array([400]), np.array([0.1]), np.array([150]))
-    asked = []
-
-    def shifted(but):
-        asked.append(but.tolist())
-        return found(np.array([302, 305]), np.array([0.8, 0.3]), np.array([150, 151]), is_shifted=True)
-
-    judged = judge(sure.joined(poor), shifted, library, settings(is_open=True))
-    # The poor one is too little alike to be told, whatever its rate: its spectrum is compared with other masses.
-    assert asked == [list(range(150))]
-    assert judged.found.spectrum.tolist() == list(range(152)) and judged.found.is_shifted.tolist() == [False] * 150 + [True, True]
-    assert (judged.q_value[:150] <= 0.01).all() and judged.is_decoy.tolist()[-2:] == [False, True]
+    same = estimate_error_rates(sure.joined(poor), library, parameters)
+    # The poor one is too dissimilar to be reported, whatever its rate: its spectrum is compared with other masses.
+    assert parameters.is_open and accepted_spectra(same, parameters).tolist() == list(range(150))
+    shifted = found(np.array([302, 305]), np.array([0.8, 0.3]), np.array([150, 151]), is_shifted=True)
+    rated = cascade(same, estimate_error_rates(shifted, library, parameters))
+    assert rated.spectrum.tolist() == list(range(152)) and rated.is_shifted.tolist() == [False] * 150 + [True, True]
+    assert (rated.q_value[:150] <= 0.01).all() and rated.is_decoy.tolist()[-2:] == [False, True]
 
 
 @pytest.mark.parametrize("n_peptides", [27, 80])
@@ -101,8 +97,8 @@ def test_rates_of_small_libraries_are_true_on_average(n_peptides):
         right = (1 + n_shuffles) * rng.integers(0, n_peptides, 100)
         wrong = rng.choice(len(library), 60)  # a wrong match is of a peptide or of any of its shuffled ones alike
         similarity = np.concatenate((rng.beta(8, 3, 100), rng.beta(3, 8, 60)))
-        judged = judge(found(np.concatenate((right, wrong)), similarity), lambda _: None, library, settings())
-        accepted = (judged.q_value <= 0.01) & ~judged.is_decoy
+        rated = estimate_error_rates(found(np.concatenate((right, wrong)), similarity), library, settings())
+        accepted = (rated.q_value <= 0.01) & ~rated.is_decoy
         shares.append((accepted & (np.arange(160) >= 100)).sum() / max(1, accepted.sum()))
     assert np.mean(shares) <= 0.01 + 2 * np.std(shares) / np.sqrt(len(shares))
     assert np.mean(shares) > 0  # it is no test where nothing wrong is accepted
@@ -116,13 +112,13 @@ def test_error_probabilities_are_those_of_the_mixture_that_matches_were_drawn_fr
     n_right, n_wrong = 6000, 9000
     reference = np.concatenate(((1 + n_shuffles) * rng.integers(0, 2000, n_right), rng.choice(len(library), n_wrong)))
     similarity = np.concatenate((rng.beta(8, 3, n_right), rng.beta(3, 8, n_wrong)))
-    judged = judge(found(reference, similarity), lambda _: None, library, settings())
+    rated = estimate_error_rates(found(reference, similarity), library, settings())
     # Of wrong matches one part in k + 1 is of a target; Bayes' rule on the two densities.
     wrong = n_wrong / (1 + n_shuffles) * beta.pdf(similarity, 3, 8)
     true = wrong / (wrong + n_right * beta.pdf(similarity, 8, 3))
-    targets = ~judged.is_decoy
-    assert np.abs(judged.posterior_error - true)[targets].mean() < 0.02
-    assert np.abs(judged.posterior_error - true)[targets & (true < 0.5)].max() < 0.12
+    targets = ~rated.is_decoy
+    assert np.abs(rated.posterior_error - true)[targets].mean() < 0.02
+    assert np.abs(rated.posterior_error - true)[targets & (true < 0.5)].max() < 0.12
     # So many are wrong among what is accepted as the probabilities add up to.
-    accepted = targets & (judged.posterior_error < 0.1)
-    assert judged.posterior_error[accepted].sum() == pytest.approx((accepted & (np.arange(len(true)) >= n_right)).sum(), rel=0.25)
+    accepted = targets & (rated.posterior_error < 0.1)
+    assert rated.posterior_error[accepted].sum() == pytest.approx((accepted & (np.arange(len(true)) >= n_right)).sum(), rel=0.25)

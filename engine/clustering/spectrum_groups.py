@@ -1,0 +1,139 @@
+"""Groups of spectra by hierarchical clustering, DBSCAN or k-means, each of vectors within windows of precursor m/z: plan and score.
+
+In k-means some of the spectra are the first centroids, which spectra of the same kind of ion and near precursors join.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
+from proteoscope.engine.clustering.grouping import STEP_PRODUCTS, grouped, work_of
+from proteoscope.engine.clustering.k_means import Seeds, Vectors, k_means, seed_items
+from proteoscope.engine.clustering.parameters import ClusteringParameters
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.work import Work
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
+from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, window_pairs
+from proteoscope.kernels.k_means_layouts import VectorSums
+from proteoscope.kernels.vector_layouts import VectorArrays
+
+__all__ = ["GroupingPlan", "LinkagePlan", "MeansPlan", "clusters_of", "plan_groups", "score_groups"]
+
+_LINKAGES = {"average": AVERAGE, "complete": COMPLETE}
+_SPECTRA_OF_CLUSTER = 10
+
+
+class LinkagePlan(NamedTuple):
+    """Comparisons of all vectors within windows of precursor m/z: their workload, steps of the progress, and the linkage."""
+
+    work: Work
+    n_steps: int
+    linkage: Linkage
+
+
+class MeansPlan(NamedTuple):
+    """k-means of the vectors at some places, n of them, from these first centroids; none without vectors."""
+
+    n: int
+    places: NDArray[np.int64]
+    vectors: Vectors | None = None
+    centroids: VectorSums | None = None
+
+
+GroupingPlan = LinkagePlan | MeansPlan
+
+
+def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> SpectrumClusters:
+    """Return the clusters of spectra, without files."""
+    vectors = spectrum_vectors(spectra, parameters, resources)
+    labels = score_groups(plan_groups(vectors, parameters, resources), parameters, resources)
+    return described_clusters(vectors, labels, spectra, parameters, resources)
+
+
+def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> GroupingPlan:
+    """Return the comparisons that the method of the parameters makes.
+
+    Raises
+    ------
+    ParameterError : there are fewer spectra than clusters. Cancelled : the user cancelled the search.
+    """
+    if parameters.method == "k-means":
+        return _plan_means(vectors, parameters, resources)
+    ends = windows(vectors, parameters.precursor_tolerance)
+    elements = max(1.0, len(vectors.arrays.bins) / max(1, len(ends)))
+    n_steps = max(1, int((len(ends) + window_pairs(ends).sum()) * elements / STEP_PRODUCTS))
+    method = SINGLE if parameters.method == "dbscan" else _LINKAGES[parameters.linkage]
+    return LinkagePlan(
+        work_of(vectors.arrays, ends), n_steps, Linkage(method, parameters.least_similarity, parameters.minimum_neighbours)
+    )  # fmt: skip
+
+
+def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources: Resources) -> NDArray[np.int64]:
+    """Return a label for each place of the vectors, (n,) int64; spectra with the same label are a cluster.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    if isinstance(plan, LinkagePlan):
+        resources.progress.stage("Comparing spectra", plan.n_steps)
+        with Executor(resources).session(plan.work) as session:
+            return grouped(session, plan.linkage)
+    labels = np.arange(plan.n)
+    if plan.vectors is None or plan.centroids is None:
+        return labels
+    found = k_means(
+        Executor(resources), plan.vectors, plan.centroids, rounds=parameters.rounds, tolerance=parameters.movement,
+        progress=resources.progress,
+    ).labels  # fmt: skip
+    joined = plan.places[found >= 0]
+    _, first, cluster = np.unique(found[found >= 0], return_index=True, return_inverse=True)
+    labels[joined] = joined[first][cluster]
+    return labels
+
+
+def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> MeansPlan:
+    """Choose the first centroids, and those that each spectrum may join; spectra that may join none, or have no peaks, are alone."""
+    places = np.flatnonzero((np.diff(vectors.arrays.offsets) > 0) & np.isfinite(vectors.precursor_mz))
+    n = len(places)
+    if not n:
+        return MeansPlan(len(vectors), places)
+    k = parameters.clusters or max(1, n // _SPECTRA_OF_CLUSTER)
+    if k > n:
+        raise ParameterError(f"clusters = {k}: there are only {n:,} spectra to group; ask for fewer")
+    bins, offsets = take_runs(vectors.arrays.bins, vectors.arrays.offsets, places)
+    weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, places)
+    arrays = VectorArrays(offsets, bins, weights)
+    anywhere = Vectors(arrays, vectors.n_bins)
+    with Executor(resources).session(work := anywhere.work()) as session:
+        chosen = seed_items(session, work, anywhere, Seeds(k, parameters.seeding, parameters.seed), resources.progress)
+    if parameters.seeding == "first":  # in the order of the files
+        chosen = np.argsort(vectors.order[places], kind="stable")[:k]
+    chosen = np.sort(chosen)
+    low, high = _ranges(vectors.ion[places], vectors.precursor_mz[places], chosen, parameters.precursor_tolerance)
+    return MeansPlan(len(vectors), places, Vectors(arrays, vectors.n_bins, low, high), anywhere.centroids_at(chosen))
+
+
+def _ranges(
+    ion: NDArray[np.uint32], precursor_mz: NDArray[np.float64], chosen: NDArray[np.int64], tolerance: Tolerance
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the range of seeds, by their places in order, that each vector may join: (n,) int64 each."""
+    n = len(ion)
+    low, high = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    for first, last in pairwise([0, *(np.flatnonzero(np.diff(ion)) + 1).tolist(), n]):
+        a, b = np.searchsorted(chosen, (first, last))
+        seeds_mz = precursor_mz[chosen[a:b]]
+        low_mz, high_mz = tolerance.bounds(precursor_mz[first:last])
+        low[first:last] = a + np.searchsorted(seeds_mz, low_mz)
+        high[first:last] = a + np.searchsorted(seeds_mz, high_mz, side="right")
+    return low, high

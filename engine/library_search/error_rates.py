@@ -1,0 +1,104 @@
+"""Error rates of matches in a library: those of the same mass and those of another in groups of their own, each by its own decoys.
+
+A spectrum without a reference resembles a decoy as often as any other reference of its mass, whose decoys lie next to it. References of
+other masses are a thousand times more, so that they are rated apart, and spectra accepted at the same mass are not compared with them (a
+cascade: Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Nothing is trained.
+
+Rates are of spectra and of distinct peptides or compounds, whichever is the larger: replicates of one spectrum find one false reference
+again and again. Each peptide competes with the decoys that were made of it (`proteoscope.engine.statistics.multiple_competition`), all of
+its charges and modified forms together; a library's own decoys belong to no particular peptide, so that each reference is a hypothesis of
+its own with the number of decoys per target. Of spectra each decoy counts for 1 / d false targets. Entries without decoys, as small
+molecules among peptides, get no rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
+from proteoscope.engine.library_search.references import References
+from proteoscope.engine.library_search.scoring import Matches
+from proteoscope.engine.statistics.multiple_competition import competition_q_values
+from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
+from proteoscope.engine.statistics.target_decoy import q_values
+
+__all__ = ["RatedMatches", "accepted_spectra", "cascade", "estimate_error_rates", "missing_fdr_reason"]
+
+_MINIMUM_RATIO = 0.2  # decoys for each target: with fewer, each would count for too many false targets to be believed
+
+
+@dataclass(frozen=True)
+class RatedMatches(Matches):
+    """Matches with their error rates: (k,) is_decoy, q_value and posterior_error, NaN where unknown."""
+
+    is_decoy: NDArray[np.bool_]
+    q_value: NDArray[np.float64]
+    posterior_error: NDArray[np.float64]
+
+
+def missing_fdr_reason(references: References) -> str:
+    """Return why error rates cannot be estimated, or ''."""
+    ratio = references.decoy_ratio
+    if not references.is_decoy.any():
+        return "the library has no decoys, and no peptides whose spectra change when they are shuffled"
+    if ratio < _MINIMUM_RATIO:
+        return f"only {ratio * 100:.0f} decoys stand beside a hundred references, too few for error rates (a fifth is needed)"
+    return ""
+
+
+def estimate_error_rates(matches: Matches, references: References, parameters: LibrarySearchParameters) -> RatedMatches:
+    """Return the matches of a comparison with their error rates."""
+    is_decoy = references.is_decoy[matches.reference]
+    q_value, posterior_error = np.full((2, len(matches)), np.nan)
+    # An entry without decoys is not rated by those of others.
+    rows = np.flatnonzero(references.has_decoys[matches.reference])
+    if not missing_fdr_reason(references) and len(rows):
+        score, decoy, ratio = matches.similarity[rows], is_decoy[rows], references.decoy_ratio
+        by_match = q_values(score, decoy, plus_one=parameters.plus_one, decoy_ratio=ratio)
+        by_peptide = competition_q_values(score, decoy, *_hypotheses(references, matches.reference[rows]))
+        q_value[rows] = np.maximum(by_match, by_peptide)
+        posterior_error[rows] = posterior_error_probabilities(score, decoy, ratio)
+    return RatedMatches(**vars(matches), is_decoy=is_decoy, q_value=q_value, posterior_error=posterior_error)
+
+
+def accepted_spectra(matches: RatedMatches, parameters: LibrarySearchParameters) -> NDArray[np.int64]:
+    """Return the spectra with a match accepted at the false discovery rate, which are not compared with references of other masses.
+
+    Spectra of matches too dissimilar to be reported are not among them.
+    """
+    return matches.spectrum[(matches.q_value <= parameters.fdr) & (matches.similarity >= parameters.minimum_similarity)]
+
+
+def cascade(same: RatedMatches, others: RatedMatches) -> RatedMatches:
+    """Return one match of each spectrum: that of another mass if it has one, else that of the same mass.
+
+    Without rates, the more similar match of each spectrum is returned.
+    """
+    best = np.zeros(int(max(same.spectrum.max(initial=-1), others.spectrum.max(initial=-1))) + 1)
+    is_unrated = np.isnan(same.q_value)
+    best[same.spectrum[is_unrated]] = same.similarity[is_unrated]
+    others = others.take(others.similarity > best[others.spectrum])
+    return same.take(~np.isin(same.spectrum, others.spectrum)).joined(others)
+
+
+def _hypotheses(references: References, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the hypotheses, peptides or compounds, of some references, and how many decoys compete with the target of each."""
+    compound, is_decoy = _compounds(references, rows), references.is_decoy
+    if references.decoys == "existing":
+        return 2 * compound + is_decoy[rows], np.full(len(rows), references.decoy_ratio)
+    # Equal decoys are left out, so that entries have different numbers of them.
+    n_decoys = np.bincount(references.entry[is_decoy], minlength=len(references.entries.offsets))
+    return compound, n_decoys[references.entry[rows]].astype(np.float64)
+
+
+def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the peptides' sequences or the compounds of some references; a decoy that was made of an entry has the number of the entry."""
+    entry = pa.array(references.entry[rows])
+    texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
+    # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.
+    texts[1] = pa.compute.utf8_slice_codeunits(texts[1], 0, 14)
+    return np.asarray(pa.compute.coalesce(*texts).dictionary_encode().indices.fill_null(-1), np.int64)

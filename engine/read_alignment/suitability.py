@@ -1,0 +1,101 @@
+"""Check that sequences can be aligned as requested, and that reads resemble what they are aligned with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proteoscope import kernels
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.fitting import are_exchanged, are_far_longer
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.results import AlignmentTotals
+from proteoscope.engine.read_alignment.sequences import AlignedSequences, NamedSequences
+from proteoscope.kernels.gapsmis_layouts import PREFIX, GapRules, score_bits
+
+__all__ = ["CHANCE_IDENTITY", "check_roles", "check_sequences", "check_similarity"]
+
+CHANCE_IDENTITY = {True: 0.5, False: 0.15}
+"""Identity that the best alignment of unrelated sequences stays below, of nucleotides or of proteins: a quarter or a seventeenth of their
+residues agree, gaps and the choice of a place find some more."""
+
+_TIMES_LONGER = 2
+"""A reference so much longer than the reads is not what they are aligned with from end to end."""
+
+
+def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
+    """Refuse reads as the reference, and their reference as reads: nothing has a place, or each read one that says nothing.
+
+    Raises
+    ------
+    InputError : the two seem to be exchanged.
+    """
+    counts = len(texts.sequences.codes), len(texts), len(patterns.sequences.codes), len(patterns)
+    if are_exchanged(*counts, texts_have_qualities=texts.qualities is not None, reads_do=patterns.qualities is not None):
+        reason = f"looks like reads, and {patterns.path.name} like their reference"
+        raise InputError(texts.path, reason, remedy="Exchange the two: the reference comes first")
+
+
+def check_sequences(
+    texts: NamedSequences, patterns: NamedSequences, rules: GapRules, parameters: ReadAlignmentParameters, *, pairs: bool, has_places: bool
+) -> None:
+    """Refuse what cannot be computed.
+
+    Raises
+    ------
+    ParameterError : scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
+    InputError : places of proteins are asked for, or of what is too long for it.
+    """
+    longest = int(patterns.lengths.max(initial=0))
+    if not score_bits(rules, longest):
+        raise ParameterError(f"scores of reads of {longest:,} letters could pass 32 bits; scale the scores and the gap costs down")
+    if pairs and len(texts) != len(patterns):
+        raise ParameterError(
+            f"--pairs: {texts.path.name} has {len(texts):,} sequences and {patterns.path.name} {len(patterns):,}; "
+            "give as many references as reads"
+        )
+    if patterns.are_mates and (not has_places or parameters.strands != "both"):
+        raise ParameterError("mates are for reads whose places are looked for: give --places seeds, --strands both and no --pairs")
+    if has_places and pairs:
+        raise ParameterError("--pairs says with which reference each read is aligned; leave it out, or --places seeds")
+    if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
+        raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give places = every")
+    if has_places and len(texts) > kernels.cpu.minimisers.MAXIMUM_TEXTS:
+        reason = f"holds {len(texts):,} sequences; places are looked for in up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
+        raise InputError(texts.path, reason, remedy="Give fewer, or places = every")
+    if has_places and longest > kernels.cpu.minimisers.LONGEST_READ:
+        raise InputError(
+            patterns.path,
+            f"a read has {longest:,} letters; places are looked for up to {kernels.cpu.minimisers.LONGEST_READ:,}",
+            remedy="Give places = every",
+        )
+
+
+def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progress: Progress, *, are_pairs: bool) -> None:
+    """Warn if half of the reads resemble their best reference no more than unrelated sequences do.
+
+    Raises
+    ------
+    InputError : the reads are aligned with the beginning of a reference in which their places should be looked for.
+    """
+    best, texts = totals.best_identity[totals.best_identity >= 0], sequences.texts
+    if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[texts.are_nucleotides]:
+        return
+    reason = f"half of the reads are {typical:.0%} identical to the reference or less, as unrelated sequences are"
+    remedy = "choose the preset map-to-genome" if texts.are_nucleotides else "choose mode within"
+    if not are_pairs and _are_at_the_beginning(sequences):
+        reason = f"{reason}: mode prefix puts each at the beginning of a reference"
+        raise InputError(sequences.patterns.path, reason, remedy=f"To look for their places, {remedy}, or give another reference")
+    progress.message(
+        f"{reason.capitalize()}: they do not belong where they are aligned. To look for their places, {remedy}, or give another reference",
+        "warning",
+    )
+
+
+def _are_at_the_beginning(sequences: AlignedSequences) -> bool:
+    """True if reads that look like those of a genome, or of one longer sequence, were aligned with its beginning."""
+    texts, patterns, rules, has_places = sequences
+    n_letters, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
+    is_single = len(texts) == 1 and n_letters >= _TIMES_LONGER * mean
+    is_like_a_genome = patterns.qualities is not None or is_single or are_far_longer(n_letters, mean)
+    return not has_places and rules.mode == PREFIX and is_like_a_genome

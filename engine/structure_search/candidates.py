@@ -1,0 +1,235 @@
+"""Candidates of queries: the chains of a database with the best scores, superposed; plan and score.
+
+::
+
+    query -> scores of all chains (phases 1 and 2) -> candidates -> alignments by descriptors -> superpositions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope import kernels
+from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.execution.executor import Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.row_numbers import ChainRow
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.scoring import Scores, score_query
+from proteoscope.engine.structure_search.significance import z_scores
+from proteoscope.engine.structure_search.structures import DescribedChains
+from proteoscope.engine.structure_search.superposing import superpose_pairs
+from proteoscope.engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
+from proteoscope.engine.structures.superposition import (
+    Superpositions,
+    pairs_with_query,
+    superpose,
+    superposed,
+    superpositions_of,
+    tm_scores,
+)
+from proteoscope.kernels.structure_layouts import ChainPairs, Rewards
+
+__all__ = [
+    "FEWEST_SUPERPOSED",
+    "Candidates",
+    "Comparison",
+    "QueryScores",
+    "best_candidates",
+    "query_batches",
+    "rewards_of",
+    "score_chains",
+    "superpose_candidates",
+    "superpose_targets",
+]
+
+FEWEST_SUPERPOSED = 100
+"""Candidates of a query that the sensitive mode superposes before it ranks them, however few are reported."""
+
+_QUERIES_TOGETHER = 16  # queries whose candidates a GPU superposes together
+
+
+class Comparison(NamedTuple):
+    """Queries and a database that stays open.
+
+    Attributes
+    ----------
+    session : scores. superposing : superposes the candidates of the sensitive mode; threads do without it. tables : of the sensitive mode,
+        those that ship when None.
+    """
+
+    queries: DescribedChains
+    database: DescribedChains
+    parameters: StructureSearchParameters
+    session: Session
+    resources: Resources
+    superposing: Session | None = None
+    tables: SensitiveTables | None = None
+
+    @property
+    def is_sensitive(self) -> bool:
+        """True in the sensitive mode."""
+        return self.parameters.mode == "sensitive"
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates of a query, at most."""
+        return max(self.parameters.hits_per_query, FEWEST_SUPERPOSED if self.is_sensitive else 0)
+
+
+class QueryScores(NamedTuple):
+    """Scores of all chains with a query, its rewards with their unit, and the score of its elements with themselves."""
+
+    chains: Scores
+    rewards: Rewards
+    unit: float
+    own: int
+
+
+class Candidates(NamedTuple):
+    """Candidates of query number `query`, best first: its scores, (n,) z-scores of all chains of the database, (c,) the candidates."""
+
+    query: ChainRow
+    scores: QueryScores
+    z: NDArray[np.float64]
+    targets: NDArray[np.int64]
+
+
+def query_batches(queries: DescribedChains, parameters: StructureSearchParameters, resources: Resources) -> list[list[ChainRow]]:
+    """Return the queries in the order of their files, in batches whose candidates are superposed together."""
+    order: list[ChainRow] = np.argsort(queries.file_order).tolist()
+    # A GPU superposes the candidates of several queries in the time of a single one.
+    size = _QUERIES_TOGETHER if parameters.mode == "sensitive" and resources.has_cards else 1
+    return [order[first : first + size] for first in range(0, len(order), size)]
+
+
+def rewards_of(comparison: Comparison, query: ChainRow) -> tuple[Rewards, float]:
+    """Return the rewards for a query, in whole numbers, and the number of them in a unit of its scores."""
+    own, chain = comparison.parameters, comparison.queries.arrays.chain(query)
+    weights, gaps = Weights(*own.weights), GapCosts(own.gap_first, own.gap_next, own.element_gap_first, own.element_gap_next)
+    if not comparison.is_sensitive:
+        return published_rewards(chain, weights, gaps)
+    return sensitive_rewards(chain, comparison.tables or sensitive_tables(), weights, gaps)
+
+
+def score_chains(comparison: Comparison, query: ChainRow) -> QueryScores:
+    """Return the scores of a query with all chains, in both phases.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    chain = comparison.queries.arrays.chain(query)
+    rewards, unit = rewards_of(comparison, query)
+    elements, gaps = (chain.element_type, chain.element_length), (rewards.element_gap_first, rewards.element_gap_next)
+    own = int(kernels.cpu.structure_pairs.element_score(*elements, *elements, *gaps))
+    threshold = comparison.parameters.qualification_threshold
+    least = max(int(np.ceil(threshold * own)), 1) if threshold > 0 else 0
+    return QueryScores(score_query(comparison.session, chain, rewards, least), rewards, unit, own)
+
+
+def best_candidates(comparison: Comparison, query: ChainRow) -> Candidates:
+    """Return the chains with the best scores with a query, which are to be superposed.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    scores, database = score_chains(comparison, query), comparison.database
+    residues = scores.chains.residues
+    z = z_scores(residues / scores.unit, database.chains.lengths, residues >= 0)
+    aligned = np.flatnonzero(residues > 0)
+    ranks = z if comparison.is_sensitive else residues / scores.unit
+    best = aligned[np.lexsort((database.file_order[aligned], -ranks[aligned]))][: comparison.n_candidates]
+    return Candidates(query, scores, z, best)
+
+
+def superpose_candidates(comparison: Comparison, candidates: Sequence[Candidates]) -> list[Superpositions]:
+    """Return the superpositions of the candidates of queries on these; see `superpose_targets`."""
+    return superpose_targets(comparison, [(some.query, some.targets, some.scores.rewards) for some in candidates])
+
+
+def superpose_targets(
+    comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]
+) -> list[Superpositions]:  # fmt: skip
+    """Return chains of the database superposed on queries, from their alignments by descriptors.
+
+    Parameters
+    ----------
+    targets : queries, chains of the database for each, and its rewards.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    starts = _alignments(comparison, targets)
+    if comparison.is_sensitive:
+        return _realigned(comparison, targets, starts)
+    bounds = np.cumsum([0, *(len(some) for _, some, _ in targets)]).tolist()
+    return [
+        _fitted(comparison, query, some, starts[first:last])
+        for (query, some, _), (first, last) in zip(targets, pairwise(bounds), strict=True)
+    ]
+
+
+def _alignments(
+    comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]
+) -> list[NDArray[np.int32]]:  # fmt: skip
+    """Return the alignments by descriptors of queries with their targets, one after the other."""
+    resources, chains = comparison.resources, comparison.database.arrays
+    pairs = [
+        (query, target, rewards)
+        for query, some, rewards in ((comparison.queries.arrays.chain(i), some, rewards) for i, some, rewards in targets)
+        for target in some.tolist()
+    ]
+    resources.progress.stage("Aligning candidates", len(pairs))
+    return run_on_threads(
+        lambda pair: kernels.cpu.structure_pairs.align_pair(pair[0], chains.chain(pair[1]), pair[2])[1], pairs, resources.threads,
+        resources.progress,
+    )  # fmt: skip
+
+
+def _realigned(
+    comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]], starts: list[NDArray[np.int32]]
+) -> list[Superpositions]:
+    """Return targets of queries aligned anew by their superposition, which begins with the alignment by descriptors."""
+    own, chains, progress = comparison.queries.chains, comparison.database.chains, comparison.resources.progress
+    bounds = np.cumsum([0, *(len(some) for _, some, _ in targets)]).tolist()
+    every = []
+    for (query, some, _), (first, last) in zip(targets, pairwise(bounds), strict=True):
+        taken, flat = chains.taken(some), np.concatenate([np.empty((0, 2), np.int32), *starts[first:last]])
+        lengths = offsets_of(np.array([len(start) for start in starts[first:last]], np.int64))
+        every.append(pairs_with_query(own.position[own.rows(query)], taken.position, taken.offsets, flat, lengths))
+    progress.stage("Superposing candidates", bounds[-1])
+    pairs = ChainPairs.joined(every)
+    if comparison.superposing is not None:
+        found = superpose_pairs(comparison.superposing, pairs)
+    else:
+        found = superposed(pairs, comparison.resources.threads, "quick", progress)
+    return [superpositions_of(found, first, last) for first, last in pairwise(bounds)]
+
+
+def _fitted(
+    comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]
+) -> Superpositions:  # fmt: skip
+    """Return targets laid on a query by least squares over the alignment by descriptors."""
+    own, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
+    position, rows = own.position[own.rows(query)], [ChainRow(target) for target in targets.tolist()]
+    rotation, translation = np.zeros((len(targets), 3, 3)), np.zeros((len(targets), 3))
+    resources.progress.stage("Superposing hits", len(targets))
+
+    def fit(k: int) -> tuple[float, float, float]:
+        target, pairs = chains.position[chains.rows(rows[k])], starts[k]
+        rotation[k], translation[k], rmsd = superpose(position[pairs[:, 0]], target[pairs[:, 1]])
+        return rmsd, *tm_scores(position, target, pairs)
+
+    figures = np.array(run_on_threads(fit, range(len(targets)), resources.threads, resources.progress)).reshape(-1, 3)
+    lengths = np.array([len(start) for start in starts], np.int64)
+    flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
+    return Superpositions(rotation, translation, figures[:, 1], figures[:, 2], figures[:, 0], lengths, flat, offsets_of(lengths))

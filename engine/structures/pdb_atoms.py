@@ -1,0 +1,211 @@
+"""Records of atoms of PDB files as columns of characters: residues, chains and numbers are read, and written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.structures.chain_copies import molecule_starts
+from proteoscope.engine.structures.residue_names import dynamics_parent, residue_kind
+from proteoscope.engine.structures.residue_numbers import DECIMAL_NUMBER, LAST_DECIMAL, hybrid_36
+
+__all__ = ["ATOM_COLUMNS", "NOT_READABLE", "PdbAtoms", "begins_early"]
+
+ATOM_COLUMNS = 54
+"""Columns of an atom's record up to its coordinates."""
+NOT_READABLE = -(10**9)
+"""Residue number that is not decimal."""
+_CHAIN, _NUMBER, _INSERTION, _NAME = slice(20, 22), slice(22, 26), 26, slice(17, 20)
+_OFFSET = 1 << 20  # makes places of negative numbers positive
+
+
+def begins_early(name: str) -> bool:
+    """True if columns 17 to 20 hold a residue name of four characters: some programs begin it in the column of the alternative location."""
+    return bool(dynamics_parent(name)) and not residue_kind(name[1:])[1]
+
+
+class PdbAtoms:
+    """The records of atoms that are read, by their columns.
+
+    `lines` : of the file. `part` : see `_Rewriting._parts`. `run` : (n,) number of the run of records of one residue.
+    """
+
+    def __init__(self, lines: NDArray[np.int64], cells: NDArray[np.uint8], part: NDArray[np.int64]) -> None:
+        self.lines, self.part, self._cells = lines, part, cells
+        self._is_changed = np.zeros(len(lines), np.bool_)
+        self._set_runs()
+
+    def _set_runs(self) -> None:
+        self.chain = self._cells[:, 20].astype(np.int64) << 8 | self._cells[:, 21]
+        here = np.concatenate([self._cells[:, 17:27], self.part.astype("<i8").view(np.uint8).reshape(-1, 8)], axis=1)
+        self.run = np.cumsum(np.concatenate([[False], (here[1:] != here[:-1]).any(axis=1)]))
+
+    def _text(self, row: int, columns: slice) -> str:
+        return self._cells[row, columns].tobytes().decode("latin-1")
+
+    def chain_text(self, chain: int) -> str:
+        """A chain's name as the file has it."""
+        return bytes([chain >> 8, chain & 255]).decode("latin-1").strip()
+
+    def number_text(self, row: int) -> str:
+        """Columns of the residue number and the insertion code of an atom."""
+        return self._text(row, slice(22, 27))
+
+    def _first_of_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return rows[np.concatenate([[True], self.run[rows[1:]] != self.run[rows[:-1]]])] if len(rows) else rows
+
+    def long_names(self) -> Iterator[tuple[NDArray[np.int64], str]]:
+        """Rows of atoms of residues whose names have four characters, with these names."""
+        found = []
+        for chain in np.unique(self.chain[self._cells[:, 20] != ord(" ")]).tolist():
+            rows = np.flatnonzero(self.chain == chain)
+            firsts = self._first_of_runs(rows)
+            names = {self._text(row, slice(17, 21)) for row in firsts.tolist()}
+            if all(dynamics_parent(name) for name in names) or self._is_amid(rows, chain, names):
+                found += [(rows, name) for name in names]
+        for rows, name in found:
+            yield rows[(self._cells[rows, 17:21] == np.frombuffer(name.encode("latin-1"), np.uint8)).all(axis=1)], name
+        for row in self._first_of_runs(np.flatnonzero(self._cells[:, 16] != ord(" "))).tolist():
+            name = self._text(row, slice(16, 20))
+            if begins_early(name):
+                rows = np.flatnonzero(self.run == self.run[row])
+                self._cells[rows, 16] = ord(" ")
+                yield rows, name
+
+    def _is_amid(self, rows: NDArray[np.int64], chain: int, names: set[str]) -> bool:
+        """True if standard residues of a chain of two characters continue the numbers of the chain without the first of them."""
+        if not all(residue_kind(name[:3].strip())[1] for name in names):
+            return False
+        near = []
+        for step in (-1, 1):
+            beside = rows + step
+            is_inside = (beside >= 0) & (beside < len(self.lines))
+            here, beside = rows[is_inside], beside[is_inside]
+            here, beside = here[self.chain[beside] != chain], beside[self.chain[beside] != chain]
+            is_same = self.chain[beside] == (ord(" ") << 8 | chain & 255)
+            ours, theirs = (self._decimal(some) for some in (here, beside))
+            near.append((is_same & (ours - theirs == -step)).all() and len(here) > 0)
+        return all(near)
+
+    def _decimal(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([int(text) if DECIMAL_NUMBER.fullmatch(text := self._text(row, _NUMBER)) else 0 for row in rows.tolist()], np.int64)
+
+    def rename(self, rows: NDArray[np.int64], name: str) -> None:
+        """Give atoms another residue name of three characters, and a chain of the last character."""
+        self._cells[rows, _NAME] = np.frombuffer(f"{name:>3.3}".encode("latin-1"), np.uint8)
+        self._cells[rows, 20] = ord(" ")
+        self._is_changed[rows] = True
+        self._set_runs()
+
+    def rechain(self, rows: NDArray[np.int64], code: str) -> None:
+        """Give atoms another chain."""
+        self._cells[rows, _CHAIN] = np.frombuffer(code.encode(), np.uint8)
+        self._is_changed[rows] = True
+        self.chain[rows] = ord(code[0]) << 8 | ord(code[1])
+
+    def renumber(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
+        """Give atoms other residue numbers, beyond 9999 as hybrid-36."""
+        for number in np.unique(numbers).tolist():
+            here = rows[numbers == number]
+            self._cells[here, _NUMBER] = np.frombuffer(hybrid_36(number).encode(), np.uint8)
+        is_wide = (self._cells[rows, _INSERTION] >= ord("0")) & (self._cells[rows, _INSERTION] <= ord("9")) & (numbers > LAST_DECIMAL)
+        self._cells[rows[is_wide], _INSERTION] = ord(" ")
+        self._is_changed[rows] = True
+
+    def plain_numbers(self) -> NDArray[np.int64]:
+        """(n,) decimal residue numbers; `NOT_READABLE` for others."""
+        cells = self._cells[:, _NUMBER]
+        is_digit = (cells >= ord("0")) & (cells <= ord("9"))
+        is_blank, is_minus = cells == ord(" "), cells == ord("-")
+        # Blanks, a minus, digits: no column is less than the one before in this order.
+        order = np.where(is_digit, 2, np.where(is_minus, 1, np.where(is_blank, 0, 9)))
+        is_plain = (order[:, 3] == 2) & (np.diff(order, axis=1) >= 0).all(axis=1) & (is_minus.sum(axis=1) < 2)
+        insertion = self._cells[:, _INSERTION]
+        is_plain &= ~(is_digit.all(axis=1) & (insertion >= ord("0")) & (insertion <= ord("9")))
+        value = (np.where(is_digit, cells, ord("0")).astype(np.int64) - ord("0")) @ np.array([1000, 100, 10, 1])
+        return np.where(is_plain, np.where(is_minus.any(axis=1), -value, value), NOT_READABLE)
+
+    def numbered_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """First rows of the residues of a chain; without a number, a residue begins where an atom is met again."""
+        firsts = set(self._first_of_runs(rows).tolist())
+        starts, met = [], set[bytes]()
+        for row in rows.tolist():
+            atom = self._cells[row, 12:17].tobytes()
+            is_hidden = not self._text(row, _NUMBER).strip(" *")
+            if row in firsts or (is_hidden and atom in met):
+                starts.append(row)
+                met = set()
+            met.add(atom)
+        return np.array(starts, np.int64)
+
+    def _alpha(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        atom = self._cells[rows, 12:16]
+        is_alpha = (atom == np.frombuffer(b" CA ", np.uint8)).all(axis=1)
+        return rows[is_alpha & ~((self._cells[rows, _NAME] == np.frombuffer(b" CA", np.uint8)).all(axis=1))]
+
+    def _places(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """One number for the residue number and the insertion code of each row."""
+        return numbers[rows] << 8 | self._cells[rows, _INSERTION]
+
+    def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
+        """Chains in which a Cα is met again, apart from the place where it was met first."""
+        rows = self._alpha(np.arange(len(self.lines)))
+        if not len(rows):
+            return []
+        order = rows[np.argsort(self.chain[rows], kind="stable")]
+        # 16 bits of the chain, 32 of the place and 8 of the alternative location.
+        place = self.chain[order] << 32 | (self._places(order, numbers) + _OFFSET)
+        is_new = np.concatenate([[True], (place[1:] != place[:-1]) | (self.part[order[1:]] != self.part[order[:-1]])])
+        keys = np.sort((place << 8 | self._cells[order, 16])[is_new])
+        repeated = set((keys[1:][keys[1:] == keys[:-1]] >> 40).tolist())
+        if is_forced.any():
+            repeated |= set(np.unique(self.chain[is_forced[self.part]]).tolist())
+        return sorted(repeated)
+
+    def unwrap(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> bool:
+        """Count on where a chain's numbers begin anew after 9999; True if they do. Changes `numbers`."""
+        here = numbers[rows]
+        is_wrap = (here[:-1] == LAST_DECIMAL) & ((here[1:] == 0) | (here[1:] == 1)) & (self.part[rows[1:]] == self.part[rows[:-1]])
+        if not is_wrap.any():
+            return False
+        turns = np.concatenate([[0], np.cumsum(is_wrap)])
+        # What begins at 1 has left out the number 10000.
+        numbers[rows] = here + turns * (LAST_DECIMAL + 1)
+        return True
+
+    def copies(
+        self, rows: NDArray[np.int64], numbers: NDArray[np.int64], breaks: NDArray[np.int64], is_forced: NDArray[np.bool_]
+    ) -> list[int]:
+        """First rows of the second and further molecules of a chain.
+
+        One begins where a residue is met again: with the last TER, END or step back of the numbers before it, else there.
+        """
+        alpha = self._alpha(rows)
+        if not len(alpha):
+            return []
+        places, alternatives = self._places(alpha, numbers).tolist(), self._cells[alpha, 16].tolist()
+        part = self.part[alpha]
+        models = np.cumsum(np.concatenate([[False], (part[1:] != part[:-1]) & is_forced[part[1:]]])).tolist()
+        starts = molecule_starts(places, alternatives, breaks[alpha].tolist(), models)
+        return [self._first_of_residue(int(alpha[k])) for k in starts]
+
+    def _first_of_residue(self, row: int) -> int:
+        while row and self.run[row - 1] == self.run[row]:
+            row -= 1
+        return row
+
+    def is_amino_acid(self) -> NDArray[np.bool_]:
+        """(n,) True for ATOM records of amino acids."""
+        names = self._cells[:, 17:20].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+        found, inverse = np.unique(names, return_inverse=True)
+        table = np.array([residue_kind(int(name).to_bytes(3, "big").decode("latin-1").strip())[1] for name in found.tolist()], np.bool_)
+        return table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
+
+    def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
+        """Records that are written anew, by their lines; `record`: what a line is until now."""
+        lines = self.lines[self._is_changed].tolist()
+        return {
+            line: cells.tobytes() + record(line)[ATOM_COLUMNS:] for line, cells in zip(lines, self._cells[self._is_changed], strict=True)
+        }

@@ -1,0 +1,53 @@
+"""Names of mates: the tags at their ends, and names that are the same without them."""
+
+from __future__ import annotations
+
+from numba import njit
+
+__all__ = ["are_same", "find_tags"]
+
+_LONGEST_TAG = 8
+
+
+@njit(nogil=True, cache=True)
+def find_tags(letters, offsets, tags, is_separator, lengths, numbers):
+    """Find the tags of names: a separator and a text without one at the end of a name, which is longer than the tag.
+
+    Parameters
+    ----------
+    letters : (bytes,) uint8, the characters of the names. offsets : (n + 1,) int64.
+    tags : (m,) int64, the characters of each tag as one number, of eight at most.
+    is_separator : (256,) bool.
+    lengths, numbers : (n,) int64, to fill: characters of the tag, 0 without one; its row in `tags`, -1 without one.
+    """
+    for i in range(len(offsets) - 1):
+        lengths[i], numbers[i] = 0, -1
+        value, shift = 0, 0
+        for place in range(offsets[i + 1] - 1, max(offsets[i], offsets[i + 1] - 1 - _LONGEST_TAG), -1):
+            letter = letters[place]
+            value |= int(letter) << shift
+            shift += 8
+            if is_separator[letter]:
+                for k in range(len(tags)):
+                    if tags[k] == value:
+                        lengths[i], numbers[i] = shift >> 3, k
+                break
+
+
+@njit(nogil=True, cache=True)
+def are_same(letters, starts, lengths, other_letters, other_starts, other_lengths, same):
+    """Compare two lists of texts one by one.
+
+    Parameters
+    ----------
+    letters, other_letters : uint8. starts, lengths, other_starts, other_lengths : (n,) int64, where the texts are in these.
+    same : (n,) bool, to fill.
+    """
+    for i in range(len(starts)):
+        is_same = lengths[i] == other_lengths[i]
+        if is_same:
+            for k in range(lengths[i] - 1, -1, -1):  # names of one run differ at their ends
+                if letters[starts[i] + k] != other_letters[other_starts[i] + k]:
+                    is_same = False
+                    break
+        same[i] = is_same

@@ -1,0 +1,207 @@
+"""Scanner of PDB files: find out in one pass whether a file has the plain form, without the interpreter lock."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["MAXIMUM_NAMES", "N_PDB_RESULTS", "scan_pdb"]
+
+MAXIMUM_NAMES = 64
+"""Chains that end with TER, and residue names after a name of an alternative location, that a file of the plain form may have."""
+N_PDB_RESULTS = 6
+_ATOM, _TER, _END, _MODEL, _END_MODEL, _OTHER = range(6)
+_BLANK, _RETURN, _MINUS, _POINT, _PLUS = 32, 13, 45, 46, 43
+_PLACES, _WIDTH = 30, 54
+_DIGIT, _SPACE, _DECIMAL = 1, 2, 4
+_CLASSES = np.zeros(256, np.uint8)
+_CLASSES[48:58], _CLASSES[_BLANK], _CLASSES[_MINUS], _CLASSES[_POINT] = _DIGIT, _SPACE, _SPACE, _DECIMAL
+_ANY = _DIGIT | _SPACE
+_FORM = np.array([_ANY, _ANY, _ANY, _DIGIT, _DECIMAL, _DIGIT, _ANY, _ANY] * 3, np.uint8)
+"""Classes of the characters of three coordinates: digits and blanks, a digit, the point, a digit, digits and blanks."""
+_PLACE_OFFSET = 1 << 20  # makes places of negative numbers positive
+_ALPHA, _CALCIUM = int.from_bytes(b" CA "), int.from_bytes(b" CA")
+_NUMBER_BEFORE, _NUMBER_AFTER = 9999, 2710  # 2710 is hexadecimal for 10000
+
+
+@njit(nogil=True, cache=True)
+def _capital(letter):
+    """A character as a capital."""
+    return letter - 32 if 97 <= letter <= 122 else letter
+
+
+@njit(nogil=True, cache=True)
+def _record(text, start, stop):
+    """The kind of the record in a line."""
+    if stop - start < 3:
+        return _OTHER
+    one, two, three = _capital(text[start]), _capital(text[start + 1]), _capital(text[start + 2])
+    four = _capital(text[start + 3]) if stop - start > 3 else _BLANK
+    if (one == 65 and two == 84 and three == 79 and four == 77) or (one == 72 and two == 69 and three == 84 and four == 65):
+        return _ATOM
+    if one == 84 and two == 69 and three == 82 and four <= _BLANK:
+        return _TER
+    if one == 69 and two == 78 and three == 68:
+        return _END if four <= _BLANK else _END_MODEL if four == 77 else _OTHER
+    return _MODEL if one == 77 and two == 79 and three == 68 and four == 69 else _OTHER
+
+
+@njit(nogil=True, cache=True)
+def _has_plain_places(text, start):
+    """Whether the three coordinates of an atom have their decimal points, and digits on both sides of these, in their columns."""
+    is_plain = True
+    for k in range(len(_FORM)):
+        is_plain &= (_CLASSES[text[start + _PLACES + k]] & _FORM[k]) != 0
+    return is_plain
+
+
+@njit(nogil=True, cache=True)
+def _number(text, start):
+    """The residue number in the columns from `start` on, and whether they are blanks, a minus and digits in this order."""
+    value, state, sign = np.int64(0), 0, 1
+    for place in range(start, start + 4):
+        letter = text[place]
+        if 48 <= letter <= 57:
+            value, state = 10 * value + np.int64(letter) - 48, 2
+        elif letter == _MINUS and state == 0:
+            sign, state = -1, 1
+        elif letter != _BLANK or state != 0:
+            return np.int64(0), False
+    is_wide = text[start] >= 48 and 48 <= text[start + 4] <= 57
+    return sign * value, state == 2 and not is_wide
+
+
+@njit(nogil=True, cache=True)
+def _has_charge(text, start, stop):
+    """Whether the columns of the charge hold nothing, or a digit and a sign."""
+    digits, signs, blanks = 0, 0, 0
+    for place in range(start + 78, start + 80):
+        letter = text[place] if place < stop else _BLANK
+        digits += 48 <= letter <= 57
+        signs += letter in (_PLUS, _MINUS)
+        blanks += letter == _BLANK
+    return blanks == 2 or (digits == 1 and signs == 1)
+
+
+@njit(nogil=True, cache=True)
+def _joined(text, start, width):
+    """Some characters as one number."""
+    value = np.int64(0)
+    for place in range(start, start + width):
+        value = value << 8 | np.int64(text[place])
+    return value
+
+
+@njit(nogil=True, cache=True)
+def _is_alpha(text, start):
+    """Whether a record is that of a Cα, and not of a calcium ion."""
+    return _joined(text, start + 12, 4) == _ALPHA and _joined(text, start + 17, 3) != _CALCIUM
+
+
+@njit(nogil=True, cache=True)
+def _place_of(value, values, n):
+    """The place of a value among the first `n` of some, `n` if it is none of them."""
+    place = 0
+    while place < n and values[place] != value:
+        place += 1
+    return place
+
+
+@njit(nogil=True, cache=True)
+def _add(value, values, n):
+    """Add a value to the first `n` of some unless it is among them, and return how many they are; -1 if there is no space."""
+    if _place_of(value, values, n) < n:
+        return n
+    if n == len(values):
+        return -1
+    values[n] = value
+    return n + 1
+
+
+@njit(nogil=True, cache=True)
+def scan_pdb(text, ends, alpha, names, result):
+    """Find out whether a PDB file has the plain form: what its first model holds can be read as the format describes it.
+
+    Of the plain form are files whose atoms have readable coordinates, residue numbers of up to four decimal digits, chains of one character
+    and readable charges, and in which no ATOM record of a chain follows its TER and no atom an END.
+
+    Parameters
+    ----------
+    text : (bytes,) uint8; lines end in LF or CR LF. ends : (n,) int64, the places of LF.
+    alpha : (n + 1,) int64, to fill: a key of the chain, residue number, insertion code and
+        alternative location of each Cα, of several in a row in one residue the first.
+    names : (MAXIMUM_NAMES,) int64, to fill: columns 17 to 20, the characters as one number, where the first is not blank.
+    result : (N_PDB_RESULTS,) int64, to fill: keys in `alpha`, numbers in `names`, models, atoms of the second and further models, the byte
+        where the second model begins, and the byte after the last model.
+
+    Returns
+    -------
+    bool
+    """
+    ended = np.empty(MAXIMUM_NAMES, np.int64)
+    n_ended = n_alpha = n_names = n_others = n_models = 0
+    number_before, last_place, chain = np.int64(0), np.int64(-1), np.int64(-1)
+    has_atoms = is_after_end = False
+    second = after = position = np.int64(0)
+    for line in range(len(ends) + 1):
+        start = position
+        position = ends[line] if line < len(ends) else np.int64(len(text))
+        stop = position - (position > start and text[position - 1] == _RETURN)
+        position += 1
+        kind = _record(text, start, stop)
+        if kind == _END:
+            is_after_end = is_after_end or n_models > 0
+        elif kind in (_MODEL, _END_MODEL):
+            has_atoms = False
+            if kind == _MODEL and n_models == 1 and second == 0:
+                second = start
+            if n_models:
+                after = position
+        elif kind == _TER:
+            if n_models == 0:
+                return False
+            if n_models > 1:
+                after = position
+            else:
+                n_ended = _add(chain, ended, n_ended)
+                if n_ended < 0:
+                    return False
+        elif kind == _ATOM:
+            n_models += not has_atoms
+            has_atoms = True
+            if is_after_end or (n_models > 1 and second == 0):
+                return False
+            if n_models > 1:
+                n_others += 1
+                after = position
+                continue
+            if stop - start < _WIDTH or text[start + 20] != _BLANK or not _has_plain_places(text, start):
+                return False
+            number, is_plain = _number(text, start + 22)
+            if not is_plain or not _has_charge(text, start, stop):
+                return False
+            if number_before == _NUMBER_BEFORE and number == _NUMBER_AFTER:
+                return False
+            number_before = number
+            chain = np.int64(text[start + 21])
+            if _capital(text[start]) == 65 and _place_of(chain, ended, n_ended) < n_ended:
+                return False
+            if text[start + 16] != _BLANK:
+                n_names = _add(_joined(text, start + 16, 4), names, n_names)
+                if n_names < 0:
+                    return False
+            if _is_alpha(text, start):
+                place = chain << 32 | ((number << 8 | np.int64(text[start + 26])) + _PLACE_OFFSET)
+                if place != last_place:
+                    alpha[n_alpha] = place << 8 | np.int64(text[start + 16])
+                    n_alpha += 1
+                last_place = place
+    result[0], result[1], result[2], result[3], result[4], result[5] = (
+        n_alpha,
+        n_names,
+        n_models,
+        n_others,
+        second,
+        min(after, np.int64(len(text))),
+    )
+    return True
