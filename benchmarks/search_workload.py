@@ -16,7 +16,7 @@ from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.scoring import modification_arrays, scoring_settings
+from proteoscope.engine.matches.scoring_settings import modification_arrays, scoring_settings
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import build_peptide_index

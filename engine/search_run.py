@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -146,16 +145,6 @@ class SearchRun(Generic[Read]):
     workers: Callable[[], Elsewhere | None] = lambda: None
     seconds: float = 0.0
     device: str = ""
-
-    @property
-    def project_run(self) -> Run:
-        """The run in the project, of a search that always has a project."""
-        assert self.run is not None
-        return self.run
-
-    def temporary_folder(self, prefix: str) -> AbstractContextManager[str]:
-        """Make a folder in the run, which is removed when the block ends; for a search that always has a project."""
-        return tempfile.TemporaryDirectory(prefix=prefix, dir=self.project_run.folder, ignore_cleanup_errors=True)
 
     def load(self, *modules: Callable[[], object]) -> None:
         """Import what only a later step needs, while kernels compute, which do without the interpreter; with one thread only, it is left

@@ -18,8 +18,8 @@ from proteoscope.engine.identification.compilation import FRAGMENT_INDEX
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
 from proteoscope.engine.matches.psms import Psms, collect_psms, search_score
-from proteoscope.engine.matches.scoring import modification_arrays
-from proteoscope.engine.matches.scoring_by_series import ScoringBySeries, plan_by_series
+from proteoscope.engine.matches.scoring import ScoringBySeries, plan_by_series
+from proteoscope.engine.matches.scoring_settings import modification_arrays
 from proteoscope.engine.matches.search_passes import SearchedProteins, SearchPass, series_counts
 from proteoscope.engine.matches.tables import Scored, identified_proteins
 from proteoscope.engine.peptides.digestion import Digestion

@@ -13,6 +13,7 @@ from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.run_tables import RunTables
 from proteoscope.engine.matches.tables import Counted, Scored, score_statistics, with_second_pass, write_tables
 from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
 
@@ -60,14 +61,14 @@ def _second_pass_counts(scored: Scored, parameters: IdentificationParameters) ->
 
 
 def write_report(
-    run: SearchRun[Spectra], scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters
+    run: SearchRun[Spectra], results: Run, scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters
 ) -> RunTables:
     """Infer the proteins, and write the tables of PSMs, peptides and proteins, also as text for the project to show."""
     run.progress.stage("Writing results")
     tables = RunTables(write_tables(scored, spectra, proteins, parameters), parameters)
-    tables.write(run.project_run, run.progress, run.begin)
+    tables.write(results, run.progress, run.begin)
     is_translated = parameters.translation != "none"
-    write_protein_knowledge(run.project_run, proteins, tables.found_accessions, is_translated=is_translated)
+    write_protein_knowledge(results, proteins, tables.found_accessions, is_translated=is_translated)
     return tables
 
 

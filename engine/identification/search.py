@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
 from proteoscope.engine.matches.search_passes import SearchPass
 from proteoscope.engine.matches.tables import Scored
 from proteoscope.engine.peptides.indexes import Indexes
-from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import index_spectra
 from proteoscope.engine.spectra.tables import write_spectra
@@ -63,7 +64,10 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
             spool=spec.spool,
         )  # fmt: skip
 
-    with search_run(spec, read, SCORING, progress) as run, run.temporary_folder("index-") as folder:
+    with (
+        project_run(spec, read, SCORING, progress) as (run, results),
+        tempfile.TemporaryDirectory(prefix="index-", dir=results.folder, ignore_cleanup_errors=True) as folder,
+    ):
         indexing = run.begin(lambda progress: _indexes(run, Path(folder), parameters, progress))  # while spectra are read
         spectra = run.read()
         with run.step("index"):  # what it takes longer than reading
@@ -75,7 +79,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         plan = plan_pass(index, indexes, parameters.changed(precursor_tolerance=errors.tolerance), resources)
         matches = score_pass(plan)
         # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
-        spectra_written = run.begin(lambda progress: write_spectra(run.project_run, spectra, progress))
+        spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
         scored = rate_first_pass(matches.psms, index.ion_series.letters, parameters, resources)
         second = plan_second_pass(scored, index, indexes, Path(folder), errors.of_second, parameters, resources)
         if second is not None:
@@ -84,11 +88,11 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         run.progress.message(scored.message)
         run.device = resources.used
         passes = _records(run, [plan, *filter(None, [second])], errors)
-        low_yield = low_yield_run(scored, plan, matches.seconds_per_candidate, run.project_run.folder)
+        low_yield = low_yield_run(scored, plan, matches.seconds_per_candidate, results.folder)
         del index, plan, matches, second  # of a large run they take as much memory as the tables
         scored = scored.sorted()
         with run.step("report"):
-            tables = write_report(run, scored, spectra, indexes.proteins, parameters)
+            tables = write_report(run, results, scored, spectra, indexes.proteins, parameters)
             spectra_written()
             run.progress.check()
         with run.step("advice"):

@@ -23,7 +23,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.matches.fragment_intensities import predicted_bonds
 from proteoscope.engine.matches.psms import taken_places
-from proteoscope.engine.matches.scoring import modification_arrays
+from proteoscope.engine.matches.scoring_settings import modification_arrays
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
 from proteoscope.kernels.cpu.fragment_intensities import IONS

@@ -13,6 +13,7 @@ from . import run_exporting as run_exporting
 from . import run_tables as run_tables
 from . import sample_work as sample_work
 from . import scoring as scoring
+from . import scoring_settings as scoring_settings
 from . import spectrum_scoring as spectrum_scoring
 from . import tables as tables
 from . import writers as writers

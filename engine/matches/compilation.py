@@ -49,11 +49,11 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
         )
         peptides = peptides_package.peptide_index.build_peptide_index(folder, proteins, digestion, alone, memory_bytes=1 << 26)
         index = spectra_package.spectrum_index.build_spectrum_index(spectra, parameters, alone)
-        arrays, modifications = peptides.arrays(proteins), matches.scoring.modification_arrays((), parameters)
+        arrays, modifications = peptides.arrays(proteins), matches.scoring_settings.modification_arrays((), parameters)
         search = matches.scoring.plan_scoring(index, arrays, modifications, parameters, alone)
         if with_index:
             # So small a search is not worth a fragment-ion index.
-            settings = matches.scoring.scoring_settings(parameters, index.series, float(index.arrays.mz.max()))
+            settings = matches.scoring_settings.scoring_settings(parameters, index.series, float(index.arrays.mz.max()))
             matches.fragment_index.FragmentIndexSearch(index, arrays, modifications, settings, alone, 1 << 26).run(search.score())
         else:
             psms = matches.psms.collect_psms(search.run(with_bonds=True), peptides, proteins, ())

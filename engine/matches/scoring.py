@@ -4,82 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
-from itertools import combinations_with_replacement
-from math import factorial
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
-from proteoscope.engine.chemistry.fragments import SERIES_MASS
-from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
-from proteoscope.engine.chemistry.modifications import SearchModification
-from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.arrays import offsets_of, take_runs
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.execution.work import Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
-from proteoscope.engine.matches.parameters import ScoreName
+from proteoscope.engine.matches.fragment_intensities import has_predicted_series
+from proteoscope.engine.matches.scoring_settings import MatchSettings, heaviest_ion, scoring_settings
 from proteoscope.engine.matches.spectrum_scoring import hits_of, work_of
-from proteoscope.engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
+from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.counts import scoring_costs
 from proteoscope.kernels.cpu.fragment_intensities import IONS, match_bonds
 from proteoscope.kernels.cpu.matches import feature_names, measure_matches
 from proteoscope.kernels.cuda.scoring import MAXIMUM_PEAKS
 from proteoscope.kernels.device import StopFlag, stop_flag
-from proteoscope.kernels.digestion_layouts import KnownSites
 from proteoscope.kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from proteoscope.kernels.partitions import Partition, equal_partitions
 from proteoscope.kernels.score_kinds import score_kind
 
-__all__ = [
-    "IonSettings",
-    "MatchSettings",
-    "Matches",
-    "ScoringPass",
-    "ion_settings",
-    "joined_matches",
-    "modification_arrays",
-    "plan_scoring",
-    "scoring_settings",
-]
+__all__ = ["Matches", "ScoringBySeries", "ScoringPass", "joined_matches", "plan_by_series", "plan_scoring"]
 
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
-_MASS_OF_AN_ISOTOPE = 1800.0
-_MINIMUM_ISOTOPE_HEIGHT = 0.02
 _MB = 1_000_000
 _ROWS_FITTED = 512
-_HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
-_LONGEST = 64  # residues of a peptide, and one
-_MOST_MODIFICATIONS = 255  # numbers of a byte, but for the one that is none
-
-
-class IonSettings(Protocol):
-    """Settings that decide which ions match besides their series, by the names that every search's parameters have for it."""
-
-    precursor_tolerance: Tolerance
-    isotope_errors: tuple[int, ...]
-    fragment_tolerance: Tolerance
-    maximum_fragment_charge: int
-    correlation_bin: float
-    ksdp_window: int
-    ksdp_power: float
-    minimum_matched_ions: int
-
-
-class MatchSettings(IonSettings, Protocol):
-    """Further settings that decide the scoring."""
-
-    score: ScoreName
-    maximum_modifications: int
-    maximum_forms: int
-    hits_per_spectrum: int
-    index_memory: int
 
 
 @dataclass(frozen=True)
@@ -131,109 +85,6 @@ def joined_matches(parts: Sequence[Matches]) -> Matches:
     """Return the rows of several parts of the spectra one after the other, without the peaks of bonds."""
     features = {name: np.concatenate([part.features[name] for part in parts]) for name in parts[0].features}
     return Matches(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}, features=features)
-
-
-def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) -> ScoringSettings:
-    """Settings of the scoring kernels.
-
-    Parameters
-    ----------
-    series : letters of the ion series. maximum_mz : thomson, the largest peak's, or the largest ion's if that is smaller.
-    """
-    return ion_settings(parameters, series, maximum_mz, parameters.score)
-
-
-def ion_settings(parameters: IonSettings, letters: str, maximum_mz: float, score: str) -> ScoringSettings:
-    """The same for parameters that leave the choice of a score to the search."""
-    precursor = absolute_and_relative(parameters.precursor_tolerance)
-    fragment = parameters.fragment_tolerance
-    # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
-    bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
-    isotope_errors = sorted(parameters.isotope_errors, reverse=True)
-    series = [(letter, SERIES_MASS[letter] + PROTON_MASS) for letter in dict.fromkeys(letters)]
-    low_resolution = parameters.correlation_bin > 0.5
-    return ScoringSettings(
-        *precursor,
-        np.array(isotope_errors, np.int64),
-        np.array([_isotope_minimum_mass(error) for error in isotope_errors]),
-        ISOTOPE_SPACING,
-        *absolute_and_relative(fragment),
-        np.array([offset for letter, offset in series if letter in "abc"], np.float64),
-        np.array([offset for letter, offset in series if letter in "xyz"], np.float64),
-        parameters.maximum_fragment_charge,
-        bin_width,
-        float(maximum_mz) + 2.0,
-        parameters.correlation_bin,
-        0.4 if low_resolution else 0.0,
-        parameters.ksdp_window,
-        parameters.ksdp_power,
-        score_kind(score)[0],
-        parameters.minimum_matched_ions,
-    )
-
-
-def _isotope_minimum_mass(error: int) -> float:
-    """Mass (dalton) from which an isotope peak is tall enough to be taken for the monoisotopic one.
-
-    With m / 1800 heavy isotopes expected in a peptide of mass m (averagine, Senko 1995), the peak of k of them has (m / 1800)^k / k! of the
-    monoisotopic height (Poisson).
-    """
-    if error <= 0:
-        return 0.0
-    return _MASS_OF_AN_ISOTOPE * (_MINIMUM_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
-
-
-def _heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
-    """Mass (dalton) that no fragment of these peptides exceeds, nor its m/z.
-
-    A fragment may be heavier than the peptide where what is lost with the rest has a negative mass.
-    """
-    n_variable = len(modifications.residue_mask)
-    added = modifications.combination_count @ np.maximum(modifications.mass[:n_variable], 0.0)
-    lightest = np.nanmin([*peptides.residue_mass, peptides.n_term_mass, peptides.c_term_mass, *modifications.mass[n_variable:], 0.0])
-    return float(peptides.mass.max(initial=0.0) + added.max(initial=0.0) - _LONGEST * lightest) + _HEAVIEST_END
-
-
-class FormSettings(Protocol):
-    """Settings that decide which forms peptides have, by the names that every search's parameters have for it."""
-
-    maximum_modifications: int
-    maximum_forms: int
-
-
-def modification_arrays(
-    modifications: Sequence[SearchModification], parameters: FormSettings, known: KnownSites | None = None
-) -> ModificationArrays:
-    """Variable modifications and the combinations of them that a peptide may carry; and those that it carries at known residues.
-
-    Raises
-    ------
-    ParameterError : they are too many together.
-    """
-    most = parameters.maximum_modifications if modifications else 0
-    combinations = [
-        combination for size in range(most + 1) for combination in combinations_with_replacement(range(len(modifications)), size)
-    ]
-    counts = np.zeros((len(combinations), len(modifications)), np.int64)
-    for row, combination in enumerate(combinations):
-        for modification in combination:
-            counts[row, modification] += 1
-    mass = np.array([modification.added_mass for modification in modifications], np.float64)
-    masks = [modification.residue_mask for modification in modifications]
-    places = [modification.place for modification in modifications]
-    # An end can carry one modification: combinations with two on the same end are impossible and only cost time.
-    ends = np.array([[place in (1, 3), place in (2, 4)] for place in places], np.int64).reshape(-1, 2)
-    counts = counts[((counts @ ends) <= 1).all(axis=1)]
-    of_known = np.zeros(0) if known is None else known.mass
-    if len(mass) + len(of_known) > _MOST_MODIFICATIONS:
-        raise ParameterError(
-            f"variable_modifications: {len(mass):,}, and {len(of_known):,} that the database knows, are more than {_MOST_MODIFICATIONS}"
-        )
-    places_of_known = np.zeros(0, np.int64) if known is None else known.place
-    return ModificationArrays(
-        np.concatenate((mass, of_known)), np.array(masks, np.uint32), np.concatenate((np.array(places, np.int64), places_of_known)),
-        counts @ mass, np.ascontiguousarray(counts), parameters.maximum_forms,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -360,7 +211,7 @@ def plan_scoring(
         True if the candidates stay on the devices until the pass is scored: no other pass is planned before.
     """
     # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
-    maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications))
+    maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), heaviest_ion(peptides, modifications))
     settings = scoring_settings(parameters, index.series, maximum_mz)
     work = work_of(
         index, peptides, modifications, settings, kept=max(_KEPT, parameters.hits_per_spectrum + 1),
@@ -374,6 +225,71 @@ def plan_scoring(
     return ScoringPass(
         index, peptides, modifications, parameters, settings, resources, work, n_candidates, held, opened, compile_index
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScoringBySeries:
+    """Planned passes of spectra against peptides, each with the ion series of its spectra; one after the other fills the devices.
+
+    Attributes
+    ----------
+    passes : sequence of ScoringPass
+        One for each ion series.
+    n_candidates : ndarray of int64, shape (q,)
+        Candidates of each query, in the order of the queries of all passes together.
+    """
+
+    passes: Sequence[ScoringPass]
+    n_candidates: NDArray[np.int64]
+
+    def run(self, *, with_bonds: bool = False) -> Matches:
+        """Return the best candidates of each spectrum, by spectrum and rank, with all scores.
+
+        Parameters
+        ----------
+        with_bonds : bool
+            True if the peaks of each bond are needed too, of spectra with b and y ions; bonds of others have no peaks.
+        """
+        found = [one.run(with_bonds=with_bonds and has_predicted_series(one.index.series)) for one in self.passes]
+        if with_bonds:
+            found = [self._with_all_bonds(matches) for matches in found]
+        if len(found) == 1:
+            return found[0]
+        every = joined_matches(found)
+        order = np.argsort(every.spectrum, kind="stable")
+        if not with_bonds:
+            return every.take(order)
+        weights, has_bonds = (np.concatenate([getattr(one, name) for one in found]) for name in ("bond_weights", "has_bonds"))
+        rows, _ = take_runs(np.arange(len(weights)), offsets_of(self._lengths(every)), order)
+        return replace(every.take(order), bond_weights=weights[rows], has_bonds=has_bonds[order])
+
+    def _with_all_bonds(self, matches: Matches) -> Matches:
+        """Return the matches with bonds without peaks, where the series has none."""
+        if matches.bond_weights is not None:
+            return matches
+        weights = np.zeros((int(self._lengths(matches).sum()), IONS), np.float32)
+        return replace(matches, bond_weights=weights, has_bonds=np.zeros(len(matches), np.bool_))
+
+    def _lengths(self, matches: Matches) -> NDArray[np.int64]:
+        return self.passes[0].peptides.length[matches.peptide].astype(np.int64)
+
+
+def plan_by_series(
+    index: SpectrumIndex, peptides: PeptideArrays, modifications: ModificationArrays, parameters: MatchSettings, resources: Resources,
+    compile_index: Callable[[Progress], None] | None = None,
+) -> ScoringBySeries:  # fmt: skip
+    """Count the candidates of each query; see `proteoscope.engine.matches.scoring.plan_scoring`."""
+    parts = index.by_series()
+    passes = [
+        plan_scoring(part, peptides, modifications, parameters, resources, compile_index, stays_open=len(parts) == 1) for part in parts
+    ]
+    if len(passes) == 1:
+        return ScoringBySeries(passes, passes[0].n_candidates)
+    # Queries are in order of mass in the parts as in the whole.
+    n_candidates = np.empty(len(index.queries.mass), np.int64)
+    order = np.argsort(index.ion_series.number[index.queries.spectrum], kind="stable")
+    n_candidates[order] = np.concatenate([one.n_candidates for one in passes])
+    return ScoringBySeries(passes, n_candidates)
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings) -> dict[str, NDArray]:

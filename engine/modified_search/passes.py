@@ -8,7 +8,7 @@ from typing import NamedTuple
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.matches.scoring import ion_settings
+from proteoscope.engine.matches.scoring_settings import ion_settings
 from proteoscope.engine.matches.shift_names import usual_shifts
 from proteoscope.engine.modified_search.candidate_search import ListSettings, find_candidates
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range

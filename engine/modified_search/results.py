@@ -19,6 +19,7 @@ from proteoscope.engine.modified_search.parameters import ModifiedSearchParamete
 from proteoscope.engine.modified_search.tables import MODIFICATIONS
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
@@ -39,15 +40,15 @@ class Report(NamedTuple):
 
 
 def write_report(
-    run: SearchRun[Any], rated: RatedMatches, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters,
+    run: SearchRun[Any], results: Run, rated: RatedMatches, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters,
     *, is_translated: bool,
 ) -> Report:  # fmt: skip
     """Infer the proteins, and write all tables, also as text for the project to show.
 
     Parameters
     ----------
-    run : SearchRun
-        The search.
+    run, results : SearchRun, Run
+        The search, and its run of the project.
     rated : RatedMatches
         Matches with their shifts and error rates.
     spectra : Spectra
@@ -62,14 +63,12 @@ def write_report(
     run.progress.message(rated.scored.message)
     run.progress.stage("Writing results")
     tables = _shifted_tables(rated, spectra, proteins, parameters)
-    written, modifications = (
-        RunTables(tables, parameters),
-        modification_table(tables.psms, parameters.fdr, has_decoys=parameters.decoys != "none"),
-    )
-    written.write(run.project_run, run.progress, run.begin)
-    run.project_run.write_table("modifications", modifications)
-    write_modification_file(run.project_run.folder / EXPORTS / MODIFICATIONS_FILE, modifications, run.progress)
-    write_protein_knowledge(run.project_run, proteins, written.found_accessions, is_translated=is_translated)
+    modifications = modification_table(tables.psms, parameters.fdr, has_decoys=parameters.decoys != "none")
+    written = RunTables(tables, parameters)
+    written.write(results, run.progress, run.begin)
+    results.write_table("modifications", modifications)
+    write_modification_file(results.folder / EXPORTS / MODIFICATIONS_FILE, modifications, run.progress)
+    write_protein_knowledge(results, proteins, written.found_accessions, is_translated=is_translated)
     return Report(written, {**written.counts, **_counts_by_kind(tables.psms, parameters.fdr)}, modifications.slice(0, _BEST).to_pylist())
 
 

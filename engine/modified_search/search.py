@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from proteoscope.engine.modified_search.passes import plan_search, score_search
 from proteoscope.engine.modified_search.results import MODIFICATIONS_FILE, Report, rated_groups, write_report
 from proteoscope.engine.modified_search.summary import ModifiedSearchSummary
 from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
-from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import index_spectra
 from proteoscope.engine.spectra.tables import read_spectra_table, write_spectra
@@ -84,7 +85,10 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         identified = identified_spectra(source.psms, len(found), float(source.parameters.get("fdr", parameters.fdr)))
         return _Read(found, found.only(np.setdiff1d(np.arange(len(found)), identified)))
 
-    with search_run(spec, read, MODIFIED, progress) as run, run.temporary_folder("index-") as folder:
+    with (
+        project_run(spec, read, MODIFIED, progress) as (run, results),
+        tempfile.TemporaryDirectory(prefix="index-", dir=results.folder, ignore_cleanup_errors=True) as folder,
+    ):
         indexing = run.begin(lambda progress: _indexes(run, source, Path(folder), parameters, progress))  # while spectra are read
         spectra, searched = run.read()
         with run.step("index"):  # what it takes longer than reading
@@ -95,10 +99,12 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         with run.step("score"):
             matches = score_search(plan, parameters, resources)
         run.device = resources.used
-        spectra_written = run.begin(lambda progress: write_spectra(run.project_run, spectra, progress))
+        spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
         with run.step("report"):
             rated = estimate_error_rates(matches, indexes, parameters, resources)
-            report = write_report(run, rated, spectra, indexes.proteins, parameters, is_translated=_is_translated(source, parameters))
+            report = write_report(
+                run, results, rated, spectra, indexes.proteins, parameters, is_translated=_is_translated(source, parameters)
+            )
             spectra_written()
             run.progress.check()
         counts = {

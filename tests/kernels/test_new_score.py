@@ -59,7 +59,7 @@ USE = """
 import sys
 import numpy as np
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.matches.scoring import scoring_settings
+from proteoscope.engine.matches.scoring_settings import scoring_settings
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.segments import why_unsupported
 from proteoscope.kernels.device import twin

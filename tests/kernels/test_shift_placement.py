@@ -5,7 +5,7 @@ import pytest
 
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from proteoscope.engine.matches.scoring import ion_settings
+from proteoscope.engine.matches.scoring_settings import ion_settings
 from proteoscope.engine.modified_search.candidate_search import ListSettings, query_lists
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.kernels.cpu.mass_lists import list_peptide_masses

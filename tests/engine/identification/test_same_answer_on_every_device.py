@@ -19,7 +19,8 @@ from proteoscope.engine.formats import read_proteins
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches import scoring
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
-from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays, plan_scoring
+from proteoscope.engine.matches.scoring import Matches, ScoringPass, plan_scoring
+from proteoscope.engine.matches.scoring_settings import modification_arrays
 from proteoscope.engine.parameters import preset_names, read_preset
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import build_peptide_index

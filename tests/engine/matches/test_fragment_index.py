@@ -17,7 +17,8 @@ from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
-from proteoscope.engine.matches.scoring import Matches, ScoringPass, modification_arrays, plan_scoring, scoring_settings
+from proteoscope.engine.matches.scoring import Matches, ScoringPass, plan_scoring
+from proteoscope.engine.matches.scoring_settings import modification_arrays, scoring_settings
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index

@@ -25,7 +25,8 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.matches import scoring
 from proteoscope.engine.matches.psms import collect_psms
-from proteoscope.engine.matches.scoring import Matches, modification_arrays, plan_scoring, scoring_settings
+from proteoscope.engine.matches.scoring import Matches, plan_scoring
+from proteoscope.engine.matches.scoring_settings import modification_arrays, scoring_settings
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
@@ -317,8 +318,8 @@ def test_a_stray_peak_far_beyond_all_ions_changes_neither_answers_nor_sizes(
 
     monkeypatch.setattr(scoring, "scoring_settings", noted)
     assert len(search(with_peak(1e9), small, parameters)) >= 100
-    for bound in (scoring._heaviest_ion, lambda *_: np.inf):
-        monkeypatch.setattr(scoring, "_heaviest_ion", bound)
+    for bound in (scoring.heaviest_ion, lambda *_: np.inf):
+        monkeypatch.setattr(scoring, "heaviest_ion", bound)
         answers.append(search(with_peak(20_000.0), small, parameters))
     heaviest = float(small.peptides.mass.max()) + 3 * 15.9949
     assert heaviest < sizes[0] == sizes[1] < heaviest + 200 < sizes[2]
@@ -349,7 +350,7 @@ def test_no_ion_is_heavier_than_the_heaviest_one_thought_of(residue: float, c_te
     mass = np.array([base.sum() + 18.0106 + c_term for base in of_residue])
     nothing = np.zeros(0, np.uint8)
     peptides = PeptideArrays(mass, nothing, nothing, nothing, nothing, nothing, masses, 0.0, c_term)  # type: ignore[arg-type]
-    assert scoring._heaviest_ion(peptides, variable) > heaviest
+    assert scoring.heaviest_ion(peptides, variable) > heaviest
 
 
 def test_settings_speak_of_series_and_tolerances_in_the_terms_of_the_kernels() -> None:

@@ -6,7 +6,7 @@ import pytest
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.matches.scoring import ion_settings
+from proteoscope.engine.matches.scoring_settings import ion_settings
 from proteoscope.engine.modified_search.candidate_search import find_candidates, peptide_lists, query_lists
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.modified_search.passes import list_settings

@@ -5,7 +5,7 @@ import pytest
 from pyteomics import mass
 
 from proteoscope.engine.matches.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS, precursor_losses
-from proteoscope.engine.matches.scoring import ion_settings
+from proteoscope.engine.matches.scoring_settings import ion_settings
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.spectra.ion_series import SpectrumSeries
