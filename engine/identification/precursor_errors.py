@@ -1,4 +1,4 @@
-"""The precursor errors of the run: what a quick first search says of how far the instrument is out of tune, and how far it scatters.
+"""Precursor errors of the run, from a quick first search: how far the instrument is out of tune, and how far it scatters.
 
 What a user asks for is a guess at both. Where the guess is too small, right answers lie outside, and the wrong ones that take their place
 look no worse. So a quick first search looks at some of the spectra of each file, for peptides without variable modifications, in a wide
@@ -46,16 +46,20 @@ _NORMAL = 1.4826  # of a normal distribution, the standard deviation over the me
 
 @dataclass(frozen=True)
 class PrecursorErrors:
-    """The errors of precursors, and what they are searched with.
+    """Errors of precursors, and the tolerances that follow.
 
     Attributes
     ----------
-    tolerance, of_second : to search with about the `medians`, and in a second pass; what was asked for where that is enough, or nothing was
-        measured.
-    medians : (f,) float64, ppm, by which the precursors of each file are too heavy; 0 where not measured.
-    n_matches : confident matches whose errors were measured, 0 where too few were found or none looked for.
-    spread : ppm, of all about the median of their file; 0 where not measured.
-    message : for the user; empty where nobody asked for a measurement.
+    tolerance, of_second : Tolerance
+        Tolerances about the `medians`, of the first and of a second pass; the requested one where that is enough, or nothing was measured.
+    medians : ndarray of float64, shape (f,)
+        Errors of the precursors of each file, ppm; 0 where not measured.
+    n_matches : int
+        Confident matches whose errors were measured; 0 where too few were found.
+    spread : float
+        Robust standard deviation about the median of each file, ppm; 0 where not measured.
+    message : str
+        Text for the user; empty where no measurement was requested.
     """
 
     tolerance: Tolerance
@@ -67,11 +71,11 @@ class PrecursorErrors:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the largest of the medians, ppm."""
+        """Smallest and largest median, ppm."""
         return float(self.medians.min()), float(self.medians.max())
 
     def record(self) -> dict[str, Any]:
-        """What `run.json` tells of the measurement; nothing where nobody asked. What is searched with, the passes tell."""
+        """Return the measurement for ``run.json``, empty unless requested. The tolerances are in the records of the passes."""
         if not self.message:
             return {}
         return {"precursor_errors": {"matches": self.n_matches, "medians_ppm": self.medians.tolist(), "spread_ppm": round(self.spread, 3)}}
@@ -80,32 +84,52 @@ class PrecursorErrors:
 def measured_errors(
     spectra: Spectra, index: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources
 ) -> PrecursorErrors:
-    """The precursor errors of the run; none, and the tolerance asked for, where they cannot be measured or the parameters do not want that.
+    """Measure the precursor errors of the run, and show them.
 
-    `index` holds the spectra preprocessed. The user is told what was found.
+    Parameters
+    ----------
+    spectra, index : Spectra, SpectrumIndex
+        Spectra as read, and preprocessed.
+    indexes : Indexes
+        Proteins and peptides.
+    parameters : IdentificationParameters
+        Parameters of the search.
+    resources : Resources
+        What searches a sample of the spectra; its progress receives the message.
+
+    Returns
+    -------
+    PrecursorErrors
+        No errors and the requested tolerance where errors cannot be measured, or the parameters do not request it.
     """
-    asked, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
+    requested, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
     if not parameters.tolerance_from_run:
-        return PrecursorErrors(asked, asked, unknown)
-    if asked.unit != "ppm" or asked.value >= _WIDEST or parameters.decoys == "none":
+        return PrecursorErrors(requested, requested, unknown)
+    if requested.unit != "ppm" or requested.value >= _WIDEST or parameters.decoys == "none":
         reason = "errors are measured only with decoys" if parameters.decoys == "none" else f"only those below {_WIDEST:g} ppm are measured"
-        found = PrecursorErrors(asked, asked, unknown, message=f"The precursor tolerance stays {asked}: {reason}")
+        found = PrecursorErrors(requested, requested, unknown, message=f"The precursor tolerance stays {requested}: {reason}")
     else:
         quick = quick_parameters(parameters, precursor_tolerance=Tolerance(_WIDEST, "ppm"))
         some = index.only(_some_of_each_file(spectra))
         psms = quick_matches(some, indexes, quick, resources, _CONFIDENT, plus_one=parameters.plus_one)
-        found = errors_of_matches(psms.mass_error_ppm, spectra.file[psms.spectrum], len(spectra.files), asked)
+        found = errors_of_matches(psms.mass_error_ppm, spectra.file[psms.spectrum], len(spectra.files), requested)
     resources.progress.message(found.message)
     return found
 
 
-def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_files: int, asked: Tolerance) -> PrecursorErrors:
-    """What the errors of confident matches say of `n_files` files.
+def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_files: int, requested: Tolerance) -> PrecursorErrors:
+    """Return the medians of the errors of confident matches in each of `n_files` files, and the tolerances that hold their scatter.
 
     Parameters
     ----------
-    error : (n,), ppm. file : (n,), the number of the file of each; one with too few of them is taken to be like all together.
-    asked : ppm; the least.
+    error : ndarray of float64, shape (n,)
+        Errors, ppm.
+    file : ndarray of int, shape (n,)
+        Number of the file of each match; a file with too few matches has the median of all.
+    n_files : int
+        Number of files.
+    requested : Tolerance
+        Narrowest tolerance, ppm.
 
     Examples
     --------
@@ -116,7 +140,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     """
     if len(error) < _ENOUGH:
         reason = f"errors are measured from {_ENOUGH} confident matches on, and {len(error)} were found"
-        return PrecursorErrors(asked, asked, np.zeros(n_files), message=f"The precursor tolerance stays {asked}: {reason}")
+        return PrecursorErrors(requested, requested, np.zeros(n_files), message=f"The precursor tolerance stays {requested}: {reason}")
     medians = np.full(n_files, np.median(error))
     is_measured = np.bincount(file, minlength=n_files) >= _ENOUGH
     for number in np.flatnonzero(is_measured).tolist():
@@ -124,11 +148,11 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     medians = np.round(medians, 2)
     spread = _NORMAL * float(np.median(np.abs(error - medians[file])))
     used, of_second = (
-        Tolerance(max(asked.value, min(round(spreads * spread, 1), _WIDEST)), "ppm") for spreads in (_SPREADS, _SPREADS_OF_SECOND)
+        Tolerance(max(requested.value, min(round(spreads * spread, 1), _WIDEST)), "ppm") for spreads in (_SPREADS, _SPREADS_OF_SECOND)
     )
     err = " to ".join(dict.fromkeys(f"{one:+.1f}" for one in (medians.min(), medians.max())))
     measured = f"{len(error)} confident matches err by {err} ppm, by which precursors are corrected, and scatter by {spread:.1f} ppm"
-    message = f"The precursor tolerance {'stays' if used == asked else 'becomes'} {used}: {measured}"
+    message = f"The precursor tolerance {'stays' if used == requested else 'becomes'} {used}: {measured}"
     if not is_measured.all() and n_files > 1:
         few = f"{np.count_nonzero(~is_measured):,} of {n_files:,} files have fewer than {_ENOUGH} of these"
         message += f"; {few}, and are taken to be out of tune like all together"
@@ -136,7 +160,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
 
 
 def _some_of_each_file(spectra: Spectra) -> NDArray[np.int64]:
-    """Spectra with peaks, at equal distances in each file; ascending."""
+    """Return spectra with peaks, at equal distances in each file; ascending."""
     most = max(_LOOKED_AT_IN_A_FILE, _LOOKED_AT // max(len(spectra.files), 1))
     chosen = []
     for number in range(len(spectra.files)):

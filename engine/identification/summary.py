@@ -23,7 +23,7 @@ class IdentificationSummary(MatchSummary):
     has_low_yield: bool = False
 
     def lines(self) -> list[str]:
-        """As every search of spectra, and the best proteins."""
+        """Return the lines of every search of spectra, and the best proteins."""
         lines = super().lines()
         for accession, description, n_peptides, coverage in self.top_proteins:
             lines.append(f"  {accession:<24.24} {counted(n_peptides, 'peptide'):>13} {coverage * 100:5.1f} %  {description:.70}")

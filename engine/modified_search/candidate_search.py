@@ -53,7 +53,7 @@ class ListSettings(NamedTuple):
 
     @property
     def window(self) -> tuple[int, int]:
-        """The shifts in units."""
+        """Mass shifts in units."""
         return int(np.floor(self.low * self.per_dalton)), int(np.ceil(self.high * self.per_dalton))
 
 
@@ -65,7 +65,7 @@ class Candidates(NamedTuple):
 
 
 def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: int, resources: Resources) -> MassLists:
-    """Mass lists of the peptides `first:last`."""
+    """Return the mass lists of the peptides `first:last`."""
     offsets = offsets_of(peptides.length[first:last].astype(np.int64) - 1)
     masses = np.empty(offsets[-1], np.int32)
 
@@ -79,7 +79,7 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
 
 
 def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings) -> MassLists:
-    """Mass lists of queries: of each peak, what it may be from either end, widened by the tolerances."""
+    """Return the mass lists of queries: of each peak, its mass from either end, widened by the tolerances."""
     n, counts = len(queries.mass), np.zeros(len(queries.mass), np.int64)
     if not lists.is_widened:
         settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
@@ -95,7 +95,7 @@ def find_candidates(
     index: SpectrumIndex, peptides: PeptideArrays, settings: ScoringSettings, lists: ListSettings, kept: int, memory_bytes: int,
     resources: Resources,
 ) -> Candidates:  # fmt: skip
-    """Of each query the `kept` peptides with most matching masses; of equal ones those that come first.
+    """Return for each query the `kept` peptides with most matching masses; of equal ones the first.
 
     `memory_bytes` : of the mass lists of a part of the peptides and their index.
     """
@@ -124,7 +124,7 @@ def find_candidates(
 
 
 def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
-    """Where the peptides are cut into parts that fit the memory."""
+    """Return where the peptides are divided into parts that fit the memory."""
     units = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)
     size = np.cumsum(peptides.length * float(_BYTES_OF_MASS) + _BYTES_OF_CANDIDATE + units)
     n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
@@ -133,7 +133,7 @@ def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list
 
 
 def _better(one: Candidates, other: Candidates) -> Candidates:
-    """The best of two parts, of which the first holds peptides of lower numbers."""
+    """Return the best of two parts; `one` holds the peptides with lower numbers."""
     peptide, matches = np.hstack((one.peptide, other.peptide)), np.hstack((one.matches, other.matches))
     order = np.argsort(-matches, axis=1, kind="stable")[:, : one.peptide.shape[1]]
     return Candidates(np.take_along_axis(peptide, order, 1), np.take_along_axis(matches, order, 1))

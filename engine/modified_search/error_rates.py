@@ -1,6 +1,6 @@
-"""Report: what each shift is, the groups with error rates of their own, and these error rates.
+"""Error rates of matches with mass shifts: names of the shifts, and groups with error rates of their own.
 
-The best few forms of each spectrum are looked at again with what their shifts may be. A usual modification at its residue has one of a
+The best few forms of each spectrum are compared again with what their shifts may be. A usual modification at its residue has one of a
 hundred shifts by chance, another end of the peptide as many again, some name of Unimod or an exchange one of five. So E is multiplied by
 the share of the candidates that are as likely beforehand, by how near they are or by what their shift may be
 (`proteoscope.engine.matches.shift_names`), and the choice between a spectrum's candidates is made with that.
@@ -139,7 +139,7 @@ def estimate_error_rates(
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Ranks within each spectrum by a score, of equals as they were before; 0 of another form of a peptide that ranks higher."""
+    """Rank the matches of each spectrum by a score, equal ones as before; 0 for another form of a peptide that ranks higher."""
     order = np.lexsort((psms.rank, -score, psms.spectrum))
     spectrum, position = psms.spectrum[order], psms.position[order]
     form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide first
@@ -153,19 +153,19 @@ def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _is_new(value: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each is another than the one before."""
+    """Return True for each value that differs from the previous one."""
     return np.append(True, value[1:] != value[:-1])[: len(value)]
 
 
 def _groups(is_shifted: NDArray[np.bool_], tier: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The group of each match."""
+    """Return the group of each match."""
     return np.select([~is_shifted, tier == USUAL_TIER, tier == END_TIER], [PLAIN, NAMED, END], UNNAMED)
 
 
 def _likelihoods(
     psms: Psms, found: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Tier of each shift, and its distance in dalton from the mass of the nearest name of that tier; `TIERS` - 1 without a shift."""
+    """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance (dalton) from the nearest name of that tier."""
     rows = np.flatnonzero(found.is_shifted)
     tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
     places = _shift_places(psms, found, rows, mass, indexes, parameters)
@@ -174,7 +174,7 @@ def _likelihoods(
 
 
 def _shares(psms: Psms, found: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """log10 of the share of the candidates that are as likely beforehand, by how near they are, or by what their shift may be.
+    """Return log10 of the share of candidates as likely a priori, by how near they are, or by what their shift may be.
 
     How many shifts have a likely name by chance is counted among decoys, each peptide once: those of the best that are not the first, where
     there are none.
@@ -190,7 +190,7 @@ def _shift_places(
     psms: Psms, found: ShiftedMatches, rows: NDArray[np.int64], mass: NDArray[np.float64], indexes: Indexes,
     parameters: ModifiedSearchParameters,
 ) -> ShiftPlaces:  # fmt: skip
-    """What naming looks at."""
+    """Return the shifts of some rows as naming takes them."""
     offsets = np.asarray(indexes.proteins.proteins.offsets)
     protein = indexes.proteins.protein_of(psms.position[rows])
     tolerance = parameters.precursor_tolerance.width(psms.observed_mass[rows])
@@ -201,7 +201,7 @@ def _shift_places(
 
 
 def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], parameters: ModifiedSearchParameters) -> NDArray[np.bool_]:
-    """Targets without a shift at 1 %, among `rows`."""
+    """Return the targets without a shift at 1 % FDR, among `rows`."""
     confident = np.zeros(len(psms), np.bool_)
     if parameters.decoys != "none":
         rates = q_values(score[rows], psms.is_decoy[rows], plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio)
@@ -212,7 +212,7 @@ def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], 
 def _features(
     psms: Psms, is_shifted: NDArray[np.bool_], tier: NDArray[np.int64], distance: NDArray[np.float64], confident: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
-    """Features that rescoring learns from. The error of a shift's mass is told where the shift is likely; of others it is the usual one."""
+    """Return the features for rescoring. A likely shift has the error of its mass, any other the mean error of matches without a shift."""
     features = {
         name: column
         for name, column in rescoring_features(psms, SystematicErrors.of(psms, confident)).items()
@@ -238,7 +238,7 @@ def _named(
     indexes: Indexes,
     parameters: ModifiedSearchParameters,
 ) -> tuple[Psms, MassShifts]:
-    """The matches with their shifts as modifications, and what these are."""
+    """Return the matches with their shifts as modifications, and the shifts with their names."""
     n, rows = len(psms), np.flatnonzero(found.is_shifted)
     plain_error = (psms.mass_error_ppm - mass_error) * 1e-6 * psms.calculated_mass
     digestion = indexes.peptides.digestion
@@ -257,7 +257,7 @@ def _named(
 
 
 def _with_unnamed(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
-    """Of each shift a number, and what the numbers are: those that have no name are called by their mass."""
+    """Number the modifications of the shifts; those without a name are named by their mass."""
     which = named.modification.copy()
     rows = np.flatnonzero(which < 0)
     rounded, number = np.unique(mass[rows].round(_DECIMALS), return_inverse=True)
@@ -270,7 +270,7 @@ def _carrying(
     psms: Psms, rows: NDArray[np.int64], site: NDArray[np.int64], which: NDArray[np.int64], modifications: tuple[SearchModification, ...],
     carried: NDArray[np.float64],
 ) -> Psms:  # fmt: skip
-    """The matches with one modification more in some rows."""
+    """Return the matches with one more modification in some rows."""
     n, n_before = len(psms), len(psms.modifications)
     all_rows = np.concatenate((np.repeat(np.arange(n), np.diff(psms.modification_offsets)), rows))
     all_sites = np.concatenate((psms.modification_site, site))

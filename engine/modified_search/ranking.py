@@ -105,7 +105,7 @@ def place_candidates(
     index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, settings: ScoringSettings, shifts: ShiftSettings,
     resources: Resources,
 ) -> PlacedArrays:  # fmt: skip
-    """Every candidate with its difference of mass at its best place, and without where it has none."""
+    """Score every candidate with its mass shift on its best residue, and without a shift where it has the precursor's mass."""
     shape, stop = candidates.peptide.shape, stop_flag()
     types = (np.float32, np.int8, np.float32, np.int8, np.uint8)
     placed = PlacedArrays(*(np.empty(shape, kind) for kind in types))
@@ -137,7 +137,7 @@ def rank_candidates(
     index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
     shifts: ShiftSettings, top: int, *, by_count: bool, resources: Resources,
 ) -> ShiftedMatches:  # fmt: skip
-    """The best forms of each spectrum, with all scores: forms are a candidate without its difference of mass, and with it.
+    """Return the best forms of each spectrum, with all scores; a candidate has a form without and one with its mass shift.
 
     `by_count` : the count of matching masses alone ranks them, as in the thesis; a candidate of the precursor's mass is then not shifted.
     """
@@ -174,7 +174,7 @@ def rank_candidates(
 
 
 def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
-    """Queries in pieces that divide no spectrum, so that the matrices of all forms stay small."""
+    """Return slices of the queries that divide no spectrum, so that the matrices of all forms stay small."""
     n = len(spectrum_of_query)
     begins = np.flatnonzero(np.append(True, spectrum_of_query[1:] != spectrum_of_query[:-1]))
     wanted = np.searchsorted(begins, np.arange(0, n, _QUERIES_AT_ONCE))
@@ -190,7 +190,7 @@ def _ranked_forms(
     index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
     shifts: ShiftSettings, top: int, usual: float, part: slice, *, by_count: bool,
 ) -> _Peptidoforms:  # fmt: skip
-    """The best forms of some queries; those with a shift stand in columns behind all others."""
+    """Return the best forms of some queries; columns of forms with a shift follow those of forms without."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _part_of(placed, part)
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
@@ -217,7 +217,7 @@ def _ranked_forms(
 def _candidate_counts(
     mass: NDArray[np.float64], peptides: PeptideArrays, settings: ScoringSettings, shifts: ShiftSettings
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of precursors' masses, peptides of the mass (with any isotope error), and peptides within the shifts."""
+    """Count for each precursor mass the peptides of that mass (with any isotope error), and the peptides within the shifts."""
     plain = np.zeros(len(mass), np.int64)
     for isotope, least in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
         centre = mass - isotope * settings.isotope_spacing
@@ -231,7 +231,7 @@ def _candidate_counts(
 def _no_farther(
     masses: NDArray[np.float64], peptides: PeptideArrays, candidate: NDArray[np.int64], n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """(q, k): peptides that are no farther from the precursor's mass than each candidate, either way."""
+    """Count the peptides that are no farther from the precursor's mass than each candidate (q, k), either way."""
     mass = masses[:, None]
     distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidate])
     above, below = np.searchsorted(peptides.mass, mass + distance, side="right"), np.searchsorted(peptides.mass, mass - distance)
@@ -239,7 +239,7 @@ def _no_farther(
 
 
 def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Of each query, how many scores there are, their median, and theta where there are enough, else 0."""
+    """Return for each query the number of scores, their median, and theta where there are enough, else 0."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
     count, rows = is_known.sum(axis=1), np.arange(len(score))
@@ -251,7 +251,7 @@ def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64]
 
 
 def _usual_theta(placed: PlacedArrays) -> float:
-    """The median theta of all queries."""
+    """Return the median theta of all queries."""
     leads = []
     for first in range(0, len(placed.plain), _QUERIES_AT_ONCE):
         count, _, lead = _leads(_part_of(placed, slice(first, first + _QUERIES_AT_ONCE)))
@@ -261,13 +261,13 @@ def _usual_theta(placed: PlacedArrays) -> float:
 
 
 def worth_of_share(share: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a share of the candidates, by its log10, is worth of score in the choice between candidates."""
+    """Return the score that a share of the candidates (log10) adds in the choice between candidates."""
     worth: NDArray[np.float64] = np.minimum(-share * (theta * _LN_10), _MAXIMUM_NEARNESS)
     return worth
 
 
 class _Tail(NamedTuple):
-    """Of each query, half the number, the median and theta of the scores of candidates with a shift."""
+    """Half the number, the median and theta of the scores of candidates with a shift, for each query."""
 
     number: NDArray[np.float64]
     median: NDArray[np.float64]
@@ -275,23 +275,23 @@ class _Tail(NamedTuple):
 
     @classmethod
     def of(cls, placed: PlacedArrays, usual: float) -> _Tail:
-        """Of some queries; `usual` is the theta of all, towards which theirs is drawn."""
+        """Fit the scores of some queries; their theta is drawn towards `usual`, that of all queries."""
         count, median, lead = _leads(placed)
         theta = (lead * count + max(usual, _MINIMUM_THETA) * _PRIOR) / (count + _PRIOR)
         return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _MINIMUM_THETA))
 
     def expectation(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
-        """log10 of how many candidates are expected to reach each score (q, k) by chance; infinite where there is no score."""
+        """Return log10 of the number of candidates expected to reach each score (q, k) by chance; infinite without a score."""
         value = score.astype(np.float64)
         lead = np.where(np.isfinite(value), value, 0.0) - self.median[:, None]
         return np.where(np.isfinite(value), np.log10(self.number)[:, None] - lead / (self.theta[:, None] * _LN_10), np.inf)
 
     def key(self, score: NDArray[np.float32], share: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores (q, k) with what nearness is worth of score: `share` is log10 of the candidates that are no farther."""
+        """Return the scores (q, k) plus the score of nearness; `share` is log10 of the share of candidates that are no farther."""
         return score.astype(np.float64) + worth_of_share(share, self.theta[:, None])
 
     def score_of(self, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What a factor of E, given by its log10 (q, k), is worth of score."""
+        """Return the score that a factor of E (log10, (q, k)) equals."""
         return logarithm * (self.theta[:, None] * _LN_10)
 
 
@@ -323,7 +323,7 @@ def _losses(
     index: SpectrumIndex, matches: Matches, shift: NDArray[np.float64], is_shifted: NDArray[np.bool_], peptides: PeptideArrays,
     place: NDArray[np.uint8], settings: ScoringSettings,
 ) -> NDArray[np.int64]:  # fmt: skip
-    """What the precursors of shifts that may be phosphate or sulfate have lost."""
+    """Return the neutral losses of precursors whose shift may be phosphate or sulfate."""
     rows = np.flatnonzero(is_shifted & (np.abs(shift - PHOSPHATE_OR_SULFATE) <= _NEAR_PHOSPHATE))
     residue = peptides.residues[peptides.position[matches.peptide[rows]].astype(np.int64) + place[rows] - 1]
     mass = matches.query_mass[rows] - matches.isotope_error[rows] * settings.isotope_spacing
@@ -336,7 +336,7 @@ def _measured(
     index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], peptides: PeptideArrays, peptide: NDArray[np.int64],
     shift: NDArray[np.float64], place: NDArray[np.uint8], settings: ScoringSettings, resources: Resources,
 ) -> dict[str, NDArray[np.float64]]:  # fmt: skip
-    """All scores and features of the matches, with their shifts where they scored best."""
+    """Return all scores and features of the matches, with each shift on the residue where it scored best."""
     measured, stop = np.zeros((len(spectrum), len(feature_names()))), stop_flag()
     number = (np.arange(len(spectrum)) % _SHIFTS_AT_ONCE).astype(np.uint8)
     modification = np.where(place == _NONE, _NONE, number).astype(np.uint8)
@@ -357,7 +357,7 @@ def _places(
     index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], peptides: PeptideArrays, peptide: NDArray[np.int64],
     shift: NDArray[np.float64], is_shifted: NDArray[np.bool_], settings: ScoringSettings, resources: Resources,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
-    """Score and probability of each residue."""
+    """Return the score and the probability of each residue."""
     n, stop = len(spectrum), stop_flag()
     score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
     rows = np.flatnonzero(is_shifted)

@@ -1,4 +1,4 @@
-"""The results of a search for modified peptides: the tables of an identification with shifts, and the table of modifications."""
+"""Tables of a search for modified peptides: those of an identification with shifts, and the table of modifications."""
 
 from __future__ import annotations
 

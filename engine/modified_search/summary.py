@@ -27,7 +27,7 @@ class ModifiedSearchSummary(MatchSummary):
     source_run: str | None = None
 
     def lines(self) -> list[str]:
-        """As every search of spectra, and the most frequent modifications."""
+        """Return the lines of every search of spectra, and the most frequent modifications."""
         lines = super().lines()
         shifted = f"{self.n_named:,} with a usual one, {self.n_ends:,} with another end of the peptide, {self.n_unnamed:,} with another"
         lines.append(f"  {counted(self.n_plain, 'PSM')} without a mass shift, {shifted}")
