@@ -3,9 +3,7 @@ and of known modifications."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from proteoscope import kernels
 from proteoscope.engine import execution, identification, matches, peptides
@@ -25,20 +23,8 @@ SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
 """A protein of which a modification is known, as UniProt writes it."""
 
 
-def _last_of_scoring() -> Callable[..., Any]:
-    return kernels.cpu.fragment_intensities.compare_intensities
-
-
-def _last_of_index() -> Callable[..., Any]:
-    return kernels.cpu.candidates.score_candidates
-
-
 def _use(*, with_index: bool) -> None:
     matches.compilation.use_scoring(identification.parameters.IdentificationParameters(), with_index=with_index)
-
-
-def _last_of_forms() -> Callable[..., Any]:
-    return kernels.cpu.known_forms.list_known_forms
 
 
 def _use_forms() -> None:
@@ -53,8 +39,8 @@ def _use_forms() -> None:
         )
 
 
-SCORING = Kernels("kernels", _last_of_scoring, partial(_use, with_index=False))
-FRAGMENT_INDEX = Kernels("fragment index", _last_of_index, partial(_use, with_index=True))
+SCORING = Kernels("kernels", lambda: kernels.cpu.fragment_intensities.compare_intensities, partial(_use, with_index=False))
+FRAGMENT_INDEX = Kernels("fragment index", lambda: kernels.cpu.candidates.score_candidates, partial(_use, with_index=True))
 """Comes after `SCORING`, whose kernels must not come in pieces."""
-KNOWN_FORMS = Kernels("listing of known modifications", _last_of_forms, _use_forms, "some seconds")
+KNOWN_FORMS = Kernels("listing of known modifications", lambda: kernels.cpu.known_forms.list_known_forms, _use_forms, "some seconds")
 """Likewise."""

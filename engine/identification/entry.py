@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import formats, identification, matches
-from proteoscope.engine.entry import Demo, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Input, KeptKind, Option, Search
 from proteoscope.engine.formats.registry import names_of
-from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
-if TYPE_CHECKING:
-    from proteoscope.engine.identification.search import IdentificationSummary
-
 __all__ = ["IDENTIFICATION"]
-
-
-def _run(request: SearchRequest, progress: Progress) -> IdentificationSummary:
-    return identification.search.identify(request, progress)
 
 
 IDENTIFICATION = Search(
@@ -52,7 +42,7 @@ IDENTIFICATION = Search(
         ),
     ),
     writes="project",
-    run=_run,
+    run=lambda request, progress: identification.search.identify(request, progress),
     kernels=(
         lambda: identification.compilation.SCORING, lambda: identification.compilation.FRAGMENT_INDEX,
         lambda: identification.compilation.KNOWN_FORMS, lambda: formats.compilation.TRANSLATION,

@@ -162,8 +162,5 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
 def _some_of_each_file(spectra: Spectra) -> NDArray[np.int64]:
     """Return spectra with peaks, at equal distances in each file; ascending."""
     most = max(_LOOKED_AT_IN_A_FILE, _LOOKED_AT // max(len(spectra.files), 1))
-    chosen = []
-    for number in range(len(spectra.files)):
-        rows = np.flatnonzero((spectra.file == number) & (np.diff(spectra.offsets) > 0))
-        chosen.append(rows[:: max(1, -(-len(rows) // most))])
-    return np.sort(np.concatenate(chosen))
+    rows_of_files = (np.flatnonzero((spectra.file == number) & (np.diff(spectra.offsets) > 0)) for number in range(len(spectra.files)))
+    return np.sort(np.concatenate([rows[:: max(1, -(-len(rows) // most))] for rows in rows_of_files]))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -19,10 +17,6 @@ __all__ = ["MODIFIED"]
 _IDENTIFICATION = {"maximum_modifications": 1, "maximum_forms": 1, "hits_per_spectrum": 1, "score": "hyperscore"}
 """What an identification is asked for besides, of which nothing is needed but the kernels."""
 _SHIFT = 15.994915
-
-
-def _last() -> Callable[..., Any]:
-    return kernels.cpu.shift_placement.score_places
 
 
 def _use() -> None:
@@ -53,4 +47,4 @@ def _use() -> None:
         modified_search.ranking.rank_candidates(index, peptides, found, placed, settings, shifts, 1, by_count=False, resources=alone)
 
 
-MODIFIED = Kernels("kernels of the search for modified peptides", _last, _use, "up to a minute")
+MODIFIED = Kernels("kernels of the search for modified peptides", lambda: kernels.cpu.shift_placement.score_places, _use, "up to a minute")

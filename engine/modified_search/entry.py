@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from proteoscope.engine import formats, matches, modified_search
-from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search
 from proteoscope.engine.formats.registry import names_of
-from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
-
-if TYPE_CHECKING:
-    from proteoscope.engine.modified_search.search import ModifiedSearchSummary
 
 __all__ = ["MODIFIED_SEARCH"]
 
@@ -25,10 +19,6 @@ judged apart.
 --from-project DIR searches the spectra that an identification left unidentified, in the proteins that it found, or in --database.
 --published: the score of the thesis, matching masses alone.
 """
-
-
-def _run(request: SearchRequest, progress: Progress) -> ModifiedSearchSummary:
-    return modified_search.search.find_modified(request, progress)
 
 
 MODIFIED_SEARCH = Search(
@@ -69,7 +59,7 @@ MODIFIED_SEARCH = Search(
     ),
     shortcuts=("mass_shift", "hits_per_spectrum"),
     writes="project",
-    run=_run,
+    run=lambda request, progress: modified_search.search.find_modified(request, progress),
     kernels=(lambda: modified_search.compilation.MODIFIED, lambda: formats.compilation.TRANSLATION),
     modules=(lambda: modified_search.search, lambda: modified_search.error_rates, lambda: matches.run_exporting),
     tables=lambda: modified_search.tables.TABLES,

@@ -252,11 +252,8 @@ def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64]
 
 def _usual_theta(placed: PlacedArrays) -> float:
     """Return the median theta of all queries."""
-    leads = []
-    for first in range(0, len(placed.plain), _QUERIES_AT_ONCE):
-        count, _, lead = _leads(_part_of(placed, slice(first, first + _QUERIES_AT_ONCE)))
-        leads.append(lead[count > _FEWEST])
-    lead = np.concatenate(leads) if leads else np.empty(0)
+    parts = [_leads(_part_of(placed, slice(first, first + _QUERIES_AT_ONCE))) for first in range(0, len(placed.plain), _QUERIES_AT_ONCE)]
+    lead = np.concatenate([np.empty(0), *(lead[count > _FEWEST] for count, _, lead in parts)])
     return float(np.median(lead)) if len(lead) else 1.0
 
 

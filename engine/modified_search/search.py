@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,11 +36,8 @@ __all__ = ["ModifiedSearchSummary", "find_modified"]
 _MB = 1_000_000
 
 
-class _Read(NamedTuple):
-    """All spectra, and those that are searched."""
-
-    spectra: Spectra
-    searched: Spectra
+_Read = tuple[Spectra, Spectra]
+"""All spectra, and those that are searched."""
 
 
 def find_modified(request: SearchRequest, progress: Progress | None = None) -> ModifiedSearchSummary:
@@ -79,11 +76,11 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
                 request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, uses_all_precursors=True,
                 spool=spec.spool,
             )  # fmt: skip
-            return _Read(found, found)
+            return found, found
         progress.stage("Reading the identification")
         found = read_spectra_table(source.spectra)
         identified = identified_spectra(source.psms, len(found), float(source.parameters.get("fdr", parameters.fdr)))
-        return _Read(found, found.only(np.setdiff1d(np.arange(len(found)), identified)))
+        return found, found.only(np.setdiff1d(np.arange(len(found)), identified))
 
     with (
         project_run(spec, read, MODIFIED, progress) as (run, results),
