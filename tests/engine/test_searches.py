@@ -85,7 +85,7 @@ def test_the_kinds_of_work_of_an_entry_are_there_and_known_with_it(search):
 def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
     texts = [path.read_text(encoding="utf-8") for path in resources.path().parent.joinpath("engine").rglob("*.py")]
     placed = {load().__qualname__ for search in SEARCHES for _, load in search.work}
-    kinds = re.compile(r"^class ([A-Z]\w+):(?:\n.*)*?\n    parts_of_worker = ", re.MULTILINE)
+    kinds = re.compile(r"^class ([A-Z]\w+):(?:\n(?!class ).*)*?\n    parts_of_worker = ", re.MULTILINE)
     assert {name for text in texts for name in kinds.findall(text)} <= placed
     kept = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
     assert kept == {kind.name for search in SEARCHES for kind in search.keeps} == set(kept_kinds())
