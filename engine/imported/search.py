@@ -30,6 +30,7 @@ from proteoscope.engine.matches.listed.places import cut_off_proteins
 from proteoscope.engine.matches.listed.references import find_spectra
 from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.spectra.columns import Spectra
@@ -146,7 +147,7 @@ def _tell(run: SearchRun[_Read], summary: ImportSummary, found: Identifications,
     places = describe_unread(found)
     for reason, n in summary.left_out.items():
         where = f" ({places[reason]})" if reason in places else ""
-        tell(f"{n:,} {'match' if n == 1 else 'matches'} left out, listed in {EXPORTS}/{_LEFT_OUT_FILE}: {reason}{where}", "warning")
+        tell(f"{counted(n, 'match', 'matches')} left out, listed in {EXPORTS}/{_LEFT_OUT_FILE}: {reason}{where}", "warning")
     if ignores_files:
         tell(f"The results name another file of spectra than {Path(run.files('spectra')[0]).name}; that is taken for it", "warning")
     if matches.unknown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from proteoscope.engine.results.counts import Count
+from proteoscope.engine.results.counts import Count, counted
 from proteoscope.engine.summary import Summary
 
 __all__ = ["QuantificationSummary"]
@@ -45,8 +45,7 @@ class QuantificationSummary(Summary):
         of = ", ".join(self.source_runs)
         found = [
             f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"
-            f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {self.n_samples:,} sample"
-            + ("s" if self.n_samples != 1 else "")
+            f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {counted(self.n_samples, 'sample')}"
         ]
         if self.n_transferred:
             found.append(f"{self.n_transferred:,} ions were found where another file identified them")
