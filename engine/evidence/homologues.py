@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,6 @@ from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
 from proteoscope.engine.sequences.matrices import LETTERS, encode
 from proteoscope.engine.sequences.stack import OUTSIDE, Stack
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["FEWEST_HOMOLOGUES", "Conservation", "find_homologues", "no_homologues"]
 

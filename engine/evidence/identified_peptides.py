@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,9 +24,6 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "SHOWN_TOO", "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "identified_peptides", "known_sums",

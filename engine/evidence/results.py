@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.structures.chains import STATE_LETTERS
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Evidence", "evidence_tables", "places_told"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.tables import LEFT_OUT
@@ -15,9 +14,6 @@ from proteoscope.engine.matches.listed.judging import JudgingSettings, are_decoy
 from proteoscope.engine.matches.listed.matches import ListedMatches
 from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions
 from proteoscope.engine.spectra.columns import Spectra
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["judge", "left_out_table"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,6 @@ from proteoscope.engine.matches.engine_scores import score_called, score_column_
 from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.unfolding import CHARACTERS
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "read_comet",

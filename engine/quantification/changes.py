@@ -9,7 +9,7 @@ compared with imputed ones in the other, which contribute to the difference and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from proteoscope.engine.quantification.identified import Proteins
 from proteoscope.engine.quantification.models import ComparisonModel, Fit, fit
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.tables import CHANGES
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "Changes",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,6 @@ from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.tables import BY_SAMPLE, CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, TABLES
 from proteoscope.engine.results.reader import read_stored
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
 

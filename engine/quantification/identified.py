@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.statistics.target_decoy import q_values
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["QUANTIFIED_TOO", "Forms", "Identified", "Matches", "Proteins", "SourceFile", "Sources", "files_of_run", "identified", "sources"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,6 @@ from proteoscope.engine.quantification.reporter_ions import ReporterPeaks, inter
 from proteoscope.engine.quantification.reporter_shifts import SEARCHED, reporter_shifts, shift_message
 from proteoscope.engine.quantification.tables import REPORTER_IONS
 from proteoscope.engine.quantification.third_level import of_second_level
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["check_reference", "measured_isobaric", "scaled_to_reference"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.quantification.transfers import Transfers, transferred
 from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["STATE_OF_REASON", "measured_label_free"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,6 @@ from proteoscope.engine.quantification.amounts import Amounts
 from proteoscope.engine.quantification.counting import spectrum_counts
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Measured", "measured_counts", "spectra_by_sample"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, R
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import DIGITS, write_separated
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["write_msstats"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -25,9 +25,6 @@ from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import TRIMMED, header_line, separated_lines, write_lines
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.version import VERSION
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["write_mztab"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.tables import BY_SAMPLE, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, wide_file_of
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Quantities", "quantity_tables", "write_wide"]
 

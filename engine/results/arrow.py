@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from proteoscope.engine.lazy_pyarrow import pa
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["in_one", "is_list", "is_text", "letters_of", "written_out_bytes"]
 
