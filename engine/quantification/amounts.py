@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
@@ -10,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
 
 __all__ = [
     "Amounts",
     "Grouping",
     "Levels",
+    "Measured",
     "ProteinQuantity",
     "State",
     "level_amounts",
@@ -90,9 +93,33 @@ class Amounts:
         """Return those of some samples, (s,) bool."""
         return Amounts(self.value[:, columns], self.state[:, columns])
 
+    @property
+    def log2(self) -> NDArray[np.float64]:
+        """Logarithms to base 2, NaN where there is no amount."""
+        found = np.full(self.value.shape, np.nan)
+        np.log2(self.value, out=found, where=self.value > 0)
+        return found
+
     def scaled(self, factor: NDArray[np.float64]) -> Amounts:
         """Amounts times the factor of each sample, (s,)."""
         return replace(self, value=self.value * factor)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Amounts of n ions in s samples, not normalised.
+
+    Attributes
+    ----------
+    ions : n rows; of numbers of spectra a row for each peptidoform. form : (n,) int64, the peptidoform of each.
+    tables : what they are made of, by the names of the tables. counts : of the run's record, by name. devices : what computed.
+    """
+
+    ions: Amounts
+    form: NDArray[np.int64]
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    devices: str = "cpu"
 
 
 def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:

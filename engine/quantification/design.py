@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ParameterError, shortened
-from proteoscope.engine.quantification.labels import Label
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.digests import copy_text
+from proteoscope.engine.quantification.labels import Label, label
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.separated_rows import separated_rows
 
-__all__ = ["BLOCKS", "Design", "Part", "Sample", "design_of_files", "read_design"]
+__all__ = ["BLOCKS", "Design", "Part", "Sample", "design_of_files", "planned_design", "read_design"]
 
 BLOCKS = ("plex", "batch", "subject")
 """Columns of a design whose levels are blocks of the comparison."""
@@ -179,6 +182,52 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     unused = tuple(shortened(rows[0][column].strip()) for column, name in enumerate(header) if name and name not in at)
     design = Design(chosen, tuple(found), left_out, unused)
     return design if label is None else _with_plexes(path, design)
+
+
+def planned_design(
+    path: Path | None, files: Sequence[str], copies: Mapping[str, str], parameters: QuantificationParameters, progress: Progress
+) -> Design:
+    """Return the design of a file, or of the files of an identification without one, and show what of it and of them is not used.
+
+    Parameters
+    ----------
+    files, copies : see `read_design`.
+
+    Raises
+    ------
+    InputError : the file is no design, see `read_design`. ParameterError : a plex lacks the reference.
+    """
+    kit = label(parameters.label) if parameters.method == "tmt" else None
+    design = design_of_files(files, kit) if path is None else read_design(path, files, kit, copies)
+    if kit is not None and parameters.reference:
+        _check_reference(design, parameters.reference)
+    for copy, original in copies.items():
+        progress.message(f"{copy_text(copy, original)}: it is counted once", "warning")
+    for name in design.left_out:
+        progress.message(f"{name} is left out: the design does not name it", "warning")
+    if design.unused:
+        progress.message(
+            f"Columns of the design that are not used: {', '.join(design.unused)}; blocks of the comparison are {', '.join(BLOCKS)}",
+            "warning",
+        )
+    for first, second in design.look_alikes:
+        progress.message(
+            f"The design has {shortened(first)} and {shortened(second)}, which differ in case or in the code of letters alone: they are"
+            " taken for two", "warning",
+        )  # fmt: skip
+    return design
+
+
+def _check_reference(design: Design, reference: str) -> None:
+    """Check that each plex has the reference."""
+    if reference not in design.conditions:
+        raise ParameterError(
+            f"reference = '{shortened(reference)}': the design has the conditions {', '.join(design.conditions) or 'none'}"
+        )
+    has = {int(plex) for plex, one in zip(design.plexes, design.samples, strict=True) if one.condition == reference}
+    for one, plex in zip(design.samples, design.plexes.tolist(), strict=True):
+        if plex not in has:
+            raise ParameterError(f"reference = '{shortened(reference)}': the plex of sample {shortened(one.name)} has no channel of it")
 
 
 def _with_plexes(path: Path, design: Design) -> Design:

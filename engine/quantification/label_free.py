@@ -17,17 +17,17 @@ from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.surveys import Surveys, read_surveys
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.agreeing_times import at_another_time
-from proteoscope.engine.quantification.amounts import Amounts, State
+from proteoscope.engine.quantification.amounts import Amounts, Measured, State
 from proteoscope.engine.quantification.claims import traces_of_others
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
 from proteoscope.engine.quantification.ions import Ions, ions_of
-from proteoscope.engine.quantification.measuring import Measured
 from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.retention_times import at_another_time
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.quantification.transfers import Transfers, transferred
+from proteoscope.engine.results.arrow import or_null, taken
 from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
 
 __all__ = ["STATE_OF_REASON", "measured_label_free"]
@@ -184,17 +184,16 @@ def _measured(
     state = np.full(reason.shape, State.NOT_SEEN, np.int8)
     state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
     area = np.where(reason == 0, values[:, :, AREA], np.nan)
-    n_transferred = 0
     if transfers is not None:
-        n_transferred = len(transfers.ion)
         state[transfers.file, transfers.ion] = State.TRANSFERRED
         area[transfers.file, transfers.ion] = transfers.values[:, AREA]
-    by_file = Amounts(area.T, state.T)
     sample_of_file = {part.file: part.sample for part in design.parts}
     samples = np.array([sample_of_file[file] for file in files], np.int64)
+    n_transferred = 0 if transfers is None else len(transfers.ion)
     counts = {"ions": len(ions), "transferred": n_transferred, "refused": int((reason > 0).sum()), **counts}
-    by_sample = by_file.of_samples(samples, len(design.samples))
-    return Measured(by_sample, ions.form, {ION_TRACES.name: table}, counts, resources.used)
+    return Measured(
+        Amounts(area.T, state.T).of_samples(samples, len(design.samples)), ions.form, {ION_TRACES.name: table}, counts, resources.used
+    )
 
 
 def _table(
@@ -208,23 +207,18 @@ def _table(
         is_transferred[transfers.file, transfers.ion] = True
         q_value[transfers.file, transfers.ion] = transfers.q_value
     ion, place = np.nonzero(((reason >= 0) | is_transferred).T)
-    value, why, moved = values[place, ion], reason[place, ion], is_transferred[place, ion]
-    has, is_seen = (why == 0) | moved, value[:, APEX] > 0
-
-    def column(number: int, there: NDArray[np.bool_]) -> pa.Array:
-        return pa.array(value[:, number], mask=~there)
-
-    names = pa.array([PurePath(identified.files[file].path).name for file in files], pa.string())
+    value, why, is_moved = values[place, ion], reason[place, ion], is_transferred[place, ion]
+    has_area, is_seen = (why == 0) | is_moved, value[:, APEX] > 0
+    columns = (AREA, APEX, TIME, BEGIN, END, WIDTH, AGREEMENT)
+    names = ("area", "apex", "retention_time", "begin", "end", "width", "agreement")
+    numbers = {name: pa.array(value[:, column], mask=~is_seen) for name, column in zip(names, columns, strict=True)}
     return ION_TRACES.arrow(
         {
-            "peptide": pa.array(identified.forms.peptide, pa.string()).take(pa.array(ions.form[ion])), "charge": ions.charge[ion],
-            "mz": ions.mz[ion], "voltage": pa.array(ions.voltage[ion], mask=np.isnan(ions.voltage[ion])),
-            "file": names.take(pa.array(place)),
-            "source": pa.array(["identified", "transferred"]).take(pa.array(moved.astype(np.int8))),
-            "area": column(AREA, has), "apex": column(APEX, is_seen), "retention_time": column(TIME, is_seen),
-            "begin": column(BEGIN, is_seen), "end": column(END, is_seen), "width": column(WIDTH, is_seen),
-            "n_points": value[:, POINTS].astype(np.int64), "agreement": column(AGREEMENT, is_seen),
-            "q_value": pa.array(q_value[place, ion], mask=~moved),
-            "refused": pa.array(_REASONS, pa.string()).take(pa.array(np.maximum(why, 0), mask=has)),
+            **numbers, "area": pa.array(value[:, AREA], mask=~has_area), "n_points": value[:, POINTS].astype(np.int64),
+            "peptide": taken(identified.forms.peptide, ions.form[ion]), "charge": ions.charge[ion], "mz": ions.mz[ion],
+            "voltage": or_null(ions.voltage[ion]),
+            "file": taken([PurePath(identified.files[file].path).name for file in files], place),
+            "source": taken(("identified", "transferred"), is_moved.astype(np.int64)), "q_value": or_null(q_value[place, ion]),
+            "refused": taken(_REASONS, np.where(has_area, -1, np.maximum(why, 0)).astype(np.int64)),
         }
     )  # fmt: skip

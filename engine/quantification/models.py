@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ParameterError, shortened
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.quantification.design import BLOCKS, Design
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 
-__all__ = ["ComparisonModel", "Fit", "comparison_model", "fit"]
+__all__ = ["ComparisonModel", "Fit", "comparison_model", "fit", "planned_model"]
 
 _ZERO = 1e-8
 """Part of the largest eigenvalue below which one is 0: entries are sums of zeros and ones."""
@@ -160,6 +162,37 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
             " estimate the error from; leave a column out of the design, or add samples"
         )
     return ComparisonModel(groups, columns, condition, matrix, tuple(used), tuple(messages))
+
+
+def planned_model(design: Design, parameters: QuantificationParameters, progress: Progress) -> ComparisonModel | None:
+    """Return the model that compares the conditions of a design, None where nothing is compared, and show what is not.
+
+    Raises
+    ------
+    ParameterError : conditions that the parameters name cannot be compared.
+    """
+    groups = design.groups(parameters.groups, parameters.reference)
+    if not groups:
+        conditions = [name for name in design.conditions if name != parameters.reference]
+        if len(conditions) == 1:
+            progress.message(f"Nothing is compared: all samples have one condition, {shortened(conditions[0])}", "warning")
+        elif conditions:
+            progress.message("Conditions are not compared: fewer than two of them have two samples and more", "warning")
+        return None
+    try:
+        model = comparison_model(design, groups, parameters.reference)
+    except ParameterError as error:
+        if parameters.groups:
+            raise
+        progress.message(f"Conditions are not compared: {error}", "warning")
+        return None
+    if left_out := [name for name in design.conditions if name not in groups]:
+        progress.message(f"Not compared, with one sample or left out: {', '.join(left_out)}")
+    for message in model.messages:
+        progress.message(message, "warning")
+    if model.blocks:
+        progress.message(f"Blocks of the comparison: {', '.join(model.blocks)}")
+    return model
 
 
 def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:

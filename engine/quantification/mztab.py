@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES
 from proteoscope.engine.results.arrow import in_one
@@ -26,7 +29,7 @@ from proteoscope.engine.results.separated import TRIMMED, header_line, separated
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.version import VERSION
 
-__all__ = ["write_mztab"]
+__all__ = ["export_mztab", "write_mztab"]
 
 _METHODS = {
     "label-free": "[MS, MS:1001834, LC-MS label-free quantitation analysis, ]",
@@ -38,7 +41,16 @@ _PROGRAM = "[, , Proteoscope, {}]"
 _BRACKET = re.compile(r"\[([^\]]*)\]")
 
 
-def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], fixed: Sequence[str] | None, progress: Progress) -> Path:
+def export_mztab(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write proteins and peptidoforms as mzTab 1.0; see `proteoscope.engine.entry.Search.export`."""
+    progress.stage("Exporting mzTab")
+    files = [one.path for one in project.inputs(request.run_id) if one.kind == "spectra"]
+    tables = read_quantities(project, request.run_id)
+    write_mztab(request.target, tables, files, _fixed_modifications(project, request.run_id), progress)
+    return [request.target]
+
+
+def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], fixed: Sequence[str] | None, progress: Progress) -> None:
     """Write proteins and peptidoforms.
 
     Parameters
@@ -62,21 +74,7 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
     head = "".join(f"MTD\t{name}\t{_plain(value)}\n" for name, value in lines).encode()
     sections = [_proteins(tables[PROTEINS.name], variable, len(variables)), _peptides(tables[PEPTIDOFORMS.name], variable, len(variables))]
 
-    def text(section: tuple[pa.Table, tuple[Column, ...]]) -> bytes:
-        return b"\n" + header_line(section[1]) + separated_lines(*section, TRIMMED)
-
-    # A section is a piece, whose length is told in rows.
-    pieces = [_Section(section) for section in sections]
-    write_lines(path, head, pieces, lambda piece: text(piece.section), progress)
-    return path
-
-
-class _Section:
-    def __init__(self, section: tuple[pa.Table, tuple[Column, ...]]) -> None:
-        self.section = section
-
-    def __len__(self) -> int:
-        return len(self.section[0])
+    write_lines(path, head, sections, lambda section: b"\n" + header_line(section[1]) + separated_lines(*section, TRIMMED), progress)
 
 
 def _plain(text: str) -> str:
@@ -233,3 +231,17 @@ def _placed(peptide: str) -> str | None:
             if part.endswith("-") and place:
                 place += 1
     return ",".join(found) or None
+
+
+def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
+    """Return the fixed modifications of the identifications that a run quantifies, None where one does not name them."""
+    # An import knows only what the user names of those that its file leaves out.
+    parameters = {run.id: run.parameters for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
+    sources = project.record(run_id).get("source_runs")
+    found: dict[str, None] = {}
+    for name in sources if isinstance(sources, list) else [""]:
+        named = parameters.get(name, {}).get("fixed_modifications")
+        if not isinstance(named, list | tuple):
+            return None
+        found.update(dict.fromkeys(map(str, named)))
+    return list(found)

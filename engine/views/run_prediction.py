@@ -75,8 +75,9 @@ def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
     if measured_bound:
         second += f"{'; ' if second else ''}{measured_bound if second else measured_bound.capitalize()} as measured"
     runs = told.get("runs")
-    is_corrected = isinstance(runs, int) and 0 < runs < 1e9
-    third = f"The prediction was corrected by {counted(runs, 'earlier run')}" if is_corrected else ""
+    third = ""
+    if isinstance(runs, int) and 0 < runs < 1e9:
+        third = f"The prediction was corrected by {counted(runs, 'earlier run')}"
     compiled = "Kernels were compiled first, which happens once on a machine and is not predicted"
     fourth = compiled if told.get("was_compiled") is False else ""
     lines = [f"{line}." for line in (first, fourth, second, third) if line]

@@ -40,7 +40,7 @@ from proteoscope.engine.execution.libraries import bound_kept_memory
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
-from proteoscope.engine.quantification.third_level import of_second_level
+from proteoscope.engine.quantification.reporter_ions import ms3_spectra
 from tests.engine.formats import entry_files
 from tests.engine.imported import small_results
 from tests.engine.structures import examples
@@ -242,7 +242,7 @@ def _read_reporters(path: Path, chance: random.Random) -> int:
     if second.n_deeper:
         with contextlib.suppress(InputError):
             levels.append(read_reporter_regions(path, low, 600.0, level=3))
-            found = of_second_level(*levels)
+            found = ms3_spectra(*levels)
             assert len(found) == len(second)
             assert ((found >= -1) & (found < len(levels[1]))).all()
     for regions in levels:
