@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import align_proteins
+from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.evidence.tables import HOMOLOGUES
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.sequences.conservation import conservation
 from proteoscope.engine.sequences.database import SequenceDatabase
@@ -22,7 +24,7 @@ from proteoscope.engine.sequences.hits import Hits, QueryHits
 from proteoscope.engine.sequences.matrices import LETTERS, encode
 from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 
-__all__ = ["FEWEST_HOMOLOGUES", "Conservation", "find_homologues", "no_homologues"]
+__all__ = ["FEWEST_HOMOLOGUES", "Conservation", "find_homologues", "no_homologues", "written_homologues"]
 
 FEWEST_HOMOLOGUES = 3
 """Of a protein, below which nothing is told of its residues' conservation."""
@@ -50,6 +52,26 @@ def no_homologues(proteins: Sequence[ProteinEntry]) -> Conservation:
     """Where none were given."""
     n = sum(len(one.sequence) for one in proteins)
     return Conservation(np.zeros(len(proteins), np.int64), np.zeros(n, np.int64), np.full(n, np.nan))
+
+
+def written_homologues(
+    proteins: Sequence[ProteinEntry], subjects: SequenceDatabase | None, parameters: EvidenceParameters, run: Run, resources: Resources
+) -> Conservation:
+    """Write the table of homologues as they are found, empty where no sequences are given, and return how conserved residues are.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search. StorageError : the disk refused.
+    """
+    with run.table_writer(HOMOLOGUES.name, HOMOLOGUES.schema()) as writer:
+        if subjects is None:
+            return no_homologues(proteins)
+        found = find_homologues(
+            proteins, subjects, parameters.homologues_per_protein, parameters.maximum_e_value, resources, writer.write
+        )  # fmt: skip
+    if not found.n_of_protein.any():
+        resources.progress.message("No protein has a homologue among the sequences given: nothing is told of conservation", "warning")
+    return found
 
 
 def find_homologues(

@@ -15,9 +15,10 @@ from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.parameters import EvidenceParameters
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
-from proteoscope.engine.matches.fixed_modifications import FixedModifications, fixed_of_parameters, on_all_residues
+from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
 from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, explained_run, explained_spectra, identified_run
 from proteoscope.engine.peptides.own_decoys import find_own_decoys
 from proteoscope.engine.project import Project
@@ -26,8 +27,8 @@ from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = [
-    "SHOWN_TOO", "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "identified_peptides", "known_sums",
-    "protein_entries", "source_tables",
+    "SHOWN_TOO", "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "fixed_modifications", "identified_peptides",
+    "known_sums", "protein_entries", "source_tables",
 ]  # fmt: skip
 
 _REMEDY = "Run the identification again"
@@ -181,6 +182,19 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
         *_of_forms(form, len(first), _numbers(table["q_value"]), intensities[table["spectrum"].to_numpy()]),
     )  # fmt: skip
     return found if tables.explained is None else _with_explained(found, tables.explained, intensities, maximum_q_value)
+
+
+def fixed_modifications(
+    peptides: IdentifiedPeptides, tables: SourceTables, parameters: EvidenceParameters, progress: Progress
+) -> FixedModifications:
+    """Return what makes no site; where the run names none, as an imported one, what all residues of a kind carry."""
+    if parameters.fixed_sites:
+        return NONE_FIXED
+    found = tables.fixed or peptides.carried_by_all()
+    if found and not tables.fixed:
+        names = ", ".join(f"{name} ({where})" for name, where in sorted(found))
+        progress.message(f"All residues of their kind carry {names}, which therefore makes no site; fixed_sites shows it")
+    return found
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:

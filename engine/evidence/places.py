@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
 from proteoscope.engine.peptides.occurrences import occurrences_of
 
-__all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "residue_evidence", "sites_of"]
+__all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "proven_proteins", "residue_evidence", "sites_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +102,13 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
     end = start + np.array([len(one) for one in peptides.sequences], np.int64)[peptide]
     order = np.lexsort((peptide, start, protein))
     return Places(peptide[order], protein[order], start[order], end[order])
+
+
+def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
+    """Return the proteins with a q-value, and those without one that hold an identified peptide."""
+    unrated = [one for one in proteins if isnan(one.q_value)]
+    holding = {id(unrated[number]) for number in np.unique(places_of(peptides, unrated, progress).protein).tolist()} if unrated else ()
+    return [one for one in proteins if not isnan(one.q_value) or id(one) in holding]
 
 
 def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places) -> ResidueEvidence:

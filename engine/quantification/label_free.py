@@ -6,6 +6,7 @@ counts as an ion of its own at each voltage at which any file identified it, so 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -53,8 +54,7 @@ def measured_label_free(
     """
     ions = ions_of(identified, parameters.isotopes, parameters.donor_fdr)
     files = sorted({part.file for part in design.parts})
-    found = _Found(len(files), len(ions))
-    n_profiles = 0
+    traces, n_profiles = list[_Traces](), 0
 
     def surveys_of(file: int) -> Surveys:
         return read_surveys(identified.files[file].path, progress=resources.progress, spool=spool)
@@ -63,10 +63,10 @@ def measured_label_free(
         surveys = surveys_of(file)
         n_profiles += surveys.n_profiles
         for voltage in surveys.voltages:
-            _measure_at(found.at(voltage), identified, ions.at_voltage(voltage), (place, file), surveys, parameters, resources)
+            traces.append(_traces_at(voltage, identified, ions, (place, file), surveys, parameters, resources))
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} survey spectra in profile mode were centroided")
-    ions, values, reason, from_spectra = found.joined(ions)
+    ions, values, reason, from_spectra = _joined(traces, ions, len(files))
     voltages = [f"{one:g}" for one in np.unique(ions.voltage[np.isfinite(ions.voltage)]).tolist()]
     if voltages:
         resources.progress.message(f"FAIMS: ions are followed in the survey spectra of one voltage each ({', '.join(voltages)} V)")
@@ -83,56 +83,31 @@ def measured_label_free(
 
 
 class _Traces(NamedTuple):
-    """Traces of n ions in the files, at one voltage.
+    """Traces of k ions of a file, in its survey spectra of one voltage.
 
     Attributes
     ----------
-    values : (files, n, N_VALUES) float64. reason : (files, n) int8, why there is no quantity, 0 where there is one, -1 where the file did
-    not identify it. from_spectra : (files, n) float64, s, from the nearest spectrum to the summit. is_identified : (n,) bool, by spectra at
-    the voltage.
+    place : of the file among those of the design. voltage : NaN for survey spectra without one. rows : (k,) int64, ions.
+    values : (k, N_VALUES) float64. reason : (k,) int8, why there is no quantity, 0 where there is one. from_spectra : (k,) float64, s, from
+    the nearest spectrum to the summit. without : ions of the file without a time. identified : ions that spectra at the voltage identify.
     """
 
+    place: int
+    voltage: float
+    rows: NDArray[np.int64]
     values: NDArray[np.float64]
     reason: NDArray[np.int8]
     from_spectra: NDArray[np.float64]
-    is_identified: NDArray[np.bool_]
+    without: NDArray[np.int64]
+    identified: NDArray[np.int64]
 
 
-class _Found:
-    """Traces by voltage."""
-
-    def __init__(self, n_files: int, n_ions: int) -> None:
-        self._shape = n_files, n_ions
-        self._at: dict[str, tuple[float, _Traces]] = {}
-
-    def at(self, voltage: float) -> _Traces:
-        """Return those at a voltage, NaN for survey spectra without one."""
-        shape = self._shape
-        empty = _Traces(
-            np.zeros((*shape, N_VALUES)), np.full(shape, -1, np.int8), np.full(shape, np.nan), np.zeros(shape[1], np.bool_)
-        )  # fmt: skip
-        return self._at.setdefault(str(voltage), (voltage, empty))[1]
-
-    def joined(self, ions: Ions) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
-        """Return ions at the voltages at which any file identified them, in the order of ions and voltages, and their columns."""
-        parts = sorted(self._at.values(), key=lambda one: (np.isnan(one[0]), one[0]))
-        rows = [np.flatnonzero(one.is_identified) for _, one in parts]
-        ion = np.concatenate(rows)
-        part = np.repeat(np.arange(len(parts)), [len(one) for one in rows])
-        order = np.lexsort((part, ion))
-        columns = [
-            np.concatenate([one[k][:, some] for (_, one), some in zip(parts, rows, strict=True)], axis=1)[:, order] for k in range(3)
-        ]
-        voltage = np.array([one for one, _ in parts])[part[order]]
-        return replace(ions.part(ion[order]), voltage=voltage), columns[0], columns[1], columns[2]
-
-
-def _measure_at(
-    traces: _Traces, identified: Identified, ions: Ions, at: tuple[int, int], surveys: Surveys, parameters: QuantificationParameters,
+def _traces_at(
+    voltage: float, identified: Identified, all_ions: Ions, at: tuple[int, int], surveys: Surveys, parameters: QuantificationParameters,
     resources: Resources,
-) -> None:  # fmt: skip
-    """Measure the ions that a file identified in its survey spectra of one voltage; `at`: its place among the traces, and its number."""
-    place, file = at
+) -> _Traces:  # fmt: skip
+    """Measure the ions that a file identified in its survey spectra of one voltage; `at`: place of the file in the design, and number."""
+    (place, file), ions = at, all_ions.at_voltage(voltage)
     rows, query, without, is_at = _query(identified, ions, file, surveys, parameters)
     values = measured_traces(surveys, query, parameters, resources)
     reason = _reasons(values, is_low(values, query.pattern, surveys), parameters)
@@ -142,10 +117,31 @@ def _measure_at(
         ions.part(rows[chosen]), identified.forms.sequence[ions.form[rows[chosen]]], values[chosen], from_spectra[chosen], parameters,
     )  # fmt: skip
     reason[chosen[of_others]] = _OF_ANOTHER
-    traces.values[place, rows], traces.reason[place, rows], traces.from_spectra[place, rows] = values, reason, from_spectra
-    traces.reason[place, without] = _NO_TIME
-    traces.is_identified[is_at] = True
-    traces.is_identified[without] = True
+    return _Traces(place, voltage, rows, values, reason, from_spectra, without, is_at)
+
+
+def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
+    """Return n ions, each at the voltages at which any file identified it, in the order of ions and voltages, and of these by file values,
+    (files, n, N_VALUES), reasons, -1 where the file did not identify it, and seconds from the spectra, (files, n).
+    """
+    voltages = np.unique([one.voltage for one in traces])  # NaN last
+    column = [int(np.searchsorted(voltages, one.voltage)) for one in traces]
+    is_identified = np.zeros((len(ions), len(voltages)), np.bool_)
+    for one, k in zip(traces, column, strict=True):
+        is_identified[np.concatenate([one.without, one.identified]), k] = True
+    ion, part = np.nonzero(is_identified)
+    number = np.full(is_identified.shape, -1, np.int64)
+    number[ion, part] = np.arange(len(ion))
+    shape = n_files, len(ion)
+    values, reason, from_spectra = np.zeros((*shape, N_VALUES)), np.full(shape, -1, np.int8), np.full(shape, np.nan)
+    for one, k in zip(traces, column, strict=True):
+        at = number[one.rows, k]
+        some, at = at >= 0, at[at >= 0]
+        values[one.place, at], reason[one.place, at], from_spectra[one.place, at] = (
+            one.values[some], one.reason[some], one.from_spectra[some],
+        )  # fmt: skip
+        reason[one.place, number[one.without, k]] = _NO_TIME
+    return replace(ions.part(ion), voltage=voltages[part]), values, reason, from_spectra
 
 
 def _query(

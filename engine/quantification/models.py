@@ -7,7 +7,7 @@ Biol. 3:3; limma user's guide, sections 9.4 and 9.7).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -218,9 +218,7 @@ def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[N
 
 def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[str]:
     """Return the conditions whose change against the first a model matrix cannot separate from its blocks."""
-    contrasts = np.zeros((len(model.groups) - 1, matrix.shape[1]))
-    contrasts[:, : len(model.groups)] = model.contrasts[:, : len(model.groups)]
-    found = fit(np.zeros((1, len(matrix))), matrix, contrasts)
+    found = fit(np.zeros((1, len(matrix))), matrix, replace(model, matrix=matrix).contrasts)
     return [name for name, is_lost in zip(model.groups[1:], np.isnan(found.estimate[0]).tolist(), strict=True) if is_lost]
 
 

@@ -103,14 +103,13 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
     if not len(rows):
         return found
     alignments = aligned(times)
-    known = [file for file, one in enumerate(alignments) if one is not None and one.n_shared >= _FEWEST_COMPARED]
-    if len(known) < 2:
+    compared = {file: one for file, one in enumerate(alignments) if one is not None and one.n_shared >= _FEWEST_COMPARED}
+    if len(compared) < 2:
         return found
-    spread = max(one.spread for one in alignments if one is not None and one.n_shared >= _FEWEST_COMPARED)
+    known, spread = list(compared), max(one.spread for one in compared.values())
     common = np.full((len(rows), len(known)), np.nan)
-    for column, file in enumerate(known):
-        alignment, has = alignments[file], there[rows, file]
-        assert alignment is not None
+    for column, (file, alignment) in enumerate(compared.items()):
+        has = there[rows, file]
         common[has, column] = alignment.to_reference(times[rows[has], file])
     near = widths[rows][:, known] * _PART_OF_WIDTH
     best, best_score = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)

@@ -293,7 +293,7 @@ def _read_results(path: Path, chance: random.Random) -> int:
     from proteoscope.engine.chemistry.enzymes import enzyme
     from proteoscope.engine.imported.parameters import ImportParameters
     from proteoscope.engine.imported.reading import read_identifications
-    from proteoscope.engine.imported.results import judge, left_out_table
+    from proteoscope.engine.imported.results import left_out_table, rated_matches
     from proteoscope.engine.jobs.progress import Progress
     from proteoscope.engine.matches.listed.matches import collect_matches
     from proteoscope.engine.matches.listed.references import find_spectra
@@ -308,7 +308,7 @@ def _read_results(path: Path, chance: random.Random) -> int:
     )
     assert len(matches) + len(matches.left_out) == len(found)
     if len(matches):
-        judged = judge(found, matches, spectra, parameters, progress)
+        judged = rated_matches(found, matches, spectra, parameters, progress)
         tables = listed_tables(found, matches, judged, spectra, database).tables
         assert len(tables.psms) == len(matches)
         for table in (tables.psms, tables.peptides, tables.proteins):
