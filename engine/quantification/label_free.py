@@ -19,11 +19,10 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.surveys import Surveys, read_surveys
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.amounts import Amounts, Measured, State
-from proteoscope.engine.quantification.claims import traces_of_others
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
-from proteoscope.engine.quantification.ions import Ions, ions_of
+from proteoscope.engine.quantification.ions import Ions, ions_of, traces_of_others
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.retention_times import at_another_time
 from proteoscope.engine.quantification.tables import ION_TRACES

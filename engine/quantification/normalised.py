@@ -175,7 +175,12 @@ def _show_centre(centre: Centre, pair: str, progress: Progress) -> None:
     text = f"{pair}: centred on the {100 * centre.share:.0f} % of proteins that do not change, {centre.shift:+.3f} log2 from the median ion"
     if centre.is_determined:
         return progress.message(text)
-    why = f"nearly as many proteins lie at {centre.other:+.2f} log2" if np.isfinite(centre.other) else "fewer than half of all lie there"
+    why = "fewer than half of all lie there"
+    if np.isfinite(centre.other):
+        why = f"nearly as many proteins lie at {centre.other:+.2f} log2"
+    elif centre.excess:
+        side = "above" if centre.excess > 0 else "below"
+        why = f"{100 * abs(centre.excess):.0f} % more lie just {side} it than on the other side, as small changes of one side do"
     return progress.message(
         f"{text}, but {why}: the centre is not determined, and all changes depend on it; compare them with a quantity known to be"
         " equal, or quantify with normalisation none", "warning",
