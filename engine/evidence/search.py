@@ -26,8 +26,7 @@ from proteoscope.engine.evidence.results import Evidence, evidence_of_residues, 
 from proteoscope.engine.evidence.summary import EvidenceSummary
 from proteoscope.engine.evidence.tables import TABLES, file_of
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.run import required_run
-from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.sequence_search.compilation import ALIGNMENT
 from proteoscope.engine.sequence_search.packed import packed_database
 from proteoscope.engine.structure_search.structures import (
@@ -65,8 +64,8 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
         peptides, proteins = identified_peptides(tables, parameters.psm_fdr), protein_entries(tables.proteins, parameters)
         return peptides, proteins if parameters.proteins else proven_proteins(peptides, proteins, progress)
 
-    with search_run(_spec(request, tables, source), read, ALIGNMENT, progress) as run:
-        stored, opening = required_run(run.run), run.begin(run.resources)
+    with project_run(_spec(request, tables, source), read, ALIGNMENT, progress) as (run, stored):
+        opening = run.begin(run.resources)
         peptides, proteins = run.read()
         _check_identification(peptides, proteins, tables, project)
         with run.step("index"):

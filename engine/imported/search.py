@@ -21,8 +21,7 @@ from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.matches.listed.matches import ListedMatches, collect_matches
 from proteoscope.engine.matches.listed.references import FoundSpectra, find_spectra
 from proteoscope.engine.matches.preset_advice import warn_of_misfits
-from proteoscope.engine.project.run import required_run
-from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
@@ -64,8 +63,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         files = request.files("database")
         return _Read(found, spectra, read_proteins(files, progress=progress) if files else None)
 
-    with search_run(spec, read, READING, progress) as run:
-        stored = required_run(run.run)
+    with project_run(spec, read, READING, progress) as (run, stored):
         found, spectra, database = run.read()
         run.load(partial(import_module, "duckdb"))
         with run.step("index"):

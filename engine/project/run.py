@@ -18,7 +18,7 @@ from proteoscope.engine.project.digests import file_digest
 if TYPE_CHECKING:
     pass
 
-__all__ = ["ROW_GROUP", "Run", "TableWriter", "WrittenFile", "required_run"]
+__all__ = ["ROW_GROUP", "Run", "TableWriter", "WrittenFile"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 ROW_GROUP = 1 << 17
@@ -139,15 +139,3 @@ def _text_columns(schema: pa.Schema) -> list[str]:
     lists = (pa.list_(pa.string()), pa.large_list(pa.string()))
     texts = [column.name for column in schema if column.type == pa.string()]
     return texts + [f"{column.name}.list.element" for column in schema if column.type in lists]
-
-
-def required_run(run: Run | None) -> Run:
-    """Return the run of a search whose results are stored in a project only.
-
-    Raises
-    ------
-    ParameterError : there is no run, as no project was named.
-    """
-    if run is None:
-        raise ParameterError("the results are stored in a project, and none was named: name its folder")
-    return run

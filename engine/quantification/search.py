@@ -13,7 +13,6 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.run import required_run
 from proteoscope.engine.quantification.amounts import Measured
 from proteoscope.engine.quantification.changes import Changes, protein_changes
 from proteoscope.engine.quantification.compilation import TRACES
@@ -29,7 +28,7 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 from proteoscope.engine.quantification.results import quantity_tables, write_quantities
 from proteoscope.engine.quantification.spectral_counts import measured_counts
 from proteoscope.engine.quantification.summary import QuantificationSummary
-from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
+from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 
 __all__ = ["quantify"]
 
@@ -62,8 +61,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         uses_razor = parameters.shared_peptides == "razor"
         return identified(found, parameters.psm_fdr, parameters.protein_fdr, uses_razor=uses_razor)
 
-    with search_run(spec, read, TRACES if parameters.method == "label-free" else None, progress) as run:
-        stored = required_run(run.run)
+    with project_run(spec, read, TRACES if parameters.method == "label-free" else None, progress) as (run, stored):
         found.check_digests(run.digests("spectra"))
         # A design needs the names of the files only: what is wrong with it is shown before the identification is read.
         design = planned_design(request.path("design"), [one.path for one in found.files], found.copies, parameters, run.progress)
