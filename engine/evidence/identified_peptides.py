@@ -87,7 +87,7 @@ class Modifications:
         )  # fmt: skip
 
     def followed_by(self, other: Modifications) -> Modifications:
-        """Those of these peptidoforms and of others behind them."""
+        """Return those of these peptidoforms and of others behind them."""
         names = [one.names[code] for one in (self, other) for code in one.name.tolist()]
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
         position, mass, probability = (np.concatenate(pair) for pair in pairs)
@@ -116,7 +116,7 @@ class IdentifiedPeptides:
         return len(self.peptides)
 
     def carried_by_all(self) -> FixedModifications:
-        """Modifications that every such residue carries."""
+        """Return modifications that every such residue carries."""
         carried = self.modifications
         names = [carried.names[code] for code in carried.name.tolist()]
         return on_all_residues(self.sequences, np.diff(carried.offsets), carried.position, names)
@@ -133,7 +133,7 @@ class ProteinEntry(NamedTuple):
 
 
 def source_tables(folder: Path, run: str) -> SourceTables:
-    """The tables of the run that is meant: an identification, a search for modified peptides, or an explanation, which brings the
+    """Return the tables of the run that is meant: an identification, a search for modified peptides, or an explanation, which brings the
     identification that it goes on from.
 
     Raises
@@ -149,7 +149,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
 
 
 def identified_peptides(tables: SourceTables, maximum_q_value: float) -> IdentifiedPeptides:
-    """The peptidoforms that spectra are of up to a q-value: targets, the best match of each spectrum.
+    """Return the peptidoforms that spectra are of up to a q-value: targets, the best match of each spectrum.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _precursor_intensities(path: Path) -> NDArray[np.float64]:
 def _of_forms(
     form: NDArray[np.int64], n: int, q_value: NDArray[np.float64], intensity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Spectra, the least q-value and the intensity of n peptidoforms, from those of each spectrum."""
+    """Return spectra, the least q-value and the intensity of n peptidoforms, from those of each spectrum."""
     least = np.full(n, np.inf)
     np.minimum.at(least, form, q_value)
     return np.bincount(form, minlength=n), least, known_sums(form, intensity, n)

@@ -82,7 +82,7 @@ class Sites:
 
 
 def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
-    """Every place of every peptide in every protein; leucine and isoleucine, of equal mass, are the same.
+    """Return every place of every peptide in every protein; leucine and isoleucine, of equal mass, are the same.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntr
 
 
 def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places) -> ResidueEvidence:
-    """What lies on each residue."""
+    """Return what lies on each residue."""
     letters = np.frombuffer("".join(one.sequence for one in proteins).encode(), np.uint8)
     offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
     first, last = offsets[places.protein] + places.start, offsets[places.protein] + places.end

@@ -60,7 +60,7 @@ def _with_remote_chains(
     minimum_tm_score: float,
     resources: Resources,
 ) -> list[NearChain]:
-    """The near chains, and behind those of each protein as many as `n` that have the fold of the nearest.
+    """Return the near chains, and behind those of each protein as many as `n` that have the fold of the nearest.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _with_remote_chains(
 
 
 def _remote(first: NearChain, protein: ProteinEntry, beside: AlignedChains) -> NearChain:
-    """A chain with the fold of a near one, its residues under those of the protein that stand on the near one."""
+    """Return a chain with the fold of a near one, its residues under those of the protein that stand on the near one."""
     pairs = _through(first.pairs, beside.pairs)
     letters = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = beside.target.residue[beside.target.rows(beside.target_number)][pairs[:, 1]]

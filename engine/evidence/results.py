@@ -121,7 +121,7 @@ def places_told(exposure: NDArray[np.float64], surface: float) -> NDArray[np.str
 
 
 def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
-    """All tables but that of homologues, which is written as they come, by their names."""
+    """Return all tables but that of homologues, which is written as they come, by their names."""
     columns = _Columns(found)
     return {
         described.PROTEINS.name: _proteins(found, columns),
@@ -137,13 +137,13 @@ def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
 
 
 def _known(values: Any) -> pa.Array:
-    """Numbers, missing where they are none."""
+    """Return numbers, missing where they are none."""
     values = np.asarray(values, np.float64)
     return pa.array(values, mask=~np.isfinite(values))
 
 
 def _texts(values: Sequence[str]) -> pa.Array:
-    """Texts, missing where they are empty."""
+    """Return texts, missing where they are empty."""
     texts = pa.array(values, pa.string())
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
@@ -171,12 +171,12 @@ class _Columns:
 
 
 def _of_rows(mapped: Sequence[MappedChain], name: str) -> NDArray:
-    """A column of chains, of the residues that are mapped."""
+    """Return a column of chains, of the residues that are mapped."""
     return np.concatenate([np.zeros(0, np.int64), *(getattr(one.chains, name)[one.near.pairs[:, 1]] for one in mapped)]).astype(np.int64)
 
 
 def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
-    """Numbers of authors with their insertion codes."""
+    """Return numbers of authors with their insertion codes."""
     codes = pa.array(["", *(chr(one) for one in range(1, 256))], pa.string())
     return pa.compute.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
 

@@ -84,7 +84,7 @@ def rated_matches(
 
 
 def left_out_table(found: Identifications, matches: ListedMatches) -> pa.Table:
-    """The matches that stand in no other table, with the reason: those that were not read, then those that were, in their order."""
+    """Return the matches that stand in no other table, with the reason: those that were not read, then those that were, in their order."""
     rows = matches.left_out
     at = pa.array(rows)
     called = spectrum_names(found.run.take(at), found.native_id.take(at), found.title.take(at), pa.array(found.scan[rows]))

@@ -33,7 +33,7 @@ _AGAIN = "Quantify again"
 
 
 def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
-    """All tables of a run by their names, with what people corrected in it.
+    """Return all tables of a run by their names, with what people corrected in it.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
 def corrected_tables(
     tables: Mapping[str, pa.Table], corrections: Mapping[int, Mapping[str, float]], parameters: QuantificationParameters
 ) -> dict[str, pa.Table]:
-    """The tables of a run as they are with other ion traces.
+    """Return the tables of a run as they are with other ion traces.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
 
 
 def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
-    """A text of each thing, of which the table has a row for each sample."""
+    """Return a text of each thing, of which the table has a row for each sample."""
     found: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
     return found
 

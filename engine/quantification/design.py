@@ -92,7 +92,7 @@ class Design:
         return tuple(found)
 
     def members(self, n_files: int) -> NDArray[np.int64]:
-        """Which samples are in which file: (n_files, samples) int64, 0 or 1."""
+        """Return which samples are in which file: (n_files, samples) int64, 0 or 1."""
         found = np.zeros((n_files, len(self.samples)), np.int64)
         for one in self.parts:
             found[one.file, one.sample] = 1
@@ -119,7 +119,7 @@ class Design:
 
 
 def design_of_files(files: Sequence[str], label: Label | None = None) -> Design:
-    """Each file, or of a label each channel of each file, a sample of its own, without conditions."""
+    """Return each file, or of a label each channel of each file, a sample of its own, without conditions."""
     names = _different([_stem(file) for file in files])
     if label is None:
         return Design(tuple(Sample(name, "", 0) for name in names), tuple(Part(number, number) for number in range(len(names))))
@@ -263,7 +263,7 @@ def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, st
 
 
 def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str, int]:
-    """Places of the columns."""
+    """Return places of the columns."""
     names = _COLUMNS if label is None else (*_COLUMNS, "channel")
     for name in names:
         if header.count(name) != 1:
@@ -281,7 +281,7 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
 
 
 def _cells(path: Path, row: Sequence[str], at: Mapping[str, int], place: str) -> dict[str, str]:
-    """The cells of a row by their columns."""
+    """Return the cells of a row by their columns."""
     cells = {name: row[column].strip() if column < len(row) else "" for name, column in at.items()}
     strange = next((name for name, cell in cells.items() if len(cell) > _MAXIMUM_LETTERS or not cell.isprintable()), None)
     if strange is not None:
@@ -357,7 +357,7 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def _numbers(files: Sequence[str]) -> dict[str, int]:
-    """Numbers of files by whatever names them; -2 where that is the name of several."""
+    """Return numbers of files by whatever names them; -2 where that is the name of several."""
     found: dict[str, int] = {}
     for number, file in enumerate(files):
         for name in dict.fromkeys((file, PurePath(file).name, _stem(file))):
@@ -366,7 +366,7 @@ def _numbers(files: Sequence[str]) -> dict[str, int]:
 
 
 def _stem(file: str) -> str:
-    """The name of a file without the suffixes that formats of spectra have."""
+    """Return the name of a file without the suffixes that formats of spectra have."""
     name = PurePath(file).name
     while name.lower().endswith(_SUFFIXES) and "." in name[1:]:
         name = name[: name.rindex(".")]
@@ -374,7 +374,7 @@ def _stem(file: str) -> str:
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """The names, those that came before with a number behind."""
+    """Return the names, those that came before with a number behind."""
     known: set[str] = set()
     found = []
     for name in names:

@@ -177,7 +177,7 @@ class Identified:
 
 
 def sources(folder: Path, runs: Sequence[str]) -> Sources:
-    """The identifications that are meant, and their files; the newest where `runs` is empty.
+    """Return the identifications that are meant, and their files; the newest where `runs` is empty.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
-    """The files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
+    """Return the files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
     known = {one.id for one in project.runs()}
     # What an explanation has read is the table of the identification's spectra.
     run, _ = explained_run(project, run)
@@ -217,7 +217,7 @@ def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
 
 
 def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
-    """The peptidoforms of spectra up to a q-value and of proteins up to another: targets, the best match of each spectrum.
+    """Return the peptidoforms of spectra up to a q-value and of proteins up to another: targets, the best match of each spectrum.
 
     `uses_razor`: a peptide of several proteins counts for the one with the most peptides, and for none without.
 
@@ -318,7 +318,7 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
 
 
 def _file_of_rows(run: SourceRun, own: Sequence[int]) -> NDArray[np.int64]:
-    """Number of the file of each row of a run's table of spectra."""
+    """Return number of the file of each row of a run's table of spectra."""
     with TableFile(run.spectra, SPECTRA, ("spectrum_file",), remedy=_REMEDY) as source:
         table = source.read(("spectrum_file",))
         # Spectra are in the order of their files, whose names may be as they were given, from some other folder.
@@ -329,7 +329,7 @@ def _file_of_rows(run: SourceRun, own: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
-    """Rows of the best match of each spectrum, which several runs may have identified."""
+    """Return rows of the best match of each spectrum, which several runs may have identified."""
     file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
     order = np.lexsort((table["q_value"].to_numpy(), index, file))
     is_first = np.ones(len(order), np.bool_)

@@ -58,14 +58,14 @@ class Ions:
         return len(self.form)
 
     def part(self, rows: NDArray[np.int64]) -> Ions:
-        """Some of them, without the spectra."""
+        """Return some of them, without the spectra."""
         return Ions(
             self.form[rows], self.charge[rows], self.mz[rows], self.isotopes[rows], self.n_isotopes, self.is_donor[rows],
             np.zeros(0, np.int64), self.voltage[rows],
         )  # fmt: skip
 
     def at_voltage(self, voltage: float) -> Ions:
-        """The same at a voltage of FAIMS."""
+        """Return the same at a voltage of FAIMS."""
         return replace(self, voltage=np.full(len(self), voltage))
 
 

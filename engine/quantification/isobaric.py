@@ -143,7 +143,7 @@ def _shown_in(
     path: str, regions: ReporterRegions, place: NDArray[np.int64], label: Label, margin: float, parameters: QuantificationParameters,
     resources: Resources,
 ) -> tuple[ReporterRegions, NDArray[np.int64], int]:  # fmt: skip
-    """The spectra that show the reporter ions of some of MS2, the row of each there, -1 for none, and their level of MS."""
+    """Return the spectra that show the reporter ions of some of MS2, the row of each there, -1 for none, and their level of MS."""
     wanted, name = parameters.reporter_level, PurePath(path).name
     if wanted == "ms2" or (wanted == "automatic" and not regions.n_deeper):
         return regions, place, 2
@@ -194,7 +194,7 @@ def _by_ion(
 
 
 def _table(identified: Identified, design: Design, label: Label, found: _Reporters) -> pa.Table:
-    """A row for each identified spectrum and each channel that is a sample."""
+    """Return a row for each identified spectrum and each channel that is a sample."""
     matches, k = identified.matches, len(label)
     sample = np.full((len(identified.files), k), -1, np.int64)
     for part in design.parts:

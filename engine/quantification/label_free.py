@@ -45,7 +45,7 @@ STATE_OF_REASON = dict(zip(_REASONS, _STATES, strict=True))
 def measured_label_free(
     identified: Identified, design: Design, parameters: QuantificationParameters, resources: Resources, spool: Path | None
 ) -> Measured:
-    """Areas of all ions in the files of the design.
+    """Return areas of all ions in the files of the design.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def _measured(
     design: Design, ions: Ions, files: list[int], values: NDArray[np.float64], reason: NDArray[np.int8], transfers: Transfers | None,
     table: pa.Table, counts: dict[str, int], resources: Resources,
 ) -> Measured:  # fmt: skip
-    """Amounts of ions by sample: files of a sample added up."""
+    """Return amounts of ions by sample: files of a sample added up."""
     state = np.full(reason.shape, State.NOT_SEEN, np.int8)
     state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
     area = np.where(reason == 0, values[:, :, AREA], np.nan)
@@ -195,7 +195,7 @@ def _table(
     identified: Identified, ions: Ions, files: list[int], values: NDArray[np.float64], reason: NDArray[np.int8],
     transfers: Transfers | None,
 ) -> pa.Table:  # fmt: skip
-    """A row for each ion in each file that identified it, or to which it was transferred."""
+    """Return a row for each ion in each file that identified it, or to which it was transferred."""
     is_transferred = np.zeros(reason.shape, np.bool_)
     q_value = np.full(reason.shape, np.nan)
     if transfers is not None:

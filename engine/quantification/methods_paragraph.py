@@ -20,7 +20,7 @@ _BY = {
 
 
 def methods(facts: RunFacts) -> Methods:
-    """What was done, from the record of the run."""
+    """Return what was done, from the record of the run."""
     runs = facts.record.get("source_runs")
     names = ", ".join(str(one)[:60] for one in runs[:6]) if isinstance(runs, list) else ""
     method, citations = facts.text("method"), []

@@ -119,7 +119,7 @@ def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
 
 
 def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
-    """The protein that each peptidoform counts for."""
+    """Return the protein that each peptidoform counts for."""
     forms = tables[PEPTIDOFORMS.name]
     owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))
     text = in_one(peptide).dictionary_encode()

@@ -78,17 +78,17 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
 
 
 def _plain(text: str) -> str:
-    """A value without what ends cells and lines."""
+    """Return a value without what ends cells and lines."""
     return " ".join(text.split())
 
 
 def _parameter(text: str) -> str:
-    """A name of the user's as a value within a parameter, whose commas part it."""
+    """Return a name of the user's as a value within a parameter, whose commas part it."""
     return '"' + text.replace('"', "'") + '"' if "," in text else text
 
 
 def _names(peptides: Sequence[str]) -> list[str]:
-    """Modifications that peptidoforms carry, by name."""
+    """Return modifications that peptidoforms carry, by name."""
     return sorted({name for one in peptides for name in _BRACKET.findall(one)})
 
 
@@ -146,14 +146,14 @@ def _name_of(text: str) -> str:
 
 
 def _term(name: str) -> str:
-    """A modification as a parameter: of Unimod where it is known there."""
+    """Return a modification as a parameter: of Unimod where it is known there."""
     if name in unimod():
         return f"[UNIMOD, {unimod().by_name(name).accession}, {_parameter(name)}, ]"
     return f"[CHEMMOD, CHEMMOD:{name if re.fullmatch(r'[+-][0-9.]+', name) else _parameter(name)}, , ]"
 
 
 def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int, what: str) -> dict[str, NDArray[np.float64]]:
-    """Columns of assays, and of study variables: mean, standard deviation, and error of the mean."""
+    """Return columns of assays, and of study variables: mean, standard deviation, and error of the mean."""
     found = {f"{what}_abundance_assay[{number}]": value[:, number - 1] for number in range(1, value.shape[1] + 1)}
     for number in range(n):
         own = value[:, variable == number]
@@ -170,7 +170,7 @@ def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int,
 def _section(
     head: str, kind: str, texts: Mapping[str, Any], numbers: Mapping[str, NDArray[np.float64]]
 ) -> tuple[pa.Table, tuple[Column, ...]]:
-    """A section as a table: `head` begins its line of names, and `kind` each other."""
+    """Return a section as a table: `head` begins its line of names, and `kind` each other."""
     n = len(next(iter(numbers.values())))
     table = {head: pa.array([kind], pa.string()).take(pa.array(np.zeros(n, np.int64)))}
     for name, value in texts.items():
@@ -183,7 +183,7 @@ def _section(
 
 
 def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
-    """A row for each thing, and its quantities by sample, which are always all there and in one order."""
+    """Return a row for each thing, and its quantities by sample, which are always all there and in one order."""
     n = len(variable)
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     return table.take(pa.array(np.arange(0, len(table), n))), value
@@ -201,7 +201,7 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 
 def _known(texts: Any) -> Any:
-    """Texts, missing where they are empty."""
+    """Return texts, missing where they are empty."""
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
@@ -217,7 +217,7 @@ def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 
 def _placed(peptide: str) -> str | None:
-    """Modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more behind the last."""
+    """Return modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more behind the last."""
     found, place = [], 0
     for part in re.split(r"(\[[^\]]*\])", peptide):
         if part.startswith("["):

@@ -43,7 +43,7 @@ def reporter_peaks(
     regions: ReporterRegions, rows: NDArray[np.int64], channels: NDArray[np.float64], tolerance: Tolerance,
     by: Literal["most-intense", "nearest"],
 ) -> ReporterPeaks:  # fmt: skip
-    """The peak of each channel within the tolerance: the most intense one, or the nearest; of equals the first.
+    """Return the peak of each channel within the tolerance: the most intense one, or the nearest; of equals the first.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _foreign(
     surveys: Surveys, survey: NDArray[np.int64], mz: NDArray[np.float64], charge: NDArray[np.int64], half: NDArray[np.float64],
     tolerance: Tolerance,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Part of a window of one survey spectrum each, -1 for none, that is not the precursor's; NaN where nothing is in it."""
+    """Return part of a window of one survey spectrum each, -1 for none, that is not the precursor's; NaN where nothing is in it."""
     n = len(mz)
     first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
     order = np.argsort(survey, kind="stable")

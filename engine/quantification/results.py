@@ -151,7 +151,7 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
 
 
 def _wide(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
-    """A row for each thing instead of one for each of its samples, which are always all there and in one order."""
+    """Return a row for each thing instead of one for each of its samples, which are always all there and in one order."""
     keys = [name for name in described.saved if name in _KEYS]
     n = len(columns)
     first = pa.array(np.arange(0, len(table), n))

@@ -41,11 +41,11 @@ class Alignment(NamedTuple):
     n_shared: int
 
     def to_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Times of the run as those of the reference."""
+        """Return times of the run as those of the reference."""
         return _mapped(times, self.own, self.reference)
 
     def from_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Times of the reference as those of the run."""
+        """Return times of the reference as those of the run."""
         return _mapped(times, self.reference, self.own)
 
 
@@ -54,7 +54,7 @@ def _mapped(times: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.fl
 
 
 def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
-    """Alignments of runs to the one with the most ions; None of those that share too few ions with it.
+    """Return alignments of runs to the one with the most ions; None of those that share too few ions with it.
 
     The shift of each shared ion is replaced by the median of those next to it in time, and the curve made monotone by isotonic regression.
 
@@ -86,7 +86,7 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
 
 
 def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which measured ions are at another time than most files have them; (ions, files) bool.
+    """Return which measured ions are at another time than most files have them; (ions, files) bool.
 
     Of the times of an ion, after alignment, that one counts which the most files share, and of several that which is nearest to the spectra
     that identified the ion. Others are further from it than two times of one ion are, and than a quarter of the narrower summit's width.
@@ -115,7 +115,7 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
     best, best_score = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
 
     def is_apart(file: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which times are another than that of a file, one for each ion."""
+        """Return which times are another than that of a file, one for each ion."""
         own, its = common[np.arange(len(rows)), file], near[np.arange(len(rows)), file]
         return np.abs(common - own[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
 

@@ -32,7 +32,7 @@ class QuantificationSummary(Summary):
     n_imputed: int
 
     def counts(self) -> list[Count]:
-        """Proteins and peptides with a quantity, and changed proteins where conditions are compared."""
+        """Return proteins and peptides with a quantity, and changed proteins where conditions are compared."""
         found = [
             Count(self.n_proteins, "protein quantified", "proteins quantified", total=self.n_identified_proteins),
             Count(self.n_peptides, "peptide quantified", "peptides quantified"),
@@ -41,7 +41,7 @@ class QuantificationSummary(Summary):
         return [*found, changed] if self.n_tested else found
 
     def lines(self) -> list[str]:
-        """What was measured, and what was found of it."""
+        """Return what was measured, and what was found of it."""
         of = ", ".join(self.source_runs)
         found = [
             f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"

@@ -144,7 +144,7 @@ def _measured(
 
 
 def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logarithm of the area that each ion should have in a file, by those of the others, scaled as the ions that both have."""
+    """Return logarithm of the area that each ion should have in a file, by those of the others, scaled as the ions that both have."""
     logs = np.log(np.where(reason == 0, area, np.nan))
     scaled = []
     for i in range(len(logs)):
@@ -161,7 +161,7 @@ def _scores(
     values: NDArray[np.float64], low: NDArray[np.bool_], time: NDArray[np.float64], spread: float, area: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """How well what was found fits what was expected; minus infinity where it is no trace."""
+    """Return how well what was found fits what was expected; minus infinity where it is no trace."""
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     found = np.full(len(values), -np.inf)
     some = values[is_there]
