@@ -1,10 +1,11 @@
 """Errors of quantification on simulated tables and runs, of which the truth is known: one JSON line for each figure, and a table.
 
-    python -m benchmarks.quantification_errors centre imputation charges unconnected blocks transfers faims [--seeds 10] [--rscript Rscript]
+    python -m benchmarks.quantification_errors WHAT ... [--seeds 10] [--rscript Rscript]
 
 `centre`: 2,000 proteins in three against three samples, of which none, 20 % (half of them up), 20 % (all up) or 40 % (all up) change by 1.5
 to 4 times, with the noise of label-free and of TMT ratios: the share of those reported at 5 % that do not change, the power, and the
-remaining shift of the proteins that do not change. `imputation`: the same with low quantities missing and with wrong identifications, each
+remaining shift of the proteins that do not change. `small`: the same with changes of 1.2 to 1.5 times, and in how many tables the program
+warns that the centre is not determined. `imputation`: the same with low quantities missing and with wrong identifications, each
 in one sample, with and without imputation. `charges`: log2 errors of ratios of peptides and proteins where charge states are missing, by
 ratios of ions and by sums. `unconnected`: ratios between samples that share no ion. `blocks`: power at 5 % of balanced plexes without a
 reference and of pairs, by this program, by an independent implementation of limma's formulas, and by limma itself where Rscript has it; and
@@ -48,7 +49,7 @@ _FDR = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts: dict[str, Callable[[int, str], Rows]] = {
-        "centre": centre, "imputation": imputation, "charges": charges, "unconnected": unconnected, "blocks": blocks,
+        "centre": centre, "small": small, "imputation": imputation, "charges": charges, "unconnected": unconnected, "blocks": blocks,
         "transfers": transfers, "faims": faims,
     }  # fmt: skip
     parser.add_argument("what", nargs="+", choices=list(parts))
@@ -78,11 +79,13 @@ def pooled(rows: list[dict]) -> dict:
     return found
 
 
-def mixture(rng: np.random.Generator, noise: str, up: float, down: float, n: int = 2000) -> tuple[NDArray[np.bool_], Grouping, Amounts]:
+def mixture(
+    rng: np.random.Generator, noise: str, up: float, down: float, n: int = 2000, folds: tuple[float, float] = (1.5, 4)
+) -> tuple[NDArray[np.bool_], Grouping, Amounts]:
     """Proteins of which some change, their ions, and amounts of these in three against three samples."""
     place = np.arange(n) / n
     changed = place < up + down
-    fold = np.where(changed, rng.uniform(np.log2(1.5), 2, n) * np.where(place < up, 1, -1), 0.0)
+    fold = np.where(changed, rng.uniform(*np.log2(folds), n) * np.where(place < up, 1, -1), 0.0)
     of_protein, of_ion = _NOISE[noise]
     protein = np.repeat(np.arange(n), rng.integers(1, 8, n))
     sequence = np.repeat(np.arange(len(protein)), rng.integers(1, 3, len(protein)))
@@ -138,6 +141,21 @@ def centre(seed: int, rscript: str) -> Rows:
             _, fold, _, q_value = compared(ions, grouping, design("aaabbb"))
             shift = float(np.nanmedian(fold[~changed]))
             yield {"noise": noise, "change": name}, counted(q_value, changed) | {"remaining_shift": round(shift, 4)}
+
+
+def small(seed: int, rscript: str) -> Rows:
+    """Changes that are small against the error of a protein."""
+    parameters, model = QuantificationParameters(change_fdr=_FDR), comparison_model(design("aaabbb"), ("a", "b"))
+    for noise in _NOISE:
+        for name, up, down in (("none", 0.0, 0.0), ("20 % balanced", 0.1, 0.1), ("40 % balanced", 0.2, 0.2), ("40 % up", 0.4, 0.0)):
+            rng = np.random.default_rng(seed)
+            changed, grouping, ions = mixture(rng, noise, up, down, folds=(1.2, 1.5))
+            ions = with_gaps(rng, ions) if noise == "label-free" else ions
+            found = normalised_levels(ions, grouping, model, parameters)
+            fold = protein_changes(found.levels.proteins, model, parameters)[0].log2_fold_change
+            shift = float(np.nanmedian(fold[~changed]))
+            warned = int(not found.centres[0].is_determined)
+            yield {"noise": noise, "change": name}, {"warned": warned, "remaining_shift": round(shift, 4)}
 
 
 def imputation(seed: int, rscript: str) -> Rows:

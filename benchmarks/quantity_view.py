@@ -25,14 +25,14 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     """A project with a run of quantities of so many proteins in so many samples, half of them of another condition."""
     from proteoscope.engine.project import Project
     from proteoscope.engine.quantification.amounts import Amounts, Grouping
-    from proteoscope.engine.quantification.changes import changes_table, protein_changes
+    from proteoscope.engine.quantification.changes import protein_changes
     from proteoscope.engine.quantification.design import Design, Part, Sample
     from proteoscope.engine.quantification.identified import Forms, Identified, Matches, Proteins, SourceFile
     from proteoscope.engine.quantification.models import comparison_model
-    from proteoscope.engine.quantification.normalised import normalised_levels
+    from proteoscope.engine.quantification.normalised import Quantities, normalised_levels
     from proteoscope.engine.quantification.parameters import QuantificationParameters
-    from proteoscope.engine.quantification.results import Quantities, quantity_tables
-    from proteoscope.engine.quantification.tables import CHANGES, TABLES
+    from proteoscope.engine.quantification.results import quantity_tables
+    from proteoscope.engine.quantification.tables import TABLES
 
     rng = np.random.default_rng(1)
     n = n_proteins * _PER_PROTEIN
@@ -59,17 +59,14 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     known = Identified(files, forms, matches, sequences, proteins, protein, np.zeros(n), np.ones(n, np.bool_), ())
     parameters = QuantificationParameters()
     one, model = np.arange(n), comparison_model(design, ("control", "treated"))
-    (_, scaled, of_proteins), factor, _ = normalised_levels(peptides, Grouping(one, one, protein, n_proteins), model, parameters)
+    normalised = normalised_levels(peptides, Grouping(one, one, protein, n_proteins), model, parameters)
     counts = (~np.isnan(log2)).astype(np.int64)
     of_group = np.add.reduceat(counts, np.arange(0, n, _PER_PROTEIN))
-    found = Quantities(design, known, scaled, scaled, of_proteins, factor, np.full(of_proteins.value.shape, 1e-4), counts, counts, of_group)
-    tables: dict[str, Any] = {
-        **quantity_tables(found),
-        CHANGES.name: changes_table(protein_changes(of_proteins, model, parameters), proteins),
-    }
+    found = Quantities(design, known, normalised, np.full(of_group.shape, 1e-4), (counts, counts, of_group))
+    tables = quantity_tables(found, protein_changes(found.proteins, model, parameters), {})
     with Project.create_or_open(folder).run("quantify", parameters.model_dump(mode="json"), device="cpu") as run:
         for one in TABLES:
-            run.write_table(one.name, tables.get(one.name, one.schema().empty_table()))
+            run.write_table(one.name, tables[one.name])
 
 
 def _sequence(number: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
 __all__ = ["clustering_methods", "explanation_methods"]
 
@@ -30,11 +31,11 @@ def clustering_methods(facts: RunFacts) -> Methods:
     n_spectra, n_clusters, n_clustered = (facts.count(name) for name in ("spectra", "clusters", "clustered"))
     way, source = _WAYS.get(facts.text("method"), (facts.text("method"), ""))
     named = way.format(**{name: facts.text(name) for name in ("linkage", "minimum_neighbours", "seeding", "rounds")})
-    of = "" if n_spectra is None else f" ({plural(n_spectra, 'spectrum', 'spectra')})"
+    of = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
     bound = "" if facts.text("method") == "k-means" else f", up to a distance (1 less the cosine) of {facts.text('maximum_distance')}"
     found = (
         "" if n_clusters is None or n_clustered is None
-        else f"{plural(n_clustered, 'spectrum', 'spectra')} joined {plural(n_clusters, 'cluster')} of two or more."
+        else f"{counted(n_clustered, 'spectrum', 'spectra')} joined {counted(n_clusters, 'cluster')} of two or more."
     )  # fmt: skip
     sentences = [
         f"The MS/MS spectra of {listed(facts.names('spectra'))}{of} were grouped by {named}{bound}, among precursors of the "
@@ -49,7 +50,7 @@ def clustering_methods(facts: RunFacts) -> Methods:
 def explanation_methods(facts: RunFacts) -> Methods:
     """Of an explanation of unidentified spectra."""
     source, n_unidentified, n_explained = facts.record.get("source_run"), facts.count("unidentified"), facts.count("explained")
-    left = plural(n_unidentified, "spectrum", "spectra") if n_unidentified is not None else "The spectra"
+    left = counted(n_unidentified, "spectrum", "spectra") if n_unidentified is not None else "The spectra"
     whose = source if isinstance(source, str) and source else "an identification"
     difference = facts.parameters.get("mass_difference")
     modified = isinstance(difference, int | float) and difference > 0
@@ -60,6 +61,6 @@ def explanation_methods(facts: RunFacts) -> Methods:
         f"Precursors lighter or heavier by up to {difference:g} Da were allowed for modified peptides." if modified else "",
         f"Explanations with a cosine of at least {facts.text('minimum_similarity')} were judged by spectra of shuffled "
         f"peptides, one beside each identified spectrum, and counted at "
-        f"{facts.text('fdr')} FDR" + ("." if n_explained is None else f": {plural(n_explained, 'spectrum', 'spectra')}."),
+        f"{facts.text('fdr')} FDR" + ("." if n_explained is None else f": {counted(n_explained, 'spectrum', 'spectra')}."),
     ]
     return Methods(sentences, [_SHUFFLED])

@@ -151,7 +151,7 @@ def _name_them(run_id: str, folders: list[str]) -> str:
 
 
 def _name(accession: str) -> str:
-    """What a protein is called in files and scripts: letters, digits and ``_`` alone.
+    """Return what a protein is called in files and scripts: letters, digits and ``_`` alone.
 
     >>> _name("sp|P02769|ALBU_BOVIN"), _name("all"), _name("7; quit")
     ('sp_P02769_ALBU_BOVIN', 'protein_all', '7__quit')
@@ -161,7 +161,7 @@ def _name(accession: str) -> str:
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """The name, or one like it that differs from those used in more than capitals, which not all disks tell apart."""
+    """Return the name, or one like it that differs from those used in more than capitals, which not all disks tell apart."""
     found, number = name, 1
     while found.casefold() in used:
         number += 1
@@ -185,7 +185,7 @@ class _Evidence:
         )  # fmt: skip
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Rows of a chain under residues of the protein, the spectra of each, and whether it is modified."""
+        """Return rows of a chain under residues of the protein, the spectra of each, and whether it is modified."""
         position, rows, _ = self._mapped.of(chain)
         known, n_psms, is_modified = self._residues.of(protein)
         place = np.minimum(np.searchsorted(known, position), max(len(known) - 1, 0))
@@ -207,7 +207,7 @@ class _Groups:
         self._group, self._columns = group[order], [column[order] for column in columns]
 
     def of(self, group: int) -> list[NDArray[Any]]:
-        """The columns of a group."""
+        """Return the columns of a group."""
         first, last = np.searchsorted(self._group, (group, group + 1))
         return [column[first:last] for column in self._columns]
 
@@ -227,7 +227,7 @@ def _chain(path: Path, name: str, rows: NDArray[np.int64], letters: NDArray[np.u
 def _painted(
     name: str, chain: Chains, atoms: gemmi.Structure, rows: NDArray[np.int64], n_psms: NDArray[np.int64], is_modified: NDArray[np.bool_]
 ) -> PictureChain:
-    """A chain whose colours and B-factors tell what was seen of it."""
+    """Return a chain whose colours and B-factors tell what was seen of it."""
     n = len(chain.residue)
     inside = rows < n
     rows, n_psms, is_modified = rows[inside], n_psms[inside], is_modified[inside]
@@ -243,7 +243,7 @@ def _painted(
 
 
 def _residues_of(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
-    """Residues of a file with the value of the chain's residue whose Cα stands where theirs does; of others, that of none."""
+    """Yield residues of a file with the value of the chain's residue whose Cα stands where theirs does; of others, that of none."""
     value_at = {tuple(place): float(value) for place, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
         places = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,11 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.evidence.nearest_chains import align_proteins
+from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.evidence.tables import HOMOLOGUES
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project.run import Run
 from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.sequences.conservation import conservation
 from proteoscope.engine.sequences.database import SequenceDatabase
@@ -23,10 +24,7 @@ from proteoscope.engine.sequences.hits import Hits, QueryHits
 from proteoscope.engine.sequences.matrices import LETTERS, encode
 from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["FEWEST_HOMOLOGUES", "Conservation", "find_homologues", "no_homologues"]
+__all__ = ["FEWEST_HOMOLOGUES", "Conservation", "written_homologues"]
 
 FEWEST_HOMOLOGUES = 3
 """Of a protein, below which nothing is told of its residues' conservation."""
@@ -50,40 +48,42 @@ class Conservation:
     of_residue: NDArray[np.float64]
 
 
-def no_homologues(proteins: Sequence[ProteinEntry]) -> Conservation:
-    """Where none were given."""
-    n = sum(len(one.sequence) for one in proteins)
-    return Conservation(np.zeros(len(proteins), np.int64), np.zeros(n, np.int64), np.full(n, np.nan))
+def written_homologues(
+    proteins: Sequence[ProteinEntry], subjects: SequenceDatabase | None, parameters: EvidenceParameters, run: Run, resources: Resources
+) -> Conservation:
+    """Write the table of the best homologues of each protein as they are found, and return how conserved its residues are among them.
 
-
-def find_homologues(
-    proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, n: int, maximum_e_value: float, resources: Resources,
-    write: Callable[[pa.Table], None],
-) -> Conservation:  # fmt: skip
-    """The n best homologues of each protein, as rows of `HOMOLOGUES` to `write`, some proteins after the other; the protein itself,
-    of the same residues from end to end, is none.
+    The protein itself, of the same residues from end to end, is none. Without sequences to search the table is empty.
 
     Raises
     ------
-    Cancelled : the user asked to stop. StorageError : the disk refused.
+    Cancelled : the user cancelled the search. StorageError : the disk refused.
     """
-    found = no_homologues(proteins)
     offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
-    place = np.argsort(subjects.file_index)
+    found = Conservation(np.zeros(len(proteins), np.int64), np.zeros(offsets[-1], np.int64), np.full(offsets[-1], np.nan))
+    with run.table_writer(HOMOLOGUES.name, HOMOLOGUES.schema()) as writer:
+        if subjects is None:
+            return found
+        place = np.argsort(subjects.file_index)
 
-    def take(batch: QueryHits) -> None:
-        hits = _without_itself(batch.hits, proteins, subjects, place)
-        write(_rows(hits, proteins))
-        for protein, own in _of_queries(hits):
-            resources.progress.check()
-            _look_at(found, protein, slice(int(offsets[protein]), int(offsets[protein + 1])), proteins[protein], own)
+        def take(batch: QueryHits) -> None:
+            hits = _without_itself(batch.hits, proteins, subjects, place)
+            writer.write(_rows(hits, proteins))
+            for protein, own in _of_queries(hits):
+                resources.progress.check()
+                rows, letters = slice(int(offsets[protein]), int(offsets[protein + 1])), _stacked(proteins[protein], own)
+                found.n_of_protein[protein] = len(own)
+                found.n_of_residue[rows] = ((letters[1:] != _GAP) & (letters[1:] != OUTSIDE)).sum(axis=0)
+                found.of_residue[rows] = conservation(letters) if len(own) >= FEWEST_HOMOLOGUES else np.nan
 
-    align_proteins(proteins, subjects, n, maximum_e_value, resources, take)
+        align_proteins(proteins, subjects, parameters.homologues_per_protein, parameters.maximum_e_value, resources, take)
+    if not found.n_of_protein.any():
+        resources.progress.message("No protein has a homologue among the sequences given: nothing is told of conservation", "warning")
     return found
 
 
 def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, place: NDArray[np.int64]) -> Hits:
-    """The hits but those whose subject has the same residues from end to end, by whatever name.
+    """Return the hits but those whose subject has the same residues from end to end, by whatever name.
 
     Parameters
     ----------
@@ -105,21 +105,17 @@ def _known(codes: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:
-    """The hits of each query, which stand together."""
+    """Yield the hits of each query, which stand together."""
     cuts = [0, *(np.flatnonzero(np.diff(hits.query_index)) + 1).tolist(), len(hits)]
     for first, last in pairwise(cuts):
         if first < last:
             yield int(hits.query_index[first]), hits.part(slice(first, last))
 
 
-def _look_at(found: Conservation, protein: int, rows: slice, entry: ProteinEntry, own: Hits) -> None:
-    """Count the homologues of a protein, and how conserved its residues are."""
+def _stacked(entry: ProteinEntry, own: Hits) -> NDArray[np.uint8]:
+    """Return the residues of a protein and of its homologues under them, (1 + homologues, residues)."""
     stack = Stack.of(entry.accession, entry.description, entry.sequence, own.aligned)
-    letters = stack.letters[:, ~stack.is_opened]
-    found.n_of_protein[protein] = len(own)
-    found.n_of_residue[rows] = ((letters[1:] != _GAP) & (letters[1:] != OUTSIDE)).sum(axis=0)
-    if len(own) >= FEWEST_HOMOLOGUES:
-        found.of_residue[rows] = conservation(letters)
+    return stack.letters[:, ~stack.is_opened]
 
 
 def _rows(hits: Hits, proteins: Sequence[ProteinEntry]) -> pa.Table:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,10 @@ from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.parameters import EvidenceParameters
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
-from proteoscope.engine.matches.fixed_modifications import FixedModifications, fixed_of_parameters, on_all_residues
+from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
 from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, explained_run, explained_spectra, identified_run
 from proteoscope.engine.peptides.own_decoys import find_own_decoys
 from proteoscope.engine.project import Project
@@ -25,12 +26,9 @@ from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = [
-    "SHOWN_TOO", "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "identified_peptides", "known_sums",
-    "protein_entries", "source_tables",
+    "SHOWN_TOO", "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "fixed_modifications", "identified_peptides",
+    "known_sums", "protein_entries", "source_tables",
 ]  # fmt: skip
 
 _REMEDY = "Run the identification again"
@@ -89,7 +87,7 @@ class Modifications:
         )  # fmt: skip
 
     def followed_by(self, other: Modifications) -> Modifications:
-        """Those of these peptidoforms and of others behind them."""
+        """Return those of these peptidoforms and of others behind them."""
         names = [one.names[code] for one in (self, other) for code in one.name.tolist()]
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
         position, mass, probability = (np.concatenate(pair) for pair in pairs)
@@ -118,7 +116,7 @@ class IdentifiedPeptides:
         return len(self.peptides)
 
     def carried_by_all(self) -> FixedModifications:
-        """Modifications that every such residue carries."""
+        """Return modifications that every such residue carries."""
         carried = self.modifications
         names = [carried.names[code] for code in carried.name.tolist()]
         return on_all_residues(self.sequences, np.diff(carried.offsets), carried.position, names)
@@ -135,7 +133,7 @@ class ProteinEntry(NamedTuple):
 
 
 def source_tables(folder: Path, run: str) -> SourceTables:
-    """The tables of the run that is meant: an identification, a search for modified peptides, or an explanation, which brings the
+    """Return the tables of the run that is meant: an identification, a search for modified peptides, or an explanation, which brings the
     identification that it goes on from.
 
     Raises
@@ -151,7 +149,7 @@ def source_tables(folder: Path, run: str) -> SourceTables:
 
 
 def identified_peptides(tables: SourceTables, maximum_q_value: float) -> IdentifiedPeptides:
-    """The peptidoforms that spectra are of up to a q-value: targets, the best match of each spectrum.
+    """Return the peptidoforms that spectra are of up to a q-value: targets, the best match of each spectrum.
 
     Raises
     ------
@@ -186,6 +184,19 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     return found if tables.explained is None else _with_explained(found, tables.explained, intensities, maximum_q_value)
 
 
+def fixed_modifications(
+    peptides: IdentifiedPeptides, tables: SourceTables, parameters: EvidenceParameters, progress: Progress
+) -> FixedModifications:
+    """Return what makes no site; where the run names none, as an imported one, what all residues of a kind carry."""
+    if parameters.fixed_sites:
+        return NONE_FIXED
+    found = tables.fixed or peptides.carried_by_all()
+    if found and not tables.fixed:
+        names = ", ".join(f"{name} ({where})" for name, where in sorted(found))
+        progress.message(f"All residues of their kind carry {names}, which therefore makes no site; fixed_sites shows it")
+    return found
+
+
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """NaN where one is missing."""
     values: NDArray[np.float64] = column.cast("float64").to_numpy()
@@ -203,7 +214,7 @@ def _precursor_intensities(path: Path) -> NDArray[np.float64]:
 def _of_forms(
     form: NDArray[np.int64], n: int, q_value: NDArray[np.float64], intensity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Spectra, the least q-value and the intensity of n peptidoforms, from those of each spectrum."""
+    """Return spectra, the least q-value and the intensity of n peptidoforms, from those of each spectrum."""
     least = np.full(n, np.inf)
     np.minimum.at(least, form, q_value)
     return np.bincount(form, minlength=n), least, known_sums(form, intensity, n)

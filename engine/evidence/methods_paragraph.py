@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.results.methods import Methods, RunFacts, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts
 
 __all__ = ["methods"]
 
@@ -15,7 +16,7 @@ _CITATIONS = (
 
 
 def methods(facts: RunFacts) -> Methods:
-    """What was done, from the record of the run."""
+    """Return what was done, from the record of the run."""
     source = facts.record.get("source_run")
     of = f" of run {source:.60}" if isinstance(source, str) else ""
     sentences = [
@@ -29,18 +30,18 @@ def methods(facts: RunFacts) -> Methods:
     remote, homologues = facts.count("remote_chains"), facts.count("homologues")
     if remote:
         sentences.append(
-            f"A further {plural(remote, 'chain')} had the fold of a protein's nearest chain (TM-score of at least"
+            f"A further {counted(remote, 'chain')} had the fold of a protein's nearest chain (TM-score of at least"
             f" {facts.text('minimum_tm_score')} by its length) and were mapped through their superposition with it."
         )
     if homologues:
         sentences.append(
-            f"The conservation of residues among {plural(homologues, 'homologue')}, up to"
+            f"The conservation of residues among {counted(homologues, 'homologue')}, up to"
             f" {facts.text('homologues_per_protein')} of a protein, is the Jensen-Shannon divergence of their columns."
         )
     proteins, on = facts.count("proteins"), facts.count("on_structures")
     chains, sites, placed = facts.count("chains"), facts.count("sites"), facts.count("placed_sites")
     if proteins is not None and on is not None and chains is not None:
-        sentences.append(f"Of {plural(proteins, 'protein')}, {on:,} had a near chain among {plural(chains, 'chain')}.")
+        sentences.append(f"Of {counted(proteins, 'protein')}, {on:,} had a near chain among {counted(chains, 'chain')}.")
     if sites and placed is not None:
-        sentences.append(f"Of {plural(sites, 'modified residue')}, {placed:,} stood on a near chain.")
+        sentences.append(f"Of {counted(sites, 'modified residue')}, {placed:,} stood on a near chain.")
     return Methods(sentences, _CITATIONS)

@@ -92,7 +92,7 @@ def align_proteins(
 def nearest_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, n: int, maximum_e_value: float, resources: Resources
 ) -> tuple[list[NearChain], tuple[str, ...]]:
-    """The n nearest chains of each protein, by protein and rank; and the names of the devices that scored.
+    """Return the n nearest chains of each protein, by protein and rank; and the names of the devices that scored.
 
     Raises
     ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
 from proteoscope.engine.peptides.occurrences import occurrences_of
 
-__all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "residue_evidence", "sites_of"]
+__all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "proven_proteins", "residue_evidence", "sites_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Sites:
 
 
 def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
-    """Every place of every peptide in every protein; leucine and isoleucine, of equal mass, are the same.
+    """Return every place of every peptide in every protein; leucine and isoleucine, of equal mass, are the same.
 
     Raises
     ------
@@ -103,8 +104,15 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
     return Places(peptide[order], protein[order], start[order], end[order])
 
 
+def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
+    """Return the proteins with a q-value, and those without one that hold an identified peptide."""
+    unrated = [one for one in proteins if isnan(one.q_value)]
+    holding = {id(unrated[number]) for number in np.unique(places_of(peptides, unrated, progress).protein).tolist()} if unrated else ()
+    return [one for one in proteins if not isnan(one.q_value) or id(one) in holding]
+
+
 def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places) -> ResidueEvidence:
-    """What lies on each residue."""
+    """Return what lies on each residue."""
     letters = np.frombuffer("".join(one.sequence for one in proteins).encode(), np.uint8)
     offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
     first, last = offsets[places.protein] + places.start, offsets[places.protein] + places.end

@@ -96,7 +96,7 @@ class SharedPeptides:
 def placed_sites(
     sites: Sites, residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress
 ) -> PlacedSites:
-    """Each site on the nearest chain that has its residue."""
+    """Return each site on the nearest chain that has its residue."""
     place = residues.offsets[sites.protein] + sites.position
     row = rows.first_of(len(residues.letters))[place]
     n = len(sites)
@@ -126,7 +126,7 @@ def placed_sites(
 
 
 def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Each key with the places that have it."""
+    """Yield each key with the places that have it."""
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
     for own in np.split(order, cuts) if len(order) else ():
@@ -152,7 +152,7 @@ def _nearest(
 
 
 def _atoms_of(one: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Heavy atoms of residues of a chain, Cα of those that have none; and which of `rows` each is of, ascending."""
+    """Return heavy atoms of residues of a chain, Cα of those that have none; and which of `rows` each is of, ascending."""
     alpha = one.chains.position[rows].astype(np.float64)
     if one.atoms is None:
         return alpha, np.arange(len(rows))
@@ -209,7 +209,7 @@ def near_pairs(
 
 
 def _atom_distances(one: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Å between the nearest atoms of `rows[a]` and `rows[b]`; NaN where one of them is not whole."""
+    """Return Å between the nearest atoms of `rows[a]` and `rows[b]`; NaN where one of them is not whole."""
     found = np.full(len(a), np.nan)
     if one.atoms is None or not len(a):
         return found
@@ -228,7 +228,7 @@ def missed_stretches(
     proteins: Sequence[ProteinEntry], residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress,
     n_enzymes: int = 3,
 ) -> MissedStretches:  # fmt: skip
-    """Stretches that no peptide covers, with the enzymes whose peptides, fully cut, would show most of their residues."""
+    """Return stretches that no peptide covers, with the enzymes whose peptides, fully cut, would show most of their residues."""
     is_missed = residues.n_peptides == 0
     is_end = np.zeros(len(is_missed) + 1, np.bool_)
     is_end[residues.offsets] = True
@@ -282,7 +282,7 @@ def _visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bo
 
 
 def shared_peptides(peptides: IdentifiedPeptides, places: Places, n_proteins: int) -> SharedPeptides:
-    """Proteins with peptides in common, and the sequences that each has alone; leucine and isoleucine are the same."""
+    """Return proteins with peptides in common, and the sequences that each has alone; leucine and isoleucine are the same."""
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
     held = np.unique(np.stack([of_form[places.peptide], places.protein], axis=1), axis=0) if len(places) else np.zeros((0, 2), np.int64)

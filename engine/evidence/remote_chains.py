@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
-from proteoscope.engine.evidence.nearest_chains import NearChain
+from proteoscope.engine.evidence.nearest_chains import NearChain, nearest_chains
+from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
@@ -24,14 +25,34 @@ from proteoscope.engine.structure_search.parameters import StructureSearchParame
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import DescribedChains, described
 from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.outputs import AlignedChains
 
-__all__ = ["with_remote_chains"]
+__all__ = ["near_chains"]
 
 _FEWEST_PAIRS = 20  # residues, below which an alignment through another chain tells nothing
 
 
-def with_remote_chains(
+def near_chains(
+    proteins: Sequence[ProteinEntry], chains: Chains, remote: DescribedChains | None, parameters: EvidenceParameters, resources: Resources
+) -> tuple[list[NearChain], str]:
+    """Return the near chains of each protein, by sequence and, after these, by the fold of the nearest, and what computed.
+
+    Parameters
+    ----------
+    remote : the chains with their descriptors, by the same numbers; None where none is looked for by its fold.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    near, devices = nearest_chains(proteins, chains, parameters.chains_per_protein, parameters.maximum_e_value, resources)
+    if remote is not None:
+        near = _with_remote_chains(near, proteins, remote, parameters.remote_chains, parameters.minimum_tm_score, resources)
+    return near, "+".join(devices)
+
+
+def _with_remote_chains(
     near: Sequence[NearChain],
     proteins: Sequence[ProteinEntry],
     chains: DescribedChains,
@@ -39,7 +60,7 @@ def with_remote_chains(
     minimum_tm_score: float,
     resources: Resources,
 ) -> list[NearChain]:
-    """The near chains, and behind those of each protein as many as `n` that have the fold of the nearest.
+    """Return the near chains, and behind those of each protein as many as `n` that have the fold of the nearest.
 
     Parameters
     ----------
@@ -84,7 +105,7 @@ def with_remote_chains(
 
 
 def _remote(first: NearChain, protein: ProteinEntry, beside: AlignedChains) -> NearChain:
-    """A chain with the fold of a near one, its residues under those of the protein that stand on the near one."""
+    """Return a chain with the fold of a near one, its residues under those of the protein that stand on the near one."""
     pairs = _through(first.pairs, beside.pairs)
     letters = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = beside.target.residue[beside.target.rows(beside.target_number)][pairs[:, 1]]

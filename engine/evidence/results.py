@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +13,35 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.evidence import tables as described
 from proteoscope.engine.evidence.homologues import Conservation
-from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
-from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows
-from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites
-from proteoscope.engine.evidence.questions import MissedStretches, Pairs, PlacedSites, SharedPeptides
+from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, SourceTables, fixed_modifications
+from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows, mapped_chains
+from proteoscope.engine.evidence.nearest_chains import NearChain
+from proteoscope.engine.evidence.parameters import EvidenceParameters
+from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites, places_of, residue_evidence, sites_of
+from proteoscope.engine.evidence.questions import (
+    MissedStretches,
+    Pairs,
+    PlacedSites,
+    SharedPeptides,
+    missed_stretches,
+    near_pairs,
+    placed_sites,
+    shared_peptides,
+)
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.arrow import taken
+from proteoscope.engine.results.reader import TableFile
+from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.shared_names import distinct_names
+from proteoscope.engine.structure_search.structures import ChainFiles
 from proteoscope.engine.structures.chains import STATE_LETTERS
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Evidence", "evidence_tables", "places_told"]
+__all__ = ["Evidence", "evidence_of_residues", "evidence_tables", "places_told", "write_evidence"]
 
 _LETTERS, _STATES = (np.frombuffer(letters.encode(), np.uint8) for letters in (LETTERS, STATE_LETTERS))
 _X = ord("X")
@@ -49,6 +66,51 @@ class Evidence:
     chain_names: Sequence[str]
 
 
+def evidence_of_residues(
+    peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], tables: SourceTables, conservation: Conservation,
+    near: Sequence[NearChain], structures: ChainFiles, parameters: EvidenceParameters, resources: Resources,
+) -> Evidence:  # fmt: skip
+    """Return what is known of each residue by its peptides and its near chains.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    progress = resources.progress
+    places = places_of(peptides, proteins, progress)
+    residues = residue_evidence(peptides, proteins, places)
+    sites = sites_of(peptides, residues, places, fixed_modifications(peptides, tables, parameters, progress))
+    mapped = mapped_chains(near, proteins, structures, resources)
+    rows = MappedRows.of(mapped, residues)
+    return Evidence(
+        proteins, peptides, places, residues, conservation, sites, mapped, rows, placed_sites(sites, residues, mapped, rows, progress),
+        missed_stretches(proteins, residues, mapped, rows, progress),
+        near_pairs(residues, sites, mapped, rows, parameters.contact_distance, parameters.minimum_separation, progress),
+        shared_peptides(peptides, places, len(proteins)), structures.chains.names,
+    )  # fmt: skip
+
+
+def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> None:
+    """Write the tables of a run, as text those that are shown, and that of proteins to `out` if it is wanted.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user cancelled the search.
+    """
+    for name, table in tables.items():
+        run.write_table(name, table)
+        progress.check()
+    for one in described.TABLES:
+        table = tables.get(one.name)
+        if table is None:
+            with TableFile(run.folder / f"{one.name}.parquet", one, one.saved) as file:
+                table = file.read(one.saved)
+        write_separated(run.folder / EXPORTS / described.file_of(one), table, one.saved_columns, progress, DIGITS)
+    if out is not None:
+        write_separated(Path(out), tables[described.PROTEINS.name], described.PROTEINS.saved_columns, progress, DIGITS)
+    progress.check()
+
+
 def places_told(exposure: NDArray[np.float64], surface: float) -> NDArray[np.str_]:
     """``surface``, ``buried``, or ``unknown`` where the exposure is not a number, of each.
 
@@ -59,7 +121,7 @@ def places_told(exposure: NDArray[np.float64], surface: float) -> NDArray[np.str
 
 
 def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
-    """All tables but that of homologues, which is written as they come, by their names."""
+    """Return all tables but that of homologues, which is written as they come, by their names."""
     columns = _Columns(found)
     return {
         described.PROTEINS.name: _proteins(found, columns),
@@ -75,18 +137,13 @@ def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
 
 
 def _known(values: Any) -> pa.Array:
-    """Numbers, missing where they are none."""
+    """Return numbers, missing where they are none."""
     values = np.asarray(values, np.float64)
     return pa.array(values, mask=~np.isfinite(values))
 
 
-def _some(values: pa.Array, number: NDArray[np.int64]) -> pa.Array:
-    """Those of some numbers; missing where that is negative."""
-    return values.take(pa.array(number, mask=number < 0))
-
-
 def _texts(values: Sequence[str]) -> pa.Array:
-    """Texts, missing where they are empty."""
+    """Return texts, missing where they are empty."""
     texts = pa.array(values, pa.string())
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
@@ -114,12 +171,12 @@ class _Columns:
 
 
 def _of_rows(mapped: Sequence[MappedChain], name: str) -> NDArray:
-    """A column of chains, of the residues that are mapped."""
+    """Return a column of chains, of the residues that are mapped."""
     return np.concatenate([np.zeros(0, np.int64), *(getattr(one.chains, name)[one.near.pairs[:, 1]] for one in mapped)]).astype(np.int64)
 
 
 def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
-    """Numbers of authors with their insertion codes."""
+    """Return numbers of authors with their insertion codes."""
     codes = pa.array(["", *(chr(one) for one in range(1, 256))], pa.string())
     return pa.compute.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
 
@@ -149,7 +206,7 @@ def _proteins(found: Evidence, columns: _Columns) -> pa.Table:
             "coverage": found.residues.share_of(is_covered),
             "n_sites": np.bincount(np.unique(np.stack([found.sites.protein, found.sites.position]), axis=1)[0], minlength=n),
             "n_chains": np.bincount(np.array([one.near.protein for one in found.mapped], np.int64), minlength=n),
-            "chain": _some(columns.chain, nearest),
+            "chain": taken(columns.chain, nearest),
             "identity": _known(identities[nearest]),
             "mapped": n_mapped / np.maximum(1, lengths),
             "mapped_coverage": _known(seen),
@@ -167,7 +224,7 @@ def _chains(found: Evidence, columns: _Columns) -> pa.Table:
     return described.CHAINS.arrow(
         {
             "protein": protein,
-            "accession": _some(columns.accession, protein),
+            "accession": taken(columns.accession, protein),
             "rank": [one.rank for one in near],
             "chain": columns.chain,
             "kind": columns.kind,
@@ -197,10 +254,10 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
     return described.SITES.arrow(
         {
             "protein": sites.protein,
-            "accession": _some(columns.accession, sites.protein),
+            "accession": taken(columns.accession, sites.protein),
             "position": sites.position + 1,
             "residue": _letters(found.residues.letters[place]),
-            "modification": _some(pa.array(sites.names, pa.string()), sites.name),
+            "modification": taken(sites.names, sites.name),
             "mass": sites.mass,
             "n_psms": sites.n_psms,
             "n_covering": found.residues.n_psms[place],
@@ -209,10 +266,10 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
             "q_value": _known(sites.q_value),
             "site_probability": _known(sites.probability),
             "conservation": _known(found.conservation.of_residue[place]),
-            "chain": _some(columns.chain, chain),
-            "chain_kind": _some(columns.kind, chain),
-            "author_number": _some(columns.author, placed.row),
-            "secondary_structure": _some(_letters(columns.secondary), placed.row),
+            "chain": taken(columns.chain, chain),
+            "chain_kind": taken(columns.kind, chain),
+            "author_number": taken(columns.author, placed.row),
+            "secondary_structure": taken(_letters(columns.secondary), placed.row),
             "exposure": _known(exposure),
             "place": places_told(exposure, surface),
             "nearest_site": pa.array(placed.nearest_site + 1, mask=placed.nearest_site < 0),
@@ -227,12 +284,13 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
 def _missed(found: Evidence, columns: _Columns) -> pa.Table:
     some = found.missed
     is_told = some.n_seen > 0
-    names = pa.array(some.enzymes, pa.string()).take(pa.array(some.enzyme[is_told]))
-    told = pa.compute.binary_join_element_wise(names, " (", pa.array(some.n_seen[is_told]).cast("string"), ")", "")
+    told = pa.compute.binary_join_element_wise(
+        taken(some.enzymes, some.enzyme[is_told]), " (", pa.array(some.n_seen[is_told]).cast("string"), ")", ""
+    )
     return described.MISSED.arrow(
         {
             "protein": some.protein,
-            "accession": _some(columns.accession, some.protein),
+            "accession": taken(columns.accession, some.protein),
             "first": some.start + 1,
             "last": some.end,
             "length": some.end - some.start,
@@ -251,7 +309,7 @@ def _contacts(found: Evidence, columns: _Columns) -> pa.Table:
     return described.CONTACTS.arrow(
         {
             "protein": protein,
-            "accession": _some(columns.accession, protein),
+            "accession": taken(columns.accession, protein),
             "first_position": rows.position[some.first] + 1,
             "first_residue": _letters(letters[some.first]),
             "second_position": rows.position[some.second] + 1,
@@ -259,7 +317,7 @@ def _contacts(found: Evidence, columns: _Columns) -> pa.Table:
             "alpha_distance": some.alpha_distance,
             "atom_distance": _known(some.atom_distance),
             "is_modified": some.is_modified,
-            "chain": _some(columns.chain, chain),
+            "chain": taken(columns.chain, chain),
             "chain_row": chain,
         }
     )
@@ -271,8 +329,8 @@ def _paralogues(found: Evidence, columns: _Columns) -> pa.Table:
     return described.PARALOGUES.arrow(
         {
             "protein": some.protein,
-            "accession": _some(columns.accession, some.protein),
-            "other": _some(columns.accession, some.other),
+            "accession": taken(columns.accession, some.protein),
+            "other": taken(columns.accession, some.other),
             "n_shared": some.n_shared,
             "n_own": some.n_own,
             "n_of_other": some.n_of_other,
@@ -287,9 +345,9 @@ def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
     return described.PEPTIDE_PLACES.arrow(
         {
             "protein": places.protein,
-            "accession": _some(columns.accession, places.protein),
-            "peptide": _some(pa.array(peptides.peptides, pa.string()), places.peptide),
-            "sequence": _some(pa.array(peptides.sequences, pa.string()), places.peptide),
+            "accession": taken(columns.accession, places.protein),
+            "peptide": taken(peptides.peptides, places.peptide),
+            "sequence": taken(peptides.sequences, places.peptide),
             "first": places.start + 1,
             "last": places.end,
             "n_psms": peptides.n_psms[places.peptide],
@@ -304,7 +362,7 @@ def _residues(found: Evidence) -> pa.Table:
     residues, sites = found.residues, found.sites
     # Sites are in the order of residues.
     n_carried = np.bincount(residues.offsets[sites.protein] + sites.position, minlength=len(residues.letters))
-    carried = _some(pa.array(sites.names, pa.string()), sites.name)
+    carried = taken(sites.names, sites.name)
     return described.RESIDUES.arrow(
         {
             "protein": residues.protein,
@@ -333,12 +391,12 @@ def _mapped_residues(found: Evidence, columns: _Columns) -> pa.Table:
         {
             "chain_row": chain[order],
             "position": np.concatenate((rows.position, unseen))[order] + 1,
-            "chain_residue": _some(pa.array(rows.row), row),
-            "author_number": _some(columns.author, row),
-            "label_number": _some(pa.array(columns.label_number), row),
-            "chain_letter": _some(_letters(columns.letter), row),
+            "chain_residue": taken(pa.array(rows.row), row),
+            "author_number": taken(columns.author, row),
+            "label_number": taken(pa.array(columns.label_number), row),
+            "chain_letter": taken(_letters(columns.letter), row),
             "is_identical": np.append(columns.is_identical, False)[row] & is_seen,
-            "secondary_structure": _some(_letters(columns.secondary), row),
+            "secondary_structure": taken(_letters(columns.secondary), row),
             "exposure": _known(np.append(rows.exposure, np.nan)[row]),
         }
     )

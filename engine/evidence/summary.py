@@ -30,14 +30,14 @@ class EvidenceSummary(Summary):
     n_remote_chains: int
 
     def counts(self) -> list[Count]:
-        """Proteins on structures, and modified residues on them."""
+        """Return proteins on structures, and modified residues on them."""
         return [
             Count(self.n_on_structures, "protein on a structure", "proteins on structures", total=self.n_proteins),
             Count(self.n_placed_sites, "modified residue on a structure", "modified residues on structures", total=self.n_sites),
         ]
 
     def lines(self) -> list[str]:
-        """What lies where."""
+        """Return what lies where."""
         more = [
             f"{self.n_remote_chains:,} remote chains have the fold of a near one" if self.n_remote_chains else "",
             f"{self.n_homologues:,} homologues tell how conserved residues are" if self.n_homologues else "",

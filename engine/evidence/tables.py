@@ -301,5 +301,5 @@ STORED = (RESIDUES, MAPPED_RESIDUES)
 
 
 def file_of(table: Table) -> str:
-    """The name of a table as text; not its own, which files of the identification in the same project have."""
+    """Return the name of a table as text; not its own, which files of the identification in the same project have."""
     return f"evidence_{table.name}.tsv"

@@ -22,7 +22,7 @@ _NO_SCORES = {"target_decoy", "protein_references", "spectrum_reference", "map_i
 
 
 def read_idxml(source: ByteSource, progress: Progress) -> Identifications:
-    """The matches of an idXML file."""
+    """Return the matches of an idXML file."""
     return read_with_decimal_sign(source, progress, _read)
 
 
@@ -84,7 +84,7 @@ def _add_identification(
 
 
 def _scores(identification: Any, hit: Any, numbers: NumberReader, found: MatchCollector) -> tuple[dict[str, float], dict[str, float]]:
-    """Scores of a hit by their columns, and its error rates. The score that ranks the hits is taken also where its name is new."""
+    """Return scores of a hit by their columns, and its error rates. The score that ranks the hits is taken also where its name is new."""
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}
     main = identification.get("score_type", "")
@@ -113,5 +113,5 @@ def _scores(identification: Any, hit: Any, numbers: NumberReader, found: MatchCo
 
 
 def _params(element: Any) -> dict[str, str]:
-    """The user's parameters of an element, by their names."""
+    """Return the user's parameters of an element, by their names."""
     return {part.get("name", ""): part.get("value", "") for part in element.findall("{*}UserParam")}

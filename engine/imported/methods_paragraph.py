@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from proteoscope.engine.matches.methods_paragraph import accepted_sentence
-from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
 __all__ = ["methods"]
 
@@ -22,7 +23,7 @@ def methods(facts: RunFacts) -> Methods:
     """Of an import: how the engine itself searched, its own record tells, not this program's."""
     program, n_matches = facts.record.get("program"), facts.count("matches")
     engine = program[:_MAXIMUM_LETTERS] if isinstance(program, str) and program else "another search engine"
-    of = "" if n_matches is None else f" ({plural(n_matches, 'match', 'matches')})"
+    of = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"
     spectra, databases = facts.names("spectra"), facts.names("database")
     sentences = [
         f"The results of {engine} in {listed(facts.names('results', 'identifications'))}{of} were imported; the search was that engine's.",

@@ -39,7 +39,7 @@ _WHOLE = ("Peptide", "SpectraData", "SpectrumIdentificationResult", "DBSequence"
 
 
 def read_mzidentml(source: ByteSource, progress: Progress) -> Identifications:
-    """The matches of an mzIdentML file."""
+    """Return the matches of an mzIdentML file."""
     return read_with_decimal_sign(source, progress, _read)
 
 
@@ -218,7 +218,7 @@ class _Reader:
         self.found.add(peptide, proteins, scores, place=self.n, is_decoy=is_decoy, **values, **spectrum, **rates)
 
     def _values(self, item: Any) -> dict[str, Any]:
-        """Charge, rank and masses of a match."""
+        """Return charge, rank and masses of a match."""
         charge, calculated = self.numbers.whole(item, "chargeState", 0), self.numbers.number(item, "calculatedMassToCharge")
         return {
             "charge": charge, "rank": self.numbers.whole(item, "rank", 0),
@@ -255,7 +255,7 @@ class _Reader:
 
 
 def _modification_name(terms: list[tuple[str, str]]) -> str:
-    """What a modification is called: its record in Unimod, else its name; nothing for one that is said to be unknown."""
+    """Return what a modification is called: its record in Unimod, else its name; nothing for one that is said to be unknown."""
     for accession, _ in terms:
         if accession.upper().startswith("UNIMOD:"):
             return accession
@@ -263,7 +263,7 @@ def _modification_name(terms: list[tuple[str, str]]) -> str:
 
 
 def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _WrittenPeptide:
-    """The peptide with one residue replaced: the file writes the original sequence, and the spectrum is of the other."""
+    """Return the peptide with one residue replaced: the file writes the original sequence, and the spectrum is of the other."""
     original, replacement = (part.get(name, "").strip().upper() for name in ("originalResidue", "replacementResidue"))
     sequence = written.sequence
     residue = sequence[position - 1] if 1 <= position <= len(sequence) else ""
@@ -274,7 +274,7 @@ def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _Written
 
 
 def _searched_modification(numbers: NumberReader, element: Any) -> SearchedModification:
-    """What a search looked for: name, mass, residues (empty where any) and termini."""
+    """Return what a search looked for: name, mass, residues (empty where any) and termini."""
     terms = [(term.get("accession", ""), term.get("name", "")) for term in element.iterchildren("{*}cvParam")]
     rules = {term.get("accession", "") for rule in element.iter("{*}SpecificityRules") for term in rule.iter("{*}cvParam")}
     return SearchedModification(

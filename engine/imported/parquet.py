@@ -18,7 +18,7 @@ _MAXIMUM_ROWS = 5_000_000
 
 
 def read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progress) -> Cells:
-    """The columns of a Parquet file that a description names, those of them that it has, as texts.
+    """Return the columns of a Parquet file that a description names, those of them that it has, as texts.
 
     Parameters
     ----------

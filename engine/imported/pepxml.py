@@ -102,7 +102,7 @@ class _Queries(PepXML):
 
 
 def read_pepxml(source: ByteSource, progress: Progress) -> Identifications:
-    """The matches of a pepXML file."""
+    """Return the matches of a pepXML file."""
     _check_encoding(source)
     return read_with_decimal_sign(source, progress, _read)
 
@@ -117,7 +117,7 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
 
 
 def _program(source: ByteSource) -> str:
-    """The search engine that the file names before its first query, empty where it names none. Queries do not lead back to it."""
+    """Return the search engine that the file names before its first query, empty where it names none. Queries do not lead back to it."""
     with ByteSource(source.path) as beginning:
         for name, element in elements(beginning, Progress(), ("search_summary", "spectrum_query")):
             return str(element.get("search_engine", "")) if name == "search_summary" else ""
@@ -125,7 +125,7 @@ def _program(source: ByteSource) -> str:
 
 
 def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iterator[dict[str, Any]]:
-    """The queries of the file, one after the other.
+    """Yield the queries of the file, one after the other.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def _add_hit(
 
 
 def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, float], dict[str, float]]:
-    """Scores of a hit by their columns, and its error rates."""
+    """Return scores of a hit by their columns, and its error rates."""
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}
     for name, value in _search_scores(hit):
@@ -219,7 +219,7 @@ def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, fl
 
 
 def _search_scores(hit: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Names and values of the engine's scores, which are a list where one of them has more than a name and a value."""
+    """Yield names and values of the engine's scores, which are a list where one of them has more than a name and a value."""
     scores = hit.get("search_score", {})
     if isinstance(scores, Mapping):
         yield from scores.items()
@@ -247,7 +247,7 @@ def _take_score(name: str, value: Any, numbers: NumberReader, scores: dict[str, 
 
 
 def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: int) -> list[NotedModification]:
-    """Modifications of a hit: masses of residues and termini with them, or what is added where the file says that too."""
+    """Return modifications of a hit: masses of residues and termini with them, or what is added where the file says that too."""
     found = []
     for one in noted:
         position = numbers.whole(one, "position", -1)

@@ -43,7 +43,7 @@ _LARGEST_NUMBER = 1e9
 
 
 def read_identifications(paths: Sequence[str | Path], progress: Progress | None = None) -> Identifications:
-    """The matches of result files of one format, in their order.
+    """Return the matches of result files of one format, in their order.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def describe_unread(found: Identifications) -> dict[str, str]:
 
 
 def _bounded(found: Identifications) -> Identifications:
-    """The same, without numbers that nothing measured or scored can be: they count as not given."""
+    """Return the same, without numbers that nothing measured or scored can be: they count as not given."""
 
     def known(values: NDArray[np.float64], most: float) -> NDArray[np.float64]:
         return np.where(np.abs(values) <= most, values, np.nan)

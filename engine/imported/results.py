@@ -1,31 +1,75 @@
-"""What decides about imported matches, and the table of those that were left out."""
+"""Imported matches with their error rates, and the tables of a run of them, with that of matches that were left out."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
+from proteoscope.engine.formats import Proteins
 from proteoscope.engine.imported.parameters import ImportParameters
-from proteoscope.engine.imported.tables import LEFT_OUT
+from proteoscope.engine.imported.tables import LEFT_OUT, LEFT_OUT_FILE
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.matches.listed.judging import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
 from proteoscope.engine.matches.listed.matches import ListedMatches
-from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions
+from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions, listed_tables
+from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import write_spectra
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["judge", "left_out_table"]
+__all__ = ["WrittenImport", "left_out_table", "rated_matches", "write_import"]
 
 
-def judge(
+class WrittenImport(NamedTuple):
+    """What was written: names of the text files, matches left out by reason, the numbers of the tables and their certainty; see
+    `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.listed.tables.ListedTables`.
+    """
+
+    exports: tuple[str, ...]
+    left_out: dict[str, int]
+    counts: dict[str, int]
+    message: str
+    best_proteins: tuple[tuple[str, str, int, float], ...]
+    source_of: dict[str, str]
+    certainty: dict[str, dict[str, float]]
+
+
+def write_import(
+    run: Run, found: Identifications, matches: ListedMatches, rated: JudgedMatches, spectra: Spectra, database: Proteins | None,
+    begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]], progress: Progress,
+) -> WrittenImport:  # fmt: skip
+    """Write spectra, matches and what was left out into a run; `begin` starts what is written in the background.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user cancelled the import.
+    """
+    spectra_written = begin(lambda progress: write_spectra(run, spectra, progress))
+    progress.stage("Writing results")
+    made = listed_tables(found, matches, rated, spectra, database)
+    tables = RunTables(made.tables, rated.settings)
+    tables.write(run, progress, begin)
+    left_out = left_out_table(found, matches)
+    run.write_table(LEFT_OUT.name, left_out)
+    write_separated(run.folder / EXPORTS / LEFT_OUT_FILE, left_out, LEFT_OUT.saved_columns, progress, ROUNDED)
+    spectra_written()
+    progress.check()
+    exports = (*EXPORTED, LEFT_OUT_FILE)
+    reasons = dict(Counter(left_out["reason"].to_pylist()))
+    return WrittenImport(exports, reasons, tables.counts, tables.message, tables.best_proteins, made.source_of, made.certainty)
+
+
+def rated_matches(
     found: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
 ) -> JudgedMatches:
-    """Ranks, decoys, error rates and fragment ions of the matches."""
+    """Return ranks, decoys, error rates and fragment ions of the matches."""
     row, settings = matches.row, JudgingSettings.of(parameters, parameters.decoy_prefixes)
     deciding = deciding_score(found, parameters.score)
     score, is_decoy = deciding.value[row], are_decoys(found, parameters.decoy_prefixes)[row]
@@ -40,7 +84,7 @@ def judge(
 
 
 def left_out_table(found: Identifications, matches: ListedMatches) -> pa.Table:
-    """The matches that stand in no other table, with the reason: those that were not read, then those that were, in their order."""
+    """Return the matches that stand in no other table, with the reason: those that were not read, then those that were, in their order."""
     rows = matches.left_out
     at = pa.array(rows)
     called = spectrum_names(found.run.take(at), found.native_id.take(at), found.title.take(at), pa.array(found.scan[rows]))

@@ -9,7 +9,7 @@ from typing import Any
 from proteoscope.engine.results.counts import Count, counted
 from proteoscope.engine.summary import Summary
 
-__all__ = ["ImportSummary"]
+__all__ = ["ImportSummary", "rate_sources"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class ImportSummary(Summary):
         matches = f"{self.n_imported:,} of {counted(self.n_matches, 'match', 'matches')}"
         lines = [f"{matches} of {self.program or self.format} imported ({found or 'none'})"]
         lines += [f"  {n:,} left out: {reason}" for reason, n in self.left_out.items()]
-        lines.append(self.rate_sources())
+        lines.append(rate_sources(self.source_of, self.score))
         if self.source_of["psms"] != "none":
             lines.append(f"At {self.fdr * 100:.3g} % FDR:")
             more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
@@ -68,21 +68,21 @@ class ImportSummary(Summary):
             lines.append(f"  {accession:<30.30} {counted(n_peptides, 'peptide'):>13}  {share}{description or '':.60}")
         return lines
 
-    def rate_sources(self) -> str:
-        """Whose the q-values are, in a sentence."""
-        described = {
-            "file": "those of the file", "decoys": f"computed here from the decoys, by {self.score}",
-            "best match": "that of the best match, which is no estimate of their own",
-            "none": "not known: the results have neither q-values nor decoys",
-        }  # fmt: skip
-        names = {"psms": "PSMs", "peptides": "peptides", "proteins": "protein groups"}
-        levels: dict[str, list[str]] = {}
-        for level, name in names.items():
-            levels.setdefault(self.source_of[level], []).append(name)
-        listed = {source: " and ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for source, some in levels.items()}
-        return "q-values of " + "; of ".join(f"{some}: {described[source]}" for source, some in listed.items())
-
     def record(self) -> dict[str, Any]:
         """As every summary, with plain mappings."""
         record = super().record()
         return {**record, **{name: dict(getattr(self, name)) for name in ("left_out", "found_by", "source_of")}}
+
+
+def rate_sources(source_of: Mapping[str, str], score: str) -> str:
+    """Return whose the q-values of each level are, in a sentence; `score` : title of the score that ranks."""
+    described = {
+        "file": "those of the file", "decoys": f"computed here from the decoys, by {score}",
+        "best match": "that of the best match, which is no estimate of their own",
+        "none": "not known: the results have neither q-values nor decoys",
+    }  # fmt: skip
+    levels: dict[str, list[str]] = {}
+    for level, name in (("psms", "PSMs"), ("peptides", "peptides"), ("proteins", "protein groups")):
+        levels.setdefault(source_of[level], []).append(name)
+    listed = {source: " and ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for source, some in levels.items()}
+    return "q-values of " + "; of ".join(f"{some}: {described[source]}" for source, some in listed.items())

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,6 @@ from proteoscope.engine.matches.engine_scores import score_called, score_column_
 from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.unfolding import CHARACTERS
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "read_comet",
@@ -259,7 +256,7 @@ def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identifications:
-    """The same as DIA-NN 2 writes it, ``report.parquet``."""
+    """Return the same as DIA-NN 2 writes it, ``report.parquet``."""
     described = (
         Column("Modified.Sequence", is_nullable=True), Column("Precursor.Charge", type="int64", kind="integer", is_nullable=True),
         Column("Q.Value", kind="number", is_nullable=True),
@@ -367,7 +364,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _first_of(lists: pa.StringArray) -> pa.StringArray:
-    """The first items of lists that mzTab separates by bars, as references and retention times of merged spectra."""
+    """Return the first items of lists that mzTab separates by bars, as references and retention times of merged spectra."""
     return pa.compute.replace_substring_regex(lists, r"\|.*$", "")
 
 
@@ -376,7 +373,7 @@ _Q_VALUE_NAMES = {"q-value", "psm-level q-value", "percolator:q value", "ms-gf:q
 
 
 def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple[str, str]]]:
-    """Files of the runs by their numbers; accessions and names of the scores of PSMs, likewise."""
+    """Return files of the runs by their numbers; accessions and names of the scores of PSMs, likewise."""
     runs: dict[int, str] = {}
     scores: dict[int, tuple[str, str]] = {}
     for line in source.peek(8 << 20).decode("utf-8", "replace").splitlines():
@@ -392,7 +389,7 @@ def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple
 
 
 def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """The proteins of all rows of a PSM, at its first row."""
+    """Return the proteins of all rows of a PSM, at its first row."""
     offsets, codes, items = cells.lists(";", "accession")
     coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, first, inverse = np.unique(coded, return_index=True, return_inverse=True)
@@ -405,7 +402,7 @@ def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int6
 
 
 def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which texts of mzTab stand for a value."""
+    """Return which texts of mzTab stand for a value."""
     return np.array([item.lower() != "null" for item in items], np.bool_)
 
 
@@ -433,7 +430,7 @@ def _identifications(
     format: str, cells: Cells, parse: Callable[[str], NotedPeptide], texts: pa.StringArray, values: Values,
     kept: NDArray[np.bool_] | None = None,
 ) -> Identifications:  # fmt: skip
-    """Columns of a table as identifications; rows without a peptide, and those that are not to be kept, are left out."""
+    """Return columns of a table as identifications; rows without a peptide, and those that are not to be kept, are left out."""
     n = len(cells)
     peptide, peptides, reason = cells.peptides(parse, texts)
     is_kept = kept if kept is not None else np.ones(n, np.bool_)
@@ -468,7 +465,7 @@ def _identifications(
 
 
 def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False) -> dict[str, NDArray[np.float64]]:
-    """Columns of numbers by the names of scores."""
+    """Return columns of numbers by the names of scores."""
     scores: dict[str, NDArray[np.float64]] = {}
     for name, column in named.items():
         found = cells.numbers(name, skip_texts=skip_texts)
@@ -492,7 +489,7 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
 
 
 def _numbers_of(found: pa.StructArray, name: str, missing: int = -1) -> NDArray[np.int64]:
-    """A group of digits of a regular expression as whole numbers; `missing` where there is none, or one of 16 digits or more."""
+    """Return a group of digits of a regular expression as whole numbers; `missing` where there is none, or one of 16 digits or more."""
     texts = found.field(name)
     texts = pa.compute.if_else(
         pa.compute.fill_null(pa.compute.and_(found.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
@@ -505,7 +502,7 @@ def _numbers_of(found: pa.StructArray, name: str, missing: int = -1) -> NDArray[
 
 
 def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
-    """The charge where a table has a column for each (``Charge2``), or one for all; 0 where it says none."""
+    """Return the charge where a table has a column for each (``Charge2``), or one for all; 0 where it says none."""
     charge = cells.whole("charge", missing=0)
     for name in cells.names:
         if found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
@@ -514,12 +511,12 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
 
 
 def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.float64]:
-    """m/z of neutral masses; NaN where the charge is not known."""
+    """Return m/z of neutral masses; NaN where the charge is not known."""
     return np.where(charge > 0, mz(mass, np.maximum(charge, 1)), np.nan)
 
 
 def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
-    """The peptide with these modifications.
+    """Return the peptide with these modifications.
 
     Raises
     ------

@@ -6,7 +6,10 @@ from proteoscope.engine.matches.columns import IMPORTED_PSMS, PEPTIDES, PROTEINS
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.spectra.tables import SPECTRA
 
-__all__ = ["LEFT_OUT", "STORED", "TABLES"]
+__all__ = ["LEFT_OUT", "LEFT_OUT_FILE", "STORED", "TABLES"]
+
+LEFT_OUT_FILE = "left_out.tsv"
+"""Name of the table of matches that were left out, as text."""
 
 LEFT_OUT = Table.of(
     "left_out",

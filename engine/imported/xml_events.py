@@ -34,7 +34,7 @@ class SourceBytes:
         self._source, self._progress, self._reported = source, progress, 0
 
     def read(self, n: int = _PIECE) -> bytes:
-        """The next bytes, so many at most; none at the end.
+        """Return the next bytes, so many at most; none at the end.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class SourceBytes:
 
 
 def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, kept: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
-    """The elements of these names (without namespace) when they end, one after the other, whatever their depth.
+    """Yield the elements of these names (without namespace) when they end, one after the other, whatever their depth.
 
     What has ended is forgotten, save within elements of the names `kept`, which are whole when they come and forgotten afterwards.
 

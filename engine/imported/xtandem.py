@@ -86,7 +86,7 @@ def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollecto
 
 
 def _spectrum(group: Any, run: str) -> dict[str, Any]:
-    """What names the spectrum of a group: file, and native identifier, title or scan number."""
+    """Return what names the spectrum of a group: file, and native identifier, title or scan number."""
     identifier = group.get("id", "")
     title = next((note.text or "" for note in group.iter("{*}note") if note.get("label") == "Description"), "").strip()
     named = _RUN_OF_TITLE.match(title)
@@ -100,7 +100,7 @@ def _spectrum(group: Any, run: str) -> dict[str, Any]:
 
 
 def _precursor(group: Any, numbers: NumberReader) -> dict[str, Any]:
-    """Charge, m/z and retention time of a group."""
+    """Return charge, m/z and retention time of a group."""
     charge, protonated = numbers.whole(group, "z", 0), numbers.number(group, "mh")
     time = group.get("rt", "").strip()
     written = _TIME.fullmatch(time)
@@ -119,7 +119,7 @@ def _accession(protein: Any) -> str:
 
 
 def _peptide(domain: Any, numbers: NumberReader) -> NotedPeptide | None:
-    """Peptide of a domain, or None where its text is not a sequence of residues."""
+    """Return peptide of a domain, or None where its text is not a sequence of residues."""
     sequence = domain.get("seq", "")
     if not is_sequence(sequence):
         return None

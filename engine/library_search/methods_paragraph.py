@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from proteoscope.engine.matches.methods_paragraph import accepted_sentence
-from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
 __all__ = ["methods"]
 
@@ -25,8 +26,8 @@ _NARROW = 3.0  # dalton
 def methods(facts: RunFacts) -> Methods:
     """Of a search of libraries."""
     n_spectra, n_entries = facts.count("spectra"), facts.count("entries")
-    of_spectra = "" if n_spectra is None else f" ({plural(n_spectra, 'spectrum', 'spectra')})"
-    of_entries = "" if n_entries is None else f" ({plural(n_entries, 'entry', 'entries')})"
+    of_spectra = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
+    of_entries = "" if n_entries is None else f" ({counted(n_entries, 'entry', 'entries')})"
     is_entropy, tolerance = facts.text("similarity") == "entropy", facts.text("precursor_tolerance")
     decoys, shifted = facts.record.get("decoys_made"), facts.record.get("shifted")
     is_open = isinstance(shifted, int) and _is_wide(tolerance)

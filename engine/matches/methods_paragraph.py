@@ -8,7 +8,8 @@ from typing import Any
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.matches.search_passes import SearchPass, passes_of_record
-from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
 __all__ = ["accepted_sentence", "error_rates", "ion_series_text", "pass_sentences", "spectrum_search_methods"]
 
@@ -64,8 +65,8 @@ def pass_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
     """What was searched in what, and how each pass was done."""
     spectra, databases, contaminants = (facts.names(kind) for kind in ("spectra", "database", "contaminants"))
     n_spectra, n_searched, n_proteins = (facts.count(name) for name in ("spectra", "searched", "proteins_in_database"))
-    many = "" if n_spectra is None else f" ({plural(n_spectra, 'MS/MS spectrum', 'MS/MS spectra')}{_searched(n_spectra, n_searched)})"
-    size = "" if n_proteins is None else f" ({plural(n_proteins, 'protein')})"
+    many = "" if n_spectra is None else f" ({counted(n_spectra, 'MS/MS spectrum', 'MS/MS spectra')}{_searched(n_spectra, n_searched)})"
+    size = "" if n_proteins is None else f" ({counted(n_proteins, 'protein')})"
     also = f", with the contaminants of {listed(contaminants)}" if contaminants else ""
     sentences = []
     if spectra and databases:
@@ -86,7 +87,7 @@ def _searched(n_spectra: int, n_searched: int | None) -> str:
 def _pass_sentence(done: SearchPass, is_of_several: bool) -> str:
     """A pass as it was done, whatever was asked for."""
     name = f"In the {done.name} pass" if is_of_several else "Peptides"
-    enzyme = f"{done.enzyme} ({done.specificity}, up to {plural(done.missed_cleavages, 'missed cleavage')})"
+    enzyme = f"{done.enzyme} ({done.specificity}, up to {counted(done.missed_cleavages, 'missed cleavage')})"
     proteins = "" if done.proteins == "all" else " of the proteins found before"
     begin = f"{name}, peptides{proteins}" if is_of_several else name
     medians = " to ".join(dict.fromkeys(f"{median:+.3g}" for median in done.precursor_medians))
@@ -144,7 +145,7 @@ def accepted_sentence(facts: RunFacts) -> str:
     for name, one, several in (("psms", "PSM", ""), ("peptides", "peptidoform", ""), ("proteins", "protein group", "")):
         known, number = certainty.get(name), facts.count(name)
         if number is not None and isinstance(known, Mapping):
-            told.append(plural(number, one, several) + _interval(known))
+            told.append(counted(number, one, several) + _interval(known))
     return f"At a false discovery rate of {float(fdr) * 100:g} % it accepted {', '.join(told)}." if told else ""
 
 
@@ -155,4 +156,4 @@ def _interval(known: Mapping[str, Any]) -> str:
     looser = known.get("targets_at_5_percent")
     if known.get("targets") == 0 and isinstance(looser, int) and looser:
         return f" ({looser:,} at 5 %)"
-    return f" (with {plural(decoys, 'decoy')}; 95 % interval of the false share {low * 100:.1f} to {high * 100:.1f} %)"
+    return f" (with {counted(decoys, 'decoy')}; 95 % interval of the false share {low * 100:.1f} to {high * 100:.1f} %)"

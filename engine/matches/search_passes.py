@@ -147,7 +147,7 @@ class SearchPass:
             if names
         )
         kinds = len(self.known_modifications)
-        at_residues = f"{kinds} kind{'' if kinds == 1 else 's'} of known modifications at their residues" if kinds else ""
+        at_residues = f"{counted(kinds, 'kind')} of known modifications at their residues" if kinds else ""
         modifications = "; ".join(one for one in (modifications, at_residues) if one)
         found = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
         proteins = counted(self.n_proteins, "protein") + found

@@ -3,6 +3,8 @@ from . import expecting as expecting
 from . import exporting as exporting
 from . import ion_traces as ion_traces
 from . import methods_paragraph as methods_paragraph
+from . import msstats as msstats
+from . import mztab as mztab
 from . import parameters as parameters
 from . import search as search
 from . import tables as tables

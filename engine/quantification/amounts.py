@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
@@ -10,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
 
 __all__ = [
     "Amounts",
     "Grouping",
     "Levels",
+    "Measured",
     "ProteinQuantity",
     "State",
     "level_amounts",
@@ -63,11 +66,11 @@ class Amounts:
 
     @classmethod
     def of(cls, value: NDArray[np.float64]) -> Amounts:
-        """Amounts that are measured, or where they are NaN, not seen."""
+        """Return amounts that are measured, or where they are NaN, not seen."""
         return cls(value, np.where(np.isnan(value), State.NOT_SEEN, State.MEASURED).astype(np.int8))
 
     def summed(self, group: NDArray[np.int64], n_groups: int) -> Amounts:
-        """Amounts of groups: the sum of what is there. `group` (n,), -1 for none; (n_groups, s)."""
+        """Return amounts of groups: the sum of what is there. `group` (n,), -1 for none; (n_groups, s)."""
         rows = np.flatnonzero(group >= 0)
         order = rows[np.argsort(group[rows], kind="stable")]
         found = np.full((n_groups, self.value.shape[1]), np.nan)
@@ -82,7 +85,7 @@ class Amounts:
         return Amounts(found, state)
 
     def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> Amounts:
-        """The same by sample, where columns are files: `sample` (s,), -1 for none; fractions of a sample are added up."""
+        """Return the same by sample, where columns are files: `sample` (s,), -1 for none; fractions of a sample are added up."""
         turned = Amounts(self.value.T, self.state.T).summed(sample, n_samples)
         return Amounts(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
 
@@ -90,13 +93,37 @@ class Amounts:
         """Return those of some samples, (s,) bool."""
         return Amounts(self.value[:, columns], self.state[:, columns])
 
+    @property
+    def log2(self) -> NDArray[np.float64]:
+        """Logarithms to base 2, NaN where there is no amount."""
+        found = np.full(self.value.shape, np.nan)
+        np.log2(self.value, out=found, where=self.value > 0)
+        return found
+
     def scaled(self, factor: NDArray[np.float64]) -> Amounts:
-        """Amounts times the factor of each sample, (s,)."""
+        """Return amounts times the factor of each sample, (s,)."""
         return replace(self, value=self.value * factor)
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Amounts of n ions in s samples, not normalised.
+
+    Attributes
+    ----------
+    ions : n rows; of numbers of spectra a row for each peptidoform. form : (n,) int64, the peptidoform of each.
+    tables : what they are made of, by the names of the tables. counts : of the run's record, by name. devices : what computed.
+    """
+
+    ions: Amounts
+    form: NDArray[np.int64]
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    devices: str = "cpu"
+
+
 def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Factors that make the median thing the same in all samples.
+    """Return factors that make the median thing the same in all samples.
 
     Each sample's is the median ratio, to the geometric mean over samples, of what all samples have; where less than a few things are in
     all, of what each has.
@@ -235,7 +262,7 @@ def protein_amounts(ions: Amounts, sequences: Amounts, grouping: Grouping, by: P
 
 
 def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Medians of each column's values, (n, s), in each group, (n,): (n_groups, s) float64, NaN where there are none."""
+    """Return medians of each column's values, (n, s), in each group, (n,): (n_groups, s) float64, NaN where there are none."""
     found = np.full((n_groups, value.shape[1]), np.nan)
     for column in range(value.shape[1]):
         found[:, column] = group_medians(value[:, column], group, n_groups)

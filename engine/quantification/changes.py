@@ -8,8 +8,9 @@ compared with imputed ones in the other, which contribute to the difference and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +21,12 @@ from proteoscope.engine.quantification.identified import Proteins
 from proteoscope.engine.quantification.models import ComparisonModel, Fit, fit
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.tables import CHANGES
-
-if TYPE_CHECKING:
-    pass
+from proteoscope.engine.results.arrow import or_null, taken
 
 __all__ = [
     "Changes",
     "VariancePrior",
     "changes_table",
-    "log2_amounts",
     "model_fit",
     "moderated_variances",
     "protein_changes",
@@ -135,13 +133,6 @@ class Changes:
         return int((self.outcome == "changed").sum())
 
 
-def log2_amounts(amounts: Amounts) -> NDArray[np.float64]:
-    """Return logarithms of amounts, NaN where there is none."""
-    logs = np.full(amounts.value.shape, np.nan)
-    np.log2(amounts.value, out=logs, where=amounts.value > 0)
-    return logs
-
-
 def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
     """Return the fit of a model with moderated variances and their degrees of freedom.
 
@@ -164,7 +155,7 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
     """
     if model is None:
         return []
-    logs, groups = log2_amounts(proteins)[:, model.columns], model.groups
+    logs, groups = proteins.log2[:, model.columns], model.groups
     fitted = model_fit(logs, model)
     has = ~np.isnan(logs)
     number = np.stack([has[:, model.condition == i].sum(axis=1) for i in range(len(groups))], axis=1)
@@ -268,24 +259,17 @@ def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
     return difference - reach, difference + reach, t, p_value, q_value, outcome
 
 
-def changes_table(changes: list[Changes], proteins: Proteins) -> pa.Table:
-    """The comparisons as a table, one behind the other, those that are surest first."""
-    numbers = ("log2_fold_change", "low", "high", "t", "p_value", "q_value")
-    counts = ("n_first", "n_second", "n_too_low", "n_not_seen", "n_imputed")
+def changes_table(changes: Sequence[Changes], proteins: Proteins) -> pa.Table:
+    """Return the comparisons as a table, one after the other, those with the lowest p-values first."""
     orders = [np.lexsort((-np.abs(np.nan_to_num(one.t)), np.where(np.isnan(one.p_value), 2.0, one.p_value))) for one in changes]
-    row = np.concatenate([np.zeros(0, np.int64), *orders])
-
-    def joined(name: str, empty: NDArray) -> NDArray:
-        return np.concatenate([empty, *(getattr(one, name)[order] for one, order in zip(changes, orders, strict=True))])
-
-    floats = {name: joined(name, np.zeros(0)) for name in numbers}
-    return CHANGES.arrow(
-        {
-            "comparison": np.repeat([one.name for one in changes], len(proteins)).tolist(),
-            "accession": pa.array(proteins.accession, pa.string()).take(pa.array(row)),
-            "description": pa.array(proteins.description, pa.string()).take(pa.array(row)),
-            **{name: pa.array(values, mask=np.isnan(values)) for name, values in floats.items()},
-            "outcome": joined("outcome", np.zeros(0, "U1")).tolist(),
-            **{name: joined(name, np.zeros(0, np.int64)) for name in counts},
-        }
-    )
+    if not changes:
+        return CHANGES.schema().empty_table()
+    row = np.concatenate(orders)
+    columns: dict[str, Any] = {
+        "comparison": np.repeat([one.name for one in changes], len(proteins)).tolist(),
+        "accession": taken(proteins.accession, row), "description": taken(proteins.description, row),
+    }  # fmt: skip
+    for name in CHANGES.by_name.keys() - columns.keys():
+        values = np.concatenate([getattr(one, name)[order] for one, order in zip(changes, orders, strict=True)])
+        columns[name] = or_null(values) if values.dtype == np.float64 else values.tolist() if name == "outcome" else values
+    return CHANGES.arrow(columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +19,21 @@ from proteoscope.engine.quantification.label_free import STATE_OF_REASON
 from proteoscope.engine.quantification.models import ComparisonModel, comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.results import amount_columns, peptide_counts, sample_counts
 from proteoscope.engine.quantification.tables import BY_SAMPLE, CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, TABLES
 from proteoscope.engine.results.reader import read_stored
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
 
 CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
 """Columns of a trace that a correction has: all that is measured between its borders, but for the width."""
-_STATES = tuple(state.text for state in State)
+_BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
+"""What further columns of a corrected trace have."""
 _AGAIN = "Quantify again"
 
 
 def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
-    """All tables of a run by their names, with what people corrected in it.
+    """Return all tables of a run by their names, with what people corrected in it.
 
     Raises
     ------
@@ -61,7 +60,7 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
 def corrected_tables(
     tables: Mapping[str, pa.Table], corrections: Mapping[int, Mapping[str, float]], parameters: QuantificationParameters
 ) -> dict[str, pa.Table]:
-    """The tables of a run as they are with other ion traces.
+    """Return the tables of a run as they are with other ion traces.
 
     Parameters
     ----------
@@ -84,16 +83,13 @@ def corrected_tables(
     form, ions = _amounts_of_ions(tables, traces)
     model = _model(samples, parameters)
     found = normalised_levels(ions, Grouping(form, of_form, protein, len(keys[PROTEINS.name])), model, parameters)
-    (forms, sequences, proteins), factor = found.levels, found.factor
     made = {**tables, ION_TRACES.name: traces}
-    for name, amounts in ((PEPTIDOFORMS.name, forms), (PEPTIDES.name, sequences), (PROTEINS.name, proteins)):
-        made[name] = _with_amounts(tables[name], amounts)
-    has = ~np.isnan(sequences.value)
-    n_peptides = np.zeros((len(proteins) + 1, len(names)), np.int64)
-    np.add.at(n_peptides, protein, has)
-    made[PROTEINS.name] = _with(made[PROTEINS.name], "n_peptides", n_peptides[:-1].ravel())
-    made[SAMPLES.name] = _corrected_samples(samples, forms, sequences, proteins, factor)
-    made[CHANGES.name] = _changes(tables, proteins, model, parameters)
+    for table, amounts in zip((PEPTIDOFORMS, PEPTIDES, PROTEINS), found.levels, strict=True):
+        made[table.name] = _with(tables[table.name], amount_columns(amounts))
+    n_peptides = peptide_counts(found.levels.sequences, protein, len(found.levels.proteins))
+    made[PROTEINS.name] = _with(made[PROTEINS.name], {"n_peptides": n_peptides})
+    made[SAMPLES.name] = _with(samples, sample_counts(found.levels, found.factor))
+    made[CHANGES.name] = _changes(tables, found.levels.proteins, model, parameters)
     return made
 
 
@@ -104,31 +100,22 @@ def _is_sound(correction: Mapping[str, float]) -> bool:
     return is_positive and 0 <= correction["agreement"] <= 1.000001 and correction["begin"] <= correction["end"]
 
 
-def _with(table: pa.Table, name: str, values: object) -> pa.Table:
-    """A table with another column in the place of one."""
-    at = table.schema.get_field_index(name)
-    kind = table.schema.field(at).type
-    column = values.cast(kind) if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, kind)
-    return table.set_column(at, table.schema.field(at), column)
-
-
-def _or_null(values: NDArray[np.float64]) -> pa.Array:
-    return pa.array(values.ravel(), mask=np.isnan(values.ravel()))
+def _with(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
+    """Return a table with other values in some of its columns."""
+    for name, values in columns.items():
+        at = table.schema.get_field_index(name)
+        field = table.schema.field(at)
+        table = table.set_column(at, field, values.cast(field.type) if isinstance(values, pa.Array) else pa.array(values, field.type))
+    return table
 
 
 def _corrected_traces(traces: pa.Table, corrections: Mapping[int, Mapping[str, float]]) -> pa.Table:
-    """The traces with what was measured by hand, which is no transfer, and not refused."""
-    for name in CORRECTED:
-        values = traces[name].to_pylist()
-        for row, one in corrections.items():
-            values[row] = int(one[name]) if name == "n_points" else one[name]
-        traces = _with(traces, name, values)
-    for name, value in (("source", "manual"), ("refused", None), ("q_value", None), ("width", None)):
-        values = traces[name].to_pylist()
-        for row in corrections:
-            values[row] = value
-        traces = _with(traces, name, values)
-    return traces
+    """Return the traces with what was measured by hand, which is no transfer, and not refused."""
+    columns = {name: traces[name].to_pylist() for name in (*CORRECTED, *_BY_HAND)}
+    for row, one in corrections.items():
+        for name, values in columns.items():
+            values[row] = _BY_HAND[name] if name in _BY_HAND else int(one[name]) if name == "n_points" else one[name]
+    return _with(traces, columns)
 
 
 def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
@@ -145,7 +132,7 @@ def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
 
 
 def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
-    """A text of each thing, of which the table has a row for each sample."""
+    """Return a text of each thing, of which the table has a row for each sample."""
     found: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
     return found
 
@@ -190,28 +177,6 @@ def _model(samples: pa.Table, parameters: QuantificationParameters) -> Compariso
         return comparison_model(design, groups, parameters.reference) if groups else None
     except ParameterError:
         return None
-
-
-def _with_amounts(table: pa.Table, amounts: Amounts) -> pa.Table:
-    value = amounts.value.ravel()
-    logs = np.full(value.shape, np.nan)
-    np.log2(value, out=logs, where=value > 0)
-    table = _with(_with(table, "quantity", _or_null(value)), "log2_quantity", _or_null(logs))
-    return _with(table, "state", [_STATES[code] for code in amounts.state.ravel().tolist()])
-
-
-def _corrected_samples(
-    samples: pa.Table, forms: Amounts, sequences: Amounts, proteins: Amounts, factor: NDArray[np.float64]
-) -> pa.Table:  # fmt: skip
-    has = ~np.isnan(forms.value)
-    counts = {
-        "n_peptidoforms": has.sum(axis=0), "n_peptides": (~np.isnan(sequences.value)).sum(axis=0),
-        "n_proteins": (~np.isnan(proteins.value)).sum(axis=0), "n_transferred": ((forms.state == State.TRANSFERRED) & has).sum(axis=0),
-        "factor": factor,
-    }  # fmt: skip
-    for name, values in counts.items():
-        samples = _with(samples, name, values)
-    return samples
 
 
 def _changes(

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, ParameterError, shortened
-from proteoscope.engine.quantification.labels import Label
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.digests import copy_text
+from proteoscope.engine.quantification.labels import Label, label
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.separated_rows import separated_rows
 
-__all__ = ["BLOCKS", "Design", "Part", "Sample", "design_of_files", "read_design"]
+__all__ = ["BLOCKS", "Design", "Part", "Sample", "design_of_files", "planned_design", "read_design"]
 
 BLOCKS = ("plex", "batch", "subject")
 """Columns of a design whose levels are blocks of the comparison."""
@@ -89,7 +92,7 @@ class Design:
         return tuple(found)
 
     def members(self, n_files: int) -> NDArray[np.int64]:
-        """Which samples are in which file: (n_files, samples) int64, 0 or 1."""
+        """Return which samples are in which file: (n_files, samples) int64, 0 or 1."""
         found = np.zeros((n_files, len(self.samples)), np.int64)
         for one in self.parts:
             found[one.file, one.sample] = 1
@@ -116,7 +119,7 @@ class Design:
 
 
 def design_of_files(files: Sequence[str], label: Label | None = None) -> Design:
-    """Each file, or of a label each channel of each file, a sample of its own, without conditions."""
+    """Return each file, or of a label each channel of each file, a sample of its own, without conditions."""
     names = _different([_stem(file) for file in files])
     if label is None:
         return Design(tuple(Sample(name, "", 0) for name in names), tuple(Part(number, number) for number in range(len(names))))
@@ -181,6 +184,52 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     return design if label is None else _with_plexes(path, design)
 
 
+def planned_design(
+    path: Path | None, files: Sequence[str], copies: Mapping[str, str], parameters: QuantificationParameters, progress: Progress
+) -> Design:
+    """Return the design of a file, or of the files of an identification without one, and show what of it and of them is not used.
+
+    Parameters
+    ----------
+    files, copies : see `read_design`.
+
+    Raises
+    ------
+    InputError : the file is no design, see `read_design`. ParameterError : a plex lacks the reference.
+    """
+    kit = label(parameters.label) if parameters.method == "tmt" else None
+    design = design_of_files(files, kit) if path is None else read_design(path, files, kit, copies)
+    if kit is not None and parameters.reference:
+        _check_reference(design, parameters.reference)
+    for copy, original in copies.items():
+        progress.message(f"{copy_text(copy, original)}: it is counted once", "warning")
+    for name in design.left_out:
+        progress.message(f"{name} is left out: the design does not name it", "warning")
+    if design.unused:
+        progress.message(
+            f"Columns of the design that are not used: {', '.join(design.unused)}; blocks of the comparison are {', '.join(BLOCKS)}",
+            "warning",
+        )
+    for first, second in design.look_alikes:
+        progress.message(
+            f"The design has {shortened(first)} and {shortened(second)}, which differ in case or in the code of letters alone: they are"
+            " taken for two", "warning",
+        )  # fmt: skip
+    return design
+
+
+def _check_reference(design: Design, reference: str) -> None:
+    """Check that each plex has the reference."""
+    if reference not in design.conditions:
+        raise ParameterError(
+            f"reference = '{shortened(reference)}': the design has the conditions {', '.join(design.conditions) or 'none'}"
+        )
+    has = {int(plex) for plex, one in zip(design.plexes, design.samples, strict=True) if one.condition == reference}
+    for one, plex in zip(design.samples, design.plexes.tolist(), strict=True):
+        if plex not in has:
+            raise ParameterError(f"reference = '{shortened(reference)}': the plex of sample {shortened(one.name)} has no channel of it")
+
+
 def _with_plexes(path: Path, design: Design) -> Design:
     """Return the design with the plex of each sample by its files, unless a column names it.
 
@@ -214,7 +263,7 @@ def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, st
 
 
 def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str, int]:
-    """Places of the columns."""
+    """Return places of the columns."""
     names = _COLUMNS if label is None else (*_COLUMNS, "channel")
     for name in names:
         if header.count(name) != 1:
@@ -232,7 +281,7 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
 
 
 def _cells(path: Path, row: Sequence[str], at: Mapping[str, int], place: str) -> dict[str, str]:
-    """The cells of a row by their columns."""
+    """Return the cells of a row by their columns."""
     cells = {name: row[column].strip() if column < len(row) else "" for name, column in at.items()}
     strange = next((name for name, cell in cells.items() if len(cell) > _MAXIMUM_LETTERS or not cell.isprintable()), None)
     if strange is not None:
@@ -308,7 +357,7 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def _numbers(files: Sequence[str]) -> dict[str, int]:
-    """Numbers of files by whatever names them; -2 where that is the name of several."""
+    """Return numbers of files by whatever names them; -2 where that is the name of several."""
     found: dict[str, int] = {}
     for number, file in enumerate(files):
         for name in dict.fromkeys((file, PurePath(file).name, _stem(file))):
@@ -317,7 +366,7 @@ def _numbers(files: Sequence[str]) -> dict[str, int]:
 
 
 def _stem(file: str) -> str:
-    """The name of a file without the suffixes that formats of spectra have."""
+    """Return the name of a file without the suffixes that formats of spectra have."""
     name = PurePath(file).name
     while name.lower().endswith(_SUFFIXES) and "." in name[1:]:
         name = name[: name.rindex(".")]
@@ -325,7 +374,7 @@ def _stem(file: str) -> str:
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """The names, those that came before with a number behind."""
+    """Return the names, those that came before with a number behind."""
     known: set[str] = set()
     found = []
     for name in names:

@@ -78,8 +78,8 @@ QUANTIFICATION = Search(
     exports=(
         Export("tsv", "Tables, tab-separated", lambda: quantification.exporting.export_tables),
         Export("matrix", "Quantities with a column for each sample, tab-separated", lambda: quantification.exporting.export_matrix),
-        Export("msstats", "Ion traces or reporter ions for MSstats", lambda: quantification.exporting.export_msstats, (".tsv",)),
-        Export("mztab", "Proteins and peptidoforms, mzTab", lambda: quantification.exporting.export_mztab, (".mzTab", ".mztab")),
+        Export("msstats", "Ion traces or reporter ions for MSstats", lambda: quantification.msstats.export_msstats, (".tsv",)),
+        Export("mztab", "Proteins and peptidoforms, mzTab", lambda: quantification.mztab.export_mztab, (".mzTab", ".mztab")),
     ),
     demo=Demo({}, "counts", after="identify"),
 )  # fmt: skip

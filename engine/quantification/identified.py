@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,22 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import copied_files
+from proteoscope.engine.quantification.labels import labels_of_peptides
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.statistics.target_decoy import q_values
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["QUANTIFIED_TOO", "Forms", "Identified", "Matches", "Proteins", "SourceFile", "Sources", "files_of_run", "identified", "sources"]
+__all__ = [
+    "QUANTIFIED_TOO", "Forms", "Identified", "Matches", "Proteins", "SourceFile", "Sources", "files_of_run", "identified", "sources",
+    "warn_of_identified",
+]  # fmt: skip
 
 _REMEDY = "Run the identification again"
 _PSMS = (
@@ -57,16 +59,39 @@ class SourceFile(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """Identifications, and the files that they read: those of each run, and all of them, each content once; of each run the table of what
-    an explanation that was meant adds to it, None where none was; and the paths of files that are byte for byte the same as one of `files`,
-    with the path of that one.
+    """Identifications, with their tables of proteins.
+
+    Attributes
+    ----------
+    files_of_run, files : files of spectra of each run, and of all, each content once. explained : of each run the table of what a requested
+    explanation adds to it, or None. copies : paths of files that are byte for byte the same as one of `files`, with the path of that one.
     """
 
     runs: tuple[SourceRun, ...]
+    proteins: tuple[Path, ...]
     files_of_run: tuple[tuple[SourceFile, ...], ...]
     files: tuple[SourceFile, ...]
     explained: tuple[Path | None, ...]
     copies: Mapping[str, str]
+
+    def inputs(self, *, with_spectra: bool) -> dict[str, list[str | Path]]:
+        """Return the files that are read, by kind: tables of the identifications, and spectra where they are needed."""
+        return {
+            "project_psms": [run.psms for run in self.runs],
+            "project_proteins": list(self.proteins),
+            "spectra": [one.path for one in self.files] if with_spectra else [],
+        }
+
+    def check_digests(self, digests: Sequence[str]) -> None:
+        """Check that files of spectra are those that were identified; `digests` : SHA-256 of each, or none at all.
+
+        Raises
+        ------
+        InputError : one has changed.
+        """
+        for one, digest in zip(self.files, digests, strict=False):
+            if one.sha256 and digest != one.sha256:
+                raise InputError(one.path, "has changed since it was identified", remedy="Put it back as it was, or identify it again")
 
 
 @dataclass(frozen=True)
@@ -152,7 +177,7 @@ class Identified:
 
 
 def sources(folder: Path, runs: Sequence[str]) -> Sources:
-    """The identifications that are meant, and their files; the newest where `runs` is empty.
+    """Return the identifications that are meant, and their files; the newest where `runs` is empty.
 
     Raises
     ------
@@ -164,6 +189,7 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     lacking = next((run for run in found if run.proteins is None), None)
     if lacking is not None:
         raise InputError(folder, f"run {lacking.run} has no table of proteins", remedy=_REMEDY)
+    proteins = tuple(run.proteins for run in found if run.proteins is not None)
     files = tuple(files_of_run(project, run.run) for run in found)
     if not all(files):
         raise InputError(
@@ -173,11 +199,11 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
         )
     every = tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1]
     copies = copied_files((one.path, one.sha256) for own in files for one in own)
-    return Sources(tuple(found), files, every, tuple(path for _, path in meant), copies)
+    return Sources(tuple(found), proteins, files, every, tuple(path for _, path in meant), copies)
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
-    """The files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
+    """Return the files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
     known = {one.id for one in project.runs()}
     # What an explanation has read is the table of the identification's spectra.
     run, _ = explained_run(project, run)
@@ -191,7 +217,7 @@ def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
 
 
 def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
-    """The peptidoforms of spectra up to a q-value and of proteins up to another: targets, the best match of each spectrum.
+    """Return the peptidoforms of spectra up to a q-value and of proteins up to another: targets, the best match of each spectrum.
 
     `uses_razor`: a peptide of several proteins counts for the one with the most peptides, and for none without.
 
@@ -200,7 +226,7 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     InputError : a table is not what it should be, or nothing is identified.
     """
     numbers = {one.content: number for number, one in enumerate(found.files)}
-    tables, decoys, proteins = [], [], _ProteinNames()
+    tables, decoys, matched = [], [], list[set[str]]()
     for number, (run, files, explained) in enumerate(zip(found.runs, found.files_of_run, found.explained, strict=True)):
         file_of_row = _file_of_rows(run, [numbers[one.content] for one in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
@@ -213,14 +239,29 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
         table = (table if more is None else pa.concat_tables([table, more])).combine_chunks()
         table = table.append_column("run", pa.array(np.full(len(table), number, np.int64)))
         tables.append(table.append_column("file", pa.array(file_of_row[table["spectrum"].to_numpy()])))
-        proteins.add(run, protein_fdr, set(in_one(table["proteins"]).flatten().to_pylist()))
+        matched.append(set(in_one(table["proteins"]).flatten().to_pylist()))
     every = pa.concat_tables(tables)
     table = every.take(pa.array(_first_of_spectra(every)))
     if not len(table):
         raise InputError(found.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
     targets = every.select(["peptide", "file", "peptide_q_value"])
     of_peptides = _experiment_q_values(targets, pa.concat_tables(decoys), len(found.runs))
-    return _columns(found.files, table, proteins, of_peptides, uses_razor=uses_razor)
+    return _columns(found.files, table, _protein_groups(found, protein_fdr, matched), of_peptides, uses_razor=uses_razor)
+
+
+def warn_of_identified(found: Identified, method: str, progress: Progress) -> None:
+    """Propose reporter ions where peptides carry an isobaric label and another method is chosen; show runs without rates of proteins."""
+    labelled = None if method == "tmt" else labels_of_peptides(found.forms.peptide)
+    if labelled is not None:
+        name, kits, n_forms = labelled
+        progress.message(
+            f"{n_forms:,} of {len(found.forms):,} peptidoforms carry {name}: the samples of each file are in its reporter ions, which"
+            f" --method {method} does not read; quantify with --method tmt and --label {' or '.join(kits)}", "warning",
+        )  # fmt: skip
+    if found.unrated:
+        progress.message(
+            f"{', '.join(found.unrated)}: no error rate of proteins is known; all proteins of accepted matches are quantified", "warning"
+        )
 
 
 def _donor_columns(table: pa.Table, file_of_row: NDArray[np.int64]) -> pa.Table:
@@ -277,7 +318,7 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
 
 
 def _file_of_rows(run: SourceRun, own: Sequence[int]) -> NDArray[np.int64]:
-    """Number of the file of each row of a run's table of spectra."""
+    """Return number of the file of each row of a run's table of spectra."""
     with TableFile(run.spectra, SPECTRA, ("spectrum_file",), remedy=_REMEDY) as source:
         table = source.read(("spectrum_file",))
         # Spectra are in the order of their files, whose names may be as they were given, from some other folder.
@@ -288,7 +329,7 @@ def _file_of_rows(run: SourceRun, own: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
-    """Rows of the best match of each spectrum, which several runs may have identified."""
+    """Return rows of the best match of each spectrum, which several runs may have identified."""
     file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
     order = np.lexsort((table["q_value"].to_numpy(), index, file))
     is_first = np.ones(len(order), np.bool_)
@@ -296,43 +337,47 @@ def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
     return order[is_first]
 
 
-class _ProteinNames:
-    """Proteins of several runs: groups that share a protein are one."""
+class _Groups(NamedTuple):
+    """Groups of proteins of several runs, those that share a protein joined, and the runs that have no error rate of any.
 
-    def __init__(self) -> None:
-        self.number_of: dict[str, int] = {}
-        self.accessions: list[list[str]] = []
-        self.descriptions: list[str] = []
-        self.lengths: list[int] = []
-        self.unrated: list[str] = []
+    `number_of` : group of each accession. `length` : of the first protein, 0 where unknown.
+    """
 
-    def add(self, run: SourceRun, maximum_q_value: float, matched: Set[str]) -> None:
-        """Add the proteins of a run up to a q-value; where it knows none of any, those of the matches that were accepted (`matched`)."""
-        assert run.proteins is not None
-        with TableFile(run.proteins, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
+    number_of: dict[str, int]
+    accessions: list[list[str]]
+    descriptions: list[str]
+    length: list[int]
+    unrated: list[str]
+
+
+def _protein_groups(found: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
+    """Return the groups up to a q-value; of runs without q-values, those of accepted matches (`matched`, the proteins of each run)."""
+    groups = _Groups({}, [], [], [], [])
+    for run, path, of_matches in zip(found.runs, found.proteins, matched, strict=True):
+        with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
             rows: list[dict[str, Any]] = [row for row in source.read(_GROUPS).to_pylist() if not row["is_decoy"]]
             is_rated = any(row["q_value"] is not None for row in rows)
-            if rows and not is_rated:
-                self.unrated.append(run.run)
+            groups.unrated.extend([run.run] if rows and not is_rated else [])
             for row in rows:
                 names = [name for name in row["accessions"] if name]
                 is_accepted = row["q_value"] is not None and row["q_value"] <= maximum_q_value
-                if not is_accepted and (is_rated or matched.isdisjoint(names)):
+                if not is_accepted and (is_rated or of_matches.isdisjoint(names)):
                     continue
                 if not names:
                     raise source.damaged("holds a protein without a name", "accessions")
-                number = next((self.number_of[name] for name in names if name in self.number_of), len(self.accessions))
-                if number == len(self.accessions):
-                    self.accessions.append([])
-                    self.descriptions.append(row["description"] or "")
-                    self.lengths.append(row["length"] or 0)
+                number = next((groups.number_of[name] for name in names if name in groups.number_of), len(groups.accessions))
+                if number == len(groups.accessions):
+                    groups.accessions.append([])
+                    groups.descriptions.append(row["description"] or "")
+                    groups.length.append(row["length"] or 0)
                 for name in names:
-                    if self.number_of.setdefault(name, number) == number and name not in self.accessions[number]:
-                        self.accessions[number].append(name)
+                    if groups.number_of.setdefault(name, number) == number and name not in groups.accessions[number]:
+                        groups.accessions[number].append(name)
+    return groups
 
 
 def _columns(
-    files: tuple[SourceFile, ...], table: pa.Table, names: _ProteinNames, of_peptides: Mapping[str, float], *, uses_razor: bool
+    files: tuple[SourceFile, ...], table: pa.Table, groups: _Groups, of_peptides: Mapping[str, float], *, uses_razor: bool
 ) -> Identified:
     peptide = in_one(table["peptide"]).dictionary_encode()
     form = peptide.indices.to_numpy().astype(np.int64)
@@ -351,12 +396,15 @@ def _columns(
         pa.compute.fill_null(table["scan"], -1).to_numpy(), table["spectrum_id"].to_pylist(),
     )  # fmt: skip
     _, first_of_sequence = np.unique(of_form, return_index=True)
-    owner, has_protein = _owners(some.take(pa.array(first_of_sequence)), names, uses_razor=uses_razor)
+    owner, has_protein = _owners(some.take(pa.array(first_of_sequence)), groups, uses_razor=uses_razor)
     proteins = Proteins(
-        [one[0] for one in names.accessions], [one[1:] for one in names.accessions], names.descriptions, np.array(names.lengths, np.int64)
+        [one[0] for one in groups.accessions],
+        [one[1:] for one in groups.accessions],
+        groups.descriptions,
+        np.array(groups.length, np.int64),
     )
     peptide_q_value = np.array([of_peptides[name] for name in forms.peptide])
-    return Identified(files, forms, matches, sequences, proteins, owner, peptide_q_value, has_protein, tuple(names.unrated))
+    return Identified(files, forms, matches, sequences, proteins, owner, peptide_q_value, has_protein, tuple(groups.unrated))
 
 
 def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
@@ -377,15 +425,15 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
     return found
 
 
-def _owners(table: pa.Table, names: _ProteinNames, *, uses_razor: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the protein that the sequence of each row counts for, -1 for none, and which rows have an accepted protein."""
     lists = in_one(table["proteins"])
     text = lists.flatten().dictionary_encode()
-    number = np.array([names.number_of.get(one, -1) for one in text.dictionary.to_pylist()], np.int64)
+    number = np.array([groups.number_of.get(one, -1) for one in text.dictionary.to_pylist()], np.int64)
     row = np.repeat(np.arange(len(table)), np.diff(lists.offsets.to_numpy()))
     pairs = np.stack([row, number[text.indices.to_numpy()]]) if len(row) else np.zeros((2, 0), np.int64)
     pairs = np.unique(pairs[:, pairs[1] >= 0], axis=1)
-    n_peptides = np.bincount(pairs[1], minlength=max(1, len(names.accessions)))
+    n_peptides = np.bincount(pairs[1], minlength=max(1, len(groups.accessions)))
     order = np.lexsort((pairs[1], -n_peptides[pairs[1]], pairs[0]))
     pairs = pairs[:, order]
     rows, first, count = np.unique(pairs[0], return_index=True, return_counts=True)

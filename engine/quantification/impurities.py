@@ -27,7 +27,7 @@ _MAXIMUM_SPILT = 90.0
 
 
 def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
-    """What part of each label is seen in which channel, (k, k) float64: row of the channel that shows it, column of the label.
+    """Return what part of each label is seen in which channel, (k, k) float64: row of the channel that shows it, column of the label.
 
     A row of the table is a channel; its columns are shifts, of 13C where they are numbers, or channels, in percent of all of the label.
     What is shifted to where the kit has no channel is lost. Without a column of the channel itself, it has what is left to a hundred.
@@ -74,7 +74,7 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
 
 
 def _targets(path: Path, header: str, label: Label) -> list[int]:
-    """The channel that shows what a column says, of each channel; -1 where there is none."""
+    """Return the channel that shows what a column says, of each channel; -1 where there is none."""
     channel = label.number(header)
     if channel >= 0:
         return [channel] * len(label)

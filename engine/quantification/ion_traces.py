@@ -62,14 +62,14 @@ class TraceQuery:
         return len(self.mz)
 
     def nearest_anchor(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far the nearest anchor of each ion is from a time of it, (n,) s."""
+        """Return how far the nearest anchor of each ion is from a time of it, (n,) s."""
         if not len(self):
             return np.zeros(0)
         apart = np.abs(self.anchors - np.repeat(times, np.diff(self.anchor_offsets)))
         return np.minimum.reduceat(apart, self.anchor_offsets[:-1])
 
     def part(self, first: int, last: int) -> TraceQuery:
-        """Some of the ions."""
+        """Return some of the ions."""
         low, high = self.anchor_offsets[first], self.anchor_offsets[last]
         rows = slice(first, last)
         return TraceQuery(
@@ -132,7 +132,7 @@ def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.in
 
 
 def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int, int]]:
-    """Some ions at a time, whose cells fit into the memory."""
+    """Yield some ions at a time, whose cells fit into the memory."""
     if not len(query):
         return
     low, high = _spans(times, query)
@@ -178,7 +178,7 @@ def _cut(
 
 
 def _blocks(surveys: Surveys) -> Iterator[tuple[int, int]]:
-    """Survey spectra in blocks of some million peaks."""
+    """Yield survey spectra in blocks of some million peaks."""
     first = 0
     while first < len(surveys):
         last = int(np.searchsorted(surveys.offsets, surveys.offsets[first] + _PEAKS_OF_BLOCK, side="right")) - 1

@@ -1,4 +1,9 @@
-"""Ions that identifications found: peptidoforms with their charges, and the pattern of their isotopes."""
+"""Ions that identifications found: peptidoforms with their charges, the pattern of their isotopes, and ions whose trace is another's.
+
+What an ion trap or an orbitrap does not separate by m/z, and what elutes together, is one summit in the traces of both ions. It is that of
+the ion whose spectra were identified nearest to it, or whose monoisotopic peak is none of the other's, which shows that it is there. The
+other has no quantity of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.isotopes import isotope_patterns
-from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from proteoscope.engine.quantification.identified import Identified, Matches
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.kernels.cpu.elution import APEX, TIME, WIDTH
 
-__all__ = ["Ions", "ion_keys", "ions_of"]
+__all__ = ["Ions", "ion_keys", "ions_of", "traces_of_others"]
 
 _ALL_ISOTOPES = 8
 """Of a peptide of 3,000 Da less than one part in five hundred lies beyond them."""
+_SHARE = 0.5  # of the height of a summit, from which on it is the other's
+_APART = 0.5  # of the wider of two summits, within which they are one
+_MOST = 200  # of one m/z that are compared with one: in a run there are a few
 
 
 @dataclass(frozen=True)
@@ -47,14 +58,14 @@ class Ions:
         return len(self.form)
 
     def part(self, rows: NDArray[np.int64]) -> Ions:
-        """Some of them, without the spectra."""
+        """Return some of them, without the spectra."""
         return Ions(
             self.form[rows], self.charge[rows], self.mz[rows], self.isotopes[rows], self.n_isotopes, self.is_donor[rows],
             np.zeros(0, np.int64), self.voltage[rows],
         )  # fmt: skip
 
     def at_voltage(self, voltage: float) -> Ions:
-        """The same at a voltage of FAIMS."""
+        """Return the same at a voltage of FAIMS."""
         return replace(self, voltage=np.full(len(self), voltage))
 
 
@@ -76,3 +87,42 @@ def ions_of(identified: Identified, n_isotopes: int, donor_fdr: float) -> Ions:
     isotopes = isotope_patterns(forms.elements, _ALL_ISOTOPES)[form]
     mz = forms.mass[form] / charge + PROTON_MASS
     return Ions(form, charge, mz, isotopes, n_isotopes, is_donor[form], of_match, np.full(len(form), np.nan))
+
+
+def traces_of_others(
+    ions: Ions, sequence: NDArray[np.int64], values: NDArray[np.float64], from_spectra: NDArray[np.float64],
+    parameters: QuantificationParameters,
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Return which of n measured ions of a file have the trace of another one, whose sequence is another.
+
+    Parameters
+    ----------
+    ions : these n. sequence : (n,), number of the sequence of each: forms of one share their trace rightly. values : (n, N_VALUES), as
+        `proteoscope.kernels.cpu.elution` measured them. from_spectra : (n,) s, how far the nearest spectrum of each is from its summit.
+    """
+    n, n_isotopes = ions.isotopes.shape
+    found = np.zeros(n, np.bool_)
+    if n < 2:
+        return found
+    share = ions.isotopes / ions.pattern.sum(axis=1, keepdims=True)
+    isotope = np.arange(n_isotopes)
+    mz = ions.mz[:, None] + isotope * (ISOTOPE_SPACING / ions.charge[:, None])
+    owner, place, flat = np.repeat(np.arange(n), n_isotopes), np.tile(isotope, n), mz.ravel()
+    order = np.argsort(flat, kind="stable")
+    owner, place, flat = owner[order], place[order], flat[order]
+    width = parameters.precursor_tolerance.width(flat)
+    behind = np.minimum(np.searchsorted(flat, flat + width, side="right") - np.arange(len(flat)) - 1, _MOST)
+    first = np.repeat(np.arange(len(flat)), behind)
+    second = first + 1 + np.arange(len(first)) - np.repeat(offsets_of(behind)[:-1], behind)
+    one, other = np.concatenate([owner[first], owner[second]]), np.concatenate([owner[second], owner[first]])
+    of_one, of_other = np.concatenate([place[first], place[second]]), np.concatenate([place[second], place[first]])
+    near = np.abs(values[one, TIME] - values[other, TIME]) <= _APART * np.maximum(values[one, WIDTH], values[other, WIDTH])
+    is_lighter = ions.mz[other] < ions.mz[one] - parameters.precursor_tolerance.width(ions.mz[one])
+    near &= of_one < ions.n_isotopes
+    near &= (sequence[one] != sequence[other]) & (is_lighter | (from_spectra[one] > from_spectra[other]))
+    one, other, of_other = one[near], other[near], of_other[near]
+    pair, which = np.unique(one * np.int64(n) + other, return_inverse=True)
+    height = np.bincount(which, values[other, APEX] * share[other, of_other], len(pair))
+    lost = pair[height >= _SHARE * values[pair // n, APEX]] // n
+    found[lost] = True
+    return found

@@ -1,36 +1,38 @@
-"""Quantities by isobaric labels: reporter ions of identified spectra, of spectra, of peptidoforms, and plexes scaled by their reference."""
+"""Quantities by isobaric labels: reporter ions of identified spectra, and amounts of ions by sample."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.errors import InputError, ParameterError, shortened
+from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.reporter_regions import ReporterRegions, read_reporter_regions
 from proteoscope.engine.formats.surveys import read_surveys
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.amounts import Amounts, State, medians
+from proteoscope.engine.quantification.amounts import Amounts, Measured, State, medians
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.impurities import corrected
 from proteoscope.engine.quantification.ions import ion_keys
 from proteoscope.engine.quantification.labels import Label
-from proteoscope.engine.quantification.measuring import Measured
 from proteoscope.engine.quantification.parameters import QuantificationParameters
-from proteoscope.engine.quantification.reporter_ions import ReporterPeaks, interference, reporter_peaks
-from proteoscope.engine.quantification.reporter_shifts import SEARCHED, reporter_shifts, shift_message
+from proteoscope.engine.quantification.reporter_ions import (
+    SEARCHED,
+    ReporterPeaks,
+    interference,
+    ms3_spectra,
+    reporter_peaks,
+    reporter_shifts,
+    shift_message,
+)
 from proteoscope.engine.quantification.tables import REPORTER_IONS
-from proteoscope.engine.quantification.third_level import of_second_level
+from proteoscope.engine.results.arrow import or_null, taken
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["check_reference", "measured_isobaric", "scaled_to_reference"]
+__all__ = ["measured_isobaric"]
 
 _REFUSED = ("", "no reporter ion", "too much interference", "too near the noise", "no spectrum of MS3")
 _NOTHING, _MIXED, _NOISY, _NO_THIRD = 1, 2, 3, 4
@@ -141,12 +143,12 @@ def _shown_in(
     path: str, regions: ReporterRegions, place: NDArray[np.int64], label: Label, margin: float, parameters: QuantificationParameters,
     resources: Resources,
 ) -> tuple[ReporterRegions, NDArray[np.int64], int]:  # fmt: skip
-    """The spectra that show the reporter ions of some of MS2, the row of each there, -1 for none, and their level of MS."""
+    """Return the spectra that show the reporter ions of some of MS2, the row of each there, -1 for none, and their level of MS."""
     wanted, name = parameters.reporter_level, PurePath(path).name
     if wanted == "ms2" or (wanted == "automatic" and not regions.n_deeper):
         return regions, place, 2
     third = read_reporter_regions(path, label.mz.min() - margin, label.mz.max() + margin, resources.progress, level=3)
-    at = of_second_level(regions, third)[place]
+    at = ms3_spectra(regions, third)[place]
     n_found = int((at >= 0).sum())
     if not n_found and wanted == "automatic":
         resources.progress.message(f"{name}: no spectrum of MS3 is of an identified one, so that reporter ions are read from MS2")
@@ -191,71 +193,24 @@ def _by_ion(
     return keys[:, 0], Amounts(value, state)
 
 
-def scaled_to_reference(amounts: Amounts, design: Design, reference: str) -> Amounts:
-    """Amounts of which each plex is scaled, thing by thing, so that its reference is the same as in all others.
-
-    That is the geometric mean over plexes of the means of their reference channels (internal reference scaling; Plubell et al. 2017, Mol.
-    Cell. Proteomics 16:873). What the reference of a plex lacks, all of that plex lack.
-    """
-    plexes, is_reference = design.plexes, np.array([one.condition == reference for one in design.samples])
-    pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)
-    for plex in range(pools.shape[1]):
-        own = amounts.value[:, is_reference & (plexes == plex)]
-        there = (~np.isnan(own)).sum(axis=1)
-        pools[there > 0, plex] = np.nansum(own[there > 0], axis=1) / there[there > 0]
-    logs = np.full(pools.shape, np.nan)
-    np.log(pools, out=logs, where=pools > 0)
-    seen = (~np.isnan(logs)).sum(axis=1)
-    mean = np.where(seen > 0, np.nansum(logs, axis=1) / np.maximum(seen, 1), np.nan)
-    value = amounts.value * np.exp(mean[:, None] - logs)[:, plexes]
-    state = np.where(np.isnan(value) & ~np.isnan(amounts.value), State.REFUSED, amounts.state)
-    return Amounts(value, state.astype(np.int8))
-
-
-def check_reference(design: Design, reference: str) -> None:
-    """Refuse a reference that a plex lacks.
-
-    Raises
-    ------
-    ParameterError : the design has no such condition, or a plex has no channel of it.
-    """
-    if reference not in design.conditions:
-        raise ParameterError(
-            f"reference = '{shortened(reference)}': the design has the conditions {', '.join(design.conditions) or 'none'}"
-        )
-    has = {int(plex) for plex, one in zip(design.plexes, design.samples, strict=True) if one.condition == reference}
-    lacking = next((plex for plex in range(int(design.plexes.max()) + 1) if plex not in has), None)
-    if lacking is not None:
-        name = design.samples[int(np.argmax(design.plexes == lacking))].name
-        raise ParameterError(f"reference = '{shortened(reference)}': the plex of sample {shortened(name)} has no channel of it")
-
-
 def _table(identified: Identified, design: Design, label: Label, found: _Reporters) -> pa.Table:
-    """A row for each identified spectrum and each channel that is a sample."""
+    """Return a row for each identified spectrum and each channel that is a sample."""
     matches, k = identified.matches, len(label)
     sample = np.full((len(identified.files), k), -1, np.int64)
     for part in design.parts:
         sample[part.file, part.channel] = part.sample
     spectrum, channel = np.nonzero(sample[matches.file] >= 0)
-    measured = found.measured[spectrum, channel]
-    there = ~np.isnan(measured)
-    apart = found.mz[spectrum, channel] - label.mz[channel]
-    ratio = found.signal_to_noise[spectrum, channel]
-    clean, foreign, refused = found.corrected[spectrum, channel], found.foreign[spectrum], found.refused[spectrum]
-
-    def texts(values: list[str], rows: NDArray[np.int64]) -> pa.Array:
-        return pa.array(values, pa.string()).take(pa.array(rows))
-
+    refused = found.refused[spectrum].astype(np.int64)
     return REPORTER_IONS.arrow(
         {
-            "peptide": texts(identified.forms.peptide, matches.form[spectrum]), "charge": matches.charge[spectrum],
-            "file": texts([PurePath(one.path).name for one in identified.files], matches.file[spectrum]),
-            "spectrum_id": texts(matches.spectrum_id, spectrum),
-            "level": found.level[spectrum].astype(np.int64), "channel": texts(list(label.channels), channel),
-            "sample": texts([one.name for one in design.samples], sample[matches.file[spectrum], channel]),
-            "measured": pa.array(measured, mask=~there), "intensity": pa.array(clean, mask=np.isnan(clean)),
-            "signal_to_noise": pa.array(ratio, mask=np.isnan(ratio)), "mz_error": pa.array(apart, mask=~there),
-            "interference": pa.array(foreign, mask=np.isnan(foreign)),
-            "refused": pa.array(_REFUSED, pa.string()).take(pa.array(refused.astype(np.int64), mask=refused == 0)),
+            "peptide": taken(identified.forms.peptide, matches.form[spectrum]), "charge": matches.charge[spectrum],
+            "file": taken([PurePath(one.path).name for one in identified.files], matches.file[spectrum]),
+            "spectrum_id": taken(matches.spectrum_id, spectrum),
+            "level": found.level[spectrum].astype(np.int64), "channel": taken(label.channels, channel),
+            "sample": taken([one.name for one in design.samples], sample[matches.file[spectrum], channel]),
+            "measured": or_null(found.measured[spectrum, channel]), "intensity": or_null(found.corrected[spectrum, channel]),
+            "signal_to_noise": or_null(found.signal_to_noise[spectrum, channel]),
+            "mz_error": or_null(found.mz[spectrum, channel] - label.mz[channel]), "interference": or_null(found.foreign[spectrum]),
+            "refused": taken(_REFUSED, np.where(refused == 0, -1, refused)),
         }
     )  # fmt: skip

@@ -6,9 +6,10 @@ counts as an ion of its own at each voltage at which any file identified it, so 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +18,17 @@ from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.surveys import Surveys, read_surveys
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.agreeing_times import at_another_time
-from proteoscope.engine.quantification.amounts import Amounts, State
-from proteoscope.engine.quantification.claims import traces_of_others
+from proteoscope.engine.quantification.amounts import Amounts, Measured, State
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
-from proteoscope.engine.quantification.ions import Ions, ions_of
-from proteoscope.engine.quantification.measuring import Measured
+from proteoscope.engine.quantification.ions import Ions, ions_of, traces_of_others
 from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.retention_times import at_another_time
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.quantification.transfers import Transfers, transferred
+from proteoscope.engine.results.arrow import or_null, taken
 from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["STATE_OF_REASON", "measured_label_free"]
 
@@ -48,7 +45,7 @@ STATE_OF_REASON = dict(zip(_REASONS, _STATES, strict=True))
 def measured_label_free(
     identified: Identified, design: Design, parameters: QuantificationParameters, resources: Resources, spool: Path | None
 ) -> Measured:
-    """Areas of all ions in the files of the design.
+    """Return areas of all ions in the files of the design.
 
     Raises
     ------
@@ -56,8 +53,7 @@ def measured_label_free(
     """
     ions = ions_of(identified, parameters.isotopes, parameters.donor_fdr)
     files = sorted({part.file for part in design.parts})
-    found = _Found(len(files), len(ions))
-    n_profiles = 0
+    traces, n_profiles = list[_Traces](), 0
 
     def surveys_of(file: int) -> Surveys:
         return read_surveys(identified.files[file].path, progress=resources.progress, spool=spool)
@@ -66,10 +62,10 @@ def measured_label_free(
         surveys = surveys_of(file)
         n_profiles += surveys.n_profiles
         for voltage in surveys.voltages:
-            _measure_at(found.at(voltage), identified, ions.at_voltage(voltage), (place, file), surveys, parameters, resources)
+            traces.append(_traces_at(voltage, identified, ions, (place, file), surveys, parameters, resources))
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} survey spectra in profile mode were centroided")
-    ions, values, reason, from_spectra = found.joined(ions)
+    ions, values, reason, from_spectra = _joined(traces, ions, len(files))
     voltages = [f"{one:g}" for one in np.unique(ions.voltage[np.isfinite(ions.voltage)]).tolist()]
     if voltages:
         resources.progress.message(f"FAIMS: ions are followed in the survey spectra of one voltage each ({', '.join(voltages)} V)")
@@ -86,56 +82,31 @@ def measured_label_free(
 
 
 class _Traces(NamedTuple):
-    """Traces of n ions in the files, at one voltage.
+    """Traces of k ions of a file, in its survey spectra of one voltage.
 
     Attributes
     ----------
-    values : (files, n, N_VALUES) float64. reason : (files, n) int8, why there is no quantity, 0 where there is one, -1 where the file did
-    not identify it. from_spectra : (files, n) float64, s, from the nearest spectrum to the summit. is_identified : (n,) bool, by spectra at
-    the voltage.
+    place : of the file among those of the design. voltage : NaN for survey spectra without one. rows : (k,) int64, ions.
+    values : (k, N_VALUES) float64. reason : (k,) int8, why there is no quantity, 0 where there is one. from_spectra : (k,) float64, s, from
+    the nearest spectrum to the summit. without : ions of the file without a time. identified : ions that spectra at the voltage identify.
     """
 
+    place: int
+    voltage: float
+    rows: NDArray[np.int64]
     values: NDArray[np.float64]
     reason: NDArray[np.int8]
     from_spectra: NDArray[np.float64]
-    is_identified: NDArray[np.bool_]
+    without: NDArray[np.int64]
+    identified: NDArray[np.int64]
 
 
-class _Found:
-    """Traces by voltage."""
-
-    def __init__(self, n_files: int, n_ions: int) -> None:
-        self._shape = n_files, n_ions
-        self._at: dict[str, tuple[float, _Traces]] = {}
-
-    def at(self, voltage: float) -> _Traces:
-        """Return those at a voltage, NaN for survey spectra without one."""
-        shape = self._shape
-        empty = _Traces(
-            np.zeros((*shape, N_VALUES)), np.full(shape, -1, np.int8), np.full(shape, np.nan), np.zeros(shape[1], np.bool_)
-        )  # fmt: skip
-        return self._at.setdefault(str(voltage), (voltage, empty))[1]
-
-    def joined(self, ions: Ions) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
-        """Return ions at the voltages at which any file identified them, in the order of ions and voltages, and their columns."""
-        parts = sorted(self._at.values(), key=lambda one: (np.isnan(one[0]), one[0]))
-        rows = [np.flatnonzero(one.is_identified) for _, one in parts]
-        ion = np.concatenate(rows)
-        part = np.repeat(np.arange(len(parts)), [len(one) for one in rows])
-        order = np.lexsort((part, ion))
-        columns = [
-            np.concatenate([one[k][:, some] for (_, one), some in zip(parts, rows, strict=True)], axis=1)[:, order] for k in range(3)
-        ]
-        voltage = np.array([one for one, _ in parts])[part[order]]
-        return replace(ions.part(ion[order]), voltage=voltage), columns[0], columns[1], columns[2]
-
-
-def _measure_at(
-    traces: _Traces, identified: Identified, ions: Ions, at: tuple[int, int], surveys: Surveys, parameters: QuantificationParameters,
+def _traces_at(
+    voltage: float, identified: Identified, all_ions: Ions, at: tuple[int, int], surveys: Surveys, parameters: QuantificationParameters,
     resources: Resources,
-) -> None:  # fmt: skip
-    """Measure the ions that a file identified in its survey spectra of one voltage; `at`: its place among the traces, and its number."""
-    place, file = at
+) -> _Traces:  # fmt: skip
+    """Measure the ions that a file identified in its survey spectra of one voltage; `at`: place of the file in the design, and number."""
+    (place, file), ions = at, all_ions.at_voltage(voltage)
     rows, query, without, is_at = _query(identified, ions, file, surveys, parameters)
     values = measured_traces(surveys, query, parameters, resources)
     reason = _reasons(values, is_low(values, query.pattern, surveys), parameters)
@@ -145,10 +116,31 @@ def _measure_at(
         ions.part(rows[chosen]), identified.forms.sequence[ions.form[rows[chosen]]], values[chosen], from_spectra[chosen], parameters,
     )  # fmt: skip
     reason[chosen[of_others]] = _OF_ANOTHER
-    traces.values[place, rows], traces.reason[place, rows], traces.from_spectra[place, rows] = values, reason, from_spectra
-    traces.reason[place, without] = _NO_TIME
-    traces.is_identified[is_at] = True
-    traces.is_identified[without] = True
+    return _Traces(place, voltage, rows, values, reason, from_spectra, without, is_at)
+
+
+def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
+    """Return n ions, each at the voltages at which any file identified it, in the order of ions and voltages, and of these by file values,
+    (files, n, N_VALUES), reasons, -1 where the file did not identify it, and seconds from the spectra, (files, n).
+    """
+    voltages = np.unique([one.voltage for one in traces])  # NaN last
+    column = [int(np.searchsorted(voltages, one.voltage)) for one in traces]
+    is_identified = np.zeros((len(ions), len(voltages)), np.bool_)
+    for one, k in zip(traces, column, strict=True):
+        is_identified[np.concatenate([one.without, one.identified]), k] = True
+    ion, part = np.nonzero(is_identified)
+    number = np.full(is_identified.shape, -1, np.int64)
+    number[ion, part] = np.arange(len(ion))
+    shape = n_files, len(ion)
+    values, reason, from_spectra = np.zeros((*shape, N_VALUES)), np.full(shape, -1, np.int8), np.full(shape, np.nan)
+    for one, k in zip(traces, column, strict=True):
+        at = number[one.rows, k]
+        some, at = at >= 0, at[at >= 0]
+        values[one.place, at], reason[one.place, at], from_spectra[one.place, at] = (
+            one.values[some], one.reason[some], one.from_spectra[some],
+        )  # fmt: skip
+        reason[one.place, number[one.without, k]] = _NO_TIME
+    return replace(ions.part(ion), voltage=voltages[part]), values, reason, from_spectra
 
 
 def _query(
@@ -183,51 +175,45 @@ def _measured(
     design: Design, ions: Ions, files: list[int], values: NDArray[np.float64], reason: NDArray[np.int8], transfers: Transfers | None,
     table: pa.Table, counts: dict[str, int], resources: Resources,
 ) -> Measured:  # fmt: skip
-    """Amounts of ions by sample: files of a sample added up."""
+    """Return amounts of ions by sample: files of a sample added up."""
     state = np.full(reason.shape, State.NOT_SEEN, np.int8)
     state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
     area = np.where(reason == 0, values[:, :, AREA], np.nan)
-    n_transferred = 0
     if transfers is not None:
-        n_transferred = len(transfers.ion)
         state[transfers.file, transfers.ion] = State.TRANSFERRED
         area[transfers.file, transfers.ion] = transfers.values[:, AREA]
-    by_file = Amounts(area.T, state.T)
     sample_of_file = {part.file: part.sample for part in design.parts}
     samples = np.array([sample_of_file[file] for file in files], np.int64)
+    n_transferred = 0 if transfers is None else len(transfers.ion)
     counts = {"ions": len(ions), "transferred": n_transferred, "refused": int((reason > 0).sum()), **counts}
-    by_sample = by_file.of_samples(samples, len(design.samples))
-    return Measured(by_sample, ions.form, {ION_TRACES.name: table}, counts, resources.used)
+    return Measured(
+        Amounts(area.T, state.T).of_samples(samples, len(design.samples)), ions.form, {ION_TRACES.name: table}, counts, resources.used
+    )
 
 
 def _table(
     identified: Identified, ions: Ions, files: list[int], values: NDArray[np.float64], reason: NDArray[np.int8],
     transfers: Transfers | None,
 ) -> pa.Table:  # fmt: skip
-    """A row for each ion in each file that identified it, or to which it was transferred."""
+    """Return a row for each ion in each file that identified it, or to which it was transferred."""
     is_transferred = np.zeros(reason.shape, np.bool_)
     q_value = np.full(reason.shape, np.nan)
     if transfers is not None:
         is_transferred[transfers.file, transfers.ion] = True
         q_value[transfers.file, transfers.ion] = transfers.q_value
     ion, place = np.nonzero(((reason >= 0) | is_transferred).T)
-    value, why, moved = values[place, ion], reason[place, ion], is_transferred[place, ion]
-    has, is_seen = (why == 0) | moved, value[:, APEX] > 0
-
-    def column(number: int, there: NDArray[np.bool_]) -> pa.Array:
-        return pa.array(value[:, number], mask=~there)
-
-    names = pa.array([PurePath(identified.files[file].path).name for file in files], pa.string())
+    value, why, is_moved = values[place, ion], reason[place, ion], is_transferred[place, ion]
+    has_area, is_seen = (why == 0) | is_moved, value[:, APEX] > 0
+    columns = (AREA, APEX, TIME, BEGIN, END, WIDTH, AGREEMENT)
+    names = ("area", "apex", "retention_time", "begin", "end", "width", "agreement")
+    numbers = {name: pa.array(value[:, column], mask=~is_seen) for name, column in zip(names, columns, strict=True)}
     return ION_TRACES.arrow(
         {
-            "peptide": pa.array(identified.forms.peptide, pa.string()).take(pa.array(ions.form[ion])), "charge": ions.charge[ion],
-            "mz": ions.mz[ion], "voltage": pa.array(ions.voltage[ion], mask=np.isnan(ions.voltage[ion])),
-            "file": names.take(pa.array(place)),
-            "source": pa.array(["identified", "transferred"]).take(pa.array(moved.astype(np.int8))),
-            "area": column(AREA, has), "apex": column(APEX, is_seen), "retention_time": column(TIME, is_seen),
-            "begin": column(BEGIN, is_seen), "end": column(END, is_seen), "width": column(WIDTH, is_seen),
-            "n_points": value[:, POINTS].astype(np.int64), "agreement": column(AGREEMENT, is_seen),
-            "q_value": pa.array(q_value[place, ion], mask=~moved),
-            "refused": pa.array(_REASONS, pa.string()).take(pa.array(np.maximum(why, 0), mask=has)),
+            **numbers, "area": pa.array(value[:, AREA], mask=~has_area), "n_points": value[:, POINTS].astype(np.int64),
+            "peptide": taken(identified.forms.peptide, ions.form[ion]), "charge": ions.charge[ion], "mz": ions.mz[ion],
+            "voltage": or_null(ions.voltage[ion]),
+            "file": taken([PurePath(identified.files[file].path).name for file in files], place),
+            "source": taken(("identified", "transferred"), is_moved.astype(np.int64)), "q_value": or_null(q_value[place, ion]),
+            "refused": taken(_REASONS, np.where(has_area, -1, np.maximum(why, 0)).astype(np.int64)),
         }
     )  # fmt: skip

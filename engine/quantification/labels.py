@@ -29,7 +29,7 @@ class Label:
         return len(self.channels)
 
     def number(self, channel: str) -> int:
-        """Number of a channel by its name, as ``127N`` or ``127n``, or that with the name of the kit before it; -1 for none.
+        """Return number of a channel by its name, as ``127N`` or ``127n``, or that with the name of the kit before it; -1 for none.
 
         >>> label("tmt-10").number("TMT-127c"), label("tmt-10").number("135N")
         (2, -1)
@@ -42,7 +42,7 @@ class Label:
 
 @cache
 def label(name: LabelName) -> Label:
-    """A kit by its name.
+    """Return a kit by its name.
 
     >>> label("itraq-4").channels
     ('114', '115', '116', '117')

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.results.methods import Methods, RunFacts, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts
 
 __all__ = ["methods"]
 
@@ -19,7 +20,7 @@ _BY = {
 
 
 def methods(facts: RunFacts) -> Methods:
-    """What was done, from the record of the run."""
+    """Return what was done, from the record of the run."""
     runs = facts.record.get("source_runs")
     names = ", ".join(str(one)[:60] for one in runs[:6]) if isinstance(runs, list) else ""
     method, citations = facts.text("method"), []
@@ -59,12 +60,12 @@ def _comparison(facts: RunFacts) -> str:
     if facts.text("imputation") == "low":
         imputed = (
             "what one of two compared conditions lacked, where the other had two measured values, was set to the lowest percent of the"
-            f" sample ({plural(facts.count('imputed') or 0, 'value')}), which did not enter the variance"
+            f" sample ({counted(facts.count('imputed') or 0, 'value')}), which did not enter the variance"
         )
     tested, changed = facts.count("tested") or 0, facts.count("changed") or 0
     return (
         f"Log2 quantities were compared by moderated t-tests (empirical Bayes){with_blocks}, with p-values corrected after Benjamini"
-        f" and Hochberg; {imputed}. Of {plural(tested, 'test')}, {changed:,} changed at a false discovery rate of"
+        f" and Hochberg; {imputed}. Of {counted(tested, 'test')}, {changed:,} changed at a false discovery rate of"
         f" {facts.text('change_fdr')}."
     )
 
@@ -80,7 +81,7 @@ def _centres(facts: RunFacts) -> str:
 
 def _of_traces(facts: RunFacts) -> list[str]:
     refused = facts.count("refused")
-    told = f" ({plural(refused, 'trace')} in all)" if refused is not None else ""
+    told = f" ({counted(refused, 'trace')} in all)" if refused is not None else ""
     found = [
         f"The first {facts.text('isotopes')} isotopes of each ion were followed in the survey spectra within"
         f" {facts.text('precursor_tolerance')}, up to {facts.text('retention_window')} s from its spectra, and the area under them was"
@@ -92,7 +93,7 @@ def _of_traces(facts: RunFacts) -> list[str]:
         found.append(f"Traces were followed within one of the {voltages} compensation voltages of FAIMS.")
     if facts.text("match_between_runs") == "True":
         transferred = facts.count("transferred")
-        told = f"; {plural(transferred, 'ion')} came from them" if transferred is not None else ""
+        told = f"; {counted(transferred, 'ion')} came from them" if transferred is not None else ""
         found.append(
             "Ions of accepted proteins that other files identified, whose peptides had a q-value of at most"
             f" {facts.text('donor_fdr')} over all files, were looked for at their aligned times, and accepted up to a share of"
@@ -111,7 +112,7 @@ def _of_reporters(facts: RunFacts) -> list[str]:
     from_third = facts.count("ms3_spectra")
     if from_third:
         found.append(
-            f"Reporter ions of {plural(from_third, 'identified spectrum', 'identified spectra')} were read from MS3 made from them."
+            f"Reporter ions of {counted(from_third, 'identified spectrum', 'identified spectra')} were read from MS3 made from them."
         )
     if facts.names("impurities"):
         found.append("Isotope impurities were taken out with the table of the kit, by non-negative least squares.")

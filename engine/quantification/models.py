@@ -7,16 +7,18 @@ Biol. 3:3; limma user's guide, sections 9.4 and 9.7).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ParameterError, shortened
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.quantification.design import BLOCKS, Design
+from proteoscope.engine.quantification.parameters import QuantificationParameters
 
-__all__ = ["ComparisonModel", "Fit", "comparison_model", "fit"]
+__all__ = ["ComparisonModel", "Fit", "comparison_model", "fit", "planned_model"]
 
 _ZERO = 1e-8
 """Part of the largest eigenvalue below which one is 0: entries are sums of zeros and ones."""
@@ -162,6 +164,37 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
     return ComparisonModel(groups, columns, condition, matrix, tuple(used), tuple(messages))
 
 
+def planned_model(design: Design, parameters: QuantificationParameters, progress: Progress) -> ComparisonModel | None:
+    """Return the model that compares the conditions of a design, None where nothing is compared, and show what is not.
+
+    Raises
+    ------
+    ParameterError : conditions that the parameters name cannot be compared.
+    """
+    groups = design.groups(parameters.groups, parameters.reference)
+    if not groups:
+        conditions = [name for name in design.conditions if name != parameters.reference]
+        if len(conditions) == 1:
+            progress.message(f"Nothing is compared: all samples have one condition, {shortened(conditions[0])}", "warning")
+        elif conditions:
+            progress.message("Conditions are not compared: fewer than two of them have two samples and more", "warning")
+        return None
+    try:
+        model = comparison_model(design, groups, parameters.reference)
+    except ParameterError as error:
+        if parameters.groups:
+            raise
+        progress.message(f"Conditions are not compared: {error}", "warning")
+        return None
+    if left_out := [name for name in design.conditions if name not in groups]:
+        progress.message(f"Not compared, with one sample or left out: {', '.join(left_out)}")
+    for message in model.messages:
+        progress.message(message, "warning")
+    if model.blocks:
+        progress.message(f"Blocks of the comparison: {', '.join(model.blocks)}")
+    return model
+
+
 def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:
     """Return the level of a block of each sample, None where it has one or as many as samples; and a message if it is no block.
 
@@ -185,9 +218,7 @@ def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[N
 
 def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[str]:
     """Return the conditions whose change against the first a model matrix cannot separate from its blocks."""
-    contrasts = np.zeros((len(model.groups) - 1, matrix.shape[1]))
-    contrasts[:, : len(model.groups)] = model.contrasts[:, : len(model.groups)]
-    found = fit(np.zeros((1, len(matrix))), matrix, contrasts)
+    found = fit(np.zeros((1, len(matrix))), matrix, replace(model, matrix=matrix).contrasts)
     return [name for name, is_lost in zip(model.groups[1:], np.isnan(found.estimate[0]).tolist(), strict=True) if is_lost]
 
 

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError, shortened
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, REPORTER_IONS, SAMPLES
-from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.arrow import in_one, taken
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["write_msstats"]
+__all__ = ["export_msstats"]
 
 _LABEL_FREE = (
     "ProteinName", "PeptideSequence", "PrecursorCharge", "FragmentIon", "ProductCharge", "IsotopeLabelType", "Condition", "BioReplicate",
@@ -35,13 +35,16 @@ _LABELLED = (
 )  # fmt: skip
 
 
-def write_msstats(path: Path, tables: Mapping[str, pa.Table], progress: Progress, *, spreadsheet_safe: bool = False) -> Path:
-    """Write the input of MSstats from ion traces, or that of MSstatsTMT from reporter ions; ions without a protein are left out.
+def export_msstats(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the input of MSstats from ion traces, or that of MSstatsTMT from reporter ions; ions without a protein are left out. See
+    `proteoscope.engine.entry.Search.export`.
 
     Raises
     ------
     ParameterError : the run has neither, or no conditions, or two files of one name. StorageError : the disk refused.
     """
+    progress.stage("Exporting the input of MSstats")
+    tables = read_quantities(project, request.run_id)
     samples = tables[SAMPLES.name].to_pylist()
     if any(one["condition"] is None for one in samples):
         raise ParameterError("MSstats compares conditions, and the run has none: quantify with a design")
@@ -51,8 +54,8 @@ def write_msstats(path: Path, tables: Mapping[str, pa.Table], progress: Progress
     rows = _labelled(tables, samples) if is_labelled else _label_free(tables, samples)
     names = _LABELLED if is_labelled else _LABEL_FREE
     columns = tuple(Column(name, saved=".8g", kind="number", saved_null="NA") if name == "Intensity" else Column(name) for name in names)
-    write_separated(path, rows.select(names), columns, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
-    return path
+    write_separated(request.target, rows.select(names), columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
+    return [request.target]
 
 
 def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
@@ -68,13 +71,12 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
             at[name] = number, fraction
     file = in_one(traces["file"]).dictionary_encode()
     places = np.array([at[name] for name in file.dictionary.to_pylist()], np.int64).reshape(-1, 2)[file.indices.to_numpy()]
-    sample = _taken(samples, places[:, 0])
     n = len(traces)
     rows = pa.table(
         {
             "ProteinName": _proteins(tables, traces["peptide"]), "PeptideSequence": traces["peptide"], "PrecursorCharge": traces["charge"],
             "FragmentIon": _voltages(traces["voltage"]), "ProductCharge": pa.repeat("NA", n), "IsotopeLabelType": pa.repeat("L", n),
-            **sample, "Run": traces["file"], "Fraction": places[:, 1], "Intensity": traces["area"],
+            **_of_samples(samples, places[:, 0]), "Run": traces["file"], "Fraction": places[:, 1], "Intensity": traces["area"],
         }
     )  # fmt: skip
     return rows.filter(rows["ProteinName"].is_valid())
@@ -87,7 +89,7 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
     number_of = {one["sample"]: number for number, one in enumerate(samples)}
     row = np.array([number_of[one] for one in name.dictionary.to_pylist()], np.int64)[name.indices.to_numpy()]
     mixtures = {parts: f"Mixture{number}" for number, parts in enumerate(dict.fromkeys(tuple(one["parts"]) for one in samples), 1)}
-    mixture = pa.array([mixtures[tuple(one["parts"])] for one in samples]).take(pa.array(row))
+    mixture = taken([mixtures[tuple(one["parts"])] for one in samples], row)
     fraction_of = {file: number for one in samples for number, file in enumerate(one["parts"], 1)}
     file = in_one(ions["file"]).dictionary_encode()
     fraction = pa.array([fraction_of[one] for one in file.dictionary.to_pylist()], pa.int64()).take(file.indices)
@@ -98,17 +100,17 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
         {
             "ProteinName": _proteins(tables, ions["peptide"]), "PeptideSequence": ions["peptide"], "Charge": ions["charge"], "PSM": psm,
             "Mixture": mixture, "TechRepMixture": pa.repeat(1, len(ions)), "Run": ions["file"], "Channel": ions["channel"],
-            **_taken(samples, row), "Fraction": fraction,
+            **_of_samples(samples, row), "Fraction": fraction,
             "Intensity": pa.compute.if_else(pa.compute.is_null(ions["refused"]), ions["intensity"], nothing),
         }
     )  # fmt: skip
     return rows.filter(rows["ProteinName"].is_valid())
 
 
-def _taken(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
+def _of_samples(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
     """Return the condition of the sample of each row, and its subject, or its name without one."""
     texts = {"Condition": [one["condition"] for one in samples], "BioReplicate": [one["subject"] or one["sample"] for one in samples]}
-    return {column: pa.array(values, pa.string()).take(pa.array(row)) for column, values in texts.items()}
+    return {column: taken(values, row) for column, values in texts.items()}
 
 
 def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
@@ -117,7 +119,7 @@ def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
 
 
 def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
-    """The protein that each peptidoform counts for."""
+    """Return the protein that each peptidoform counts for."""
     forms = tables[PEPTIDOFORMS.name]
     owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))
     text = in_one(peptide).dictionary_encode()

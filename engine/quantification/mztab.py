@@ -8,16 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
+from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES
 from proteoscope.engine.results.arrow import in_one
@@ -26,10 +29,7 @@ from proteoscope.engine.results.separated import TRIMMED, header_line, separated
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.version import VERSION
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["write_mztab"]
+__all__ = ["export_mztab", "write_mztab"]
 
 _METHODS = {
     "label-free": "[MS, MS:1001834, LC-MS label-free quantitation analysis, ]",
@@ -41,7 +41,16 @@ _PROGRAM = "[, , Proteoscope, {}]"
 _BRACKET = re.compile(r"\[([^\]]*)\]")
 
 
-def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], fixed: Sequence[str] | None, progress: Progress) -> Path:
+def export_mztab(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write proteins and peptidoforms as mzTab 1.0; see `proteoscope.engine.entry.Search.export`."""
+    progress.stage("Exporting mzTab")
+    files = [one.path for one in project.inputs(request.run_id) if one.kind == "spectra"]
+    tables = read_quantities(project, request.run_id)
+    write_mztab(request.target, tables, files, _fixed_modifications(project, request.run_id), progress)
+    return [request.target]
+
+
+def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path], fixed: Sequence[str] | None, progress: Progress) -> None:
     """Write proteins and peptidoforms.
 
     Parameters
@@ -65,35 +74,21 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
     head = "".join(f"MTD\t{name}\t{_plain(value)}\n" for name, value in lines).encode()
     sections = [_proteins(tables[PROTEINS.name], variable, len(variables)), _peptides(tables[PEPTIDOFORMS.name], variable, len(variables))]
 
-    def text(section: tuple[pa.Table, tuple[Column, ...]]) -> bytes:
-        return b"\n" + header_line(section[1]) + separated_lines(*section, TRIMMED)
-
-    # A section is a piece, whose length is told in rows.
-    pieces = [_Section(section) for section in sections]
-    write_lines(path, head, pieces, lambda piece: text(piece.section), progress)
-    return path
-
-
-class _Section:
-    def __init__(self, section: tuple[pa.Table, tuple[Column, ...]]) -> None:
-        self.section = section
-
-    def __len__(self) -> int:
-        return len(self.section[0])
+    write_lines(path, head, sections, lambda section: b"\n" + header_line(section[1]) + separated_lines(*section, TRIMMED), progress)
 
 
 def _plain(text: str) -> str:
-    """A value without what ends cells and lines."""
+    """Return a value without what ends cells and lines."""
     return " ".join(text.split())
 
 
 def _parameter(text: str) -> str:
-    """A name of the user's as a value within a parameter, whose commas part it."""
+    """Return a name of the user's as a value within a parameter, whose commas part it."""
     return '"' + text.replace('"', "'") + '"' if "," in text else text
 
 
 def _names(peptides: Sequence[str]) -> list[str]:
-    """Modifications that peptidoforms carry, by name."""
+    """Return modifications that peptidoforms carry, by name."""
     return sorted({name for one in peptides for name in _BRACKET.findall(one)})
 
 
@@ -151,14 +146,14 @@ def _name_of(text: str) -> str:
 
 
 def _term(name: str) -> str:
-    """A modification as a parameter: of Unimod where it is known there."""
+    """Return a modification as a parameter: of Unimod where it is known there."""
     if name in unimod():
         return f"[UNIMOD, {unimod().by_name(name).accession}, {_parameter(name)}, ]"
     return f"[CHEMMOD, CHEMMOD:{name if re.fullmatch(r'[+-][0-9.]+', name) else _parameter(name)}, , ]"
 
 
 def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int, what: str) -> dict[str, NDArray[np.float64]]:
-    """Columns of assays, and of study variables: mean, standard deviation, and error of the mean."""
+    """Return columns of assays, and of study variables: mean, standard deviation, and error of the mean."""
     found = {f"{what}_abundance_assay[{number}]": value[:, number - 1] for number in range(1, value.shape[1] + 1)}
     for number in range(n):
         own = value[:, variable == number]
@@ -175,7 +170,7 @@ def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int,
 def _section(
     head: str, kind: str, texts: Mapping[str, Any], numbers: Mapping[str, NDArray[np.float64]]
 ) -> tuple[pa.Table, tuple[Column, ...]]:
-    """A section as a table: `head` begins its line of names, and `kind` each other."""
+    """Return a section as a table: `head` begins its line of names, and `kind` each other."""
     n = len(next(iter(numbers.values())))
     table = {head: pa.array([kind], pa.string()).take(pa.array(np.zeros(n, np.int64)))}
     for name, value in texts.items():
@@ -188,7 +183,7 @@ def _section(
 
 
 def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
-    """A row for each thing, and its quantities by sample, which are always all there and in one order."""
+    """Return a row for each thing, and its quantities by sample, which are always all there and in one order."""
     n = len(variable)
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     return table.take(pa.array(np.arange(0, len(table), n))), value
@@ -206,7 +201,7 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 
 def _known(texts: Any) -> Any:
-    """Texts, missing where they are empty."""
+    """Return texts, missing where they are empty."""
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
@@ -222,7 +217,7 @@ def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 
 def _placed(peptide: str) -> str | None:
-    """Modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more behind the last."""
+    """Return modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more behind the last."""
     found, place = [], 0
     for part in re.split(r"(\[[^\]]*\])", peptide):
         if part.startswith("["):
@@ -236,3 +231,17 @@ def _placed(peptide: str) -> str | None:
             if part.endswith("-") and place:
                 place += 1
     return ",".join(found) or None
+
+
+def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
+    """Return the fixed modifications of the identifications that a run quantifies, None where one does not name them."""
+    # An import knows only what the user names of those that its file leaves out.
+    parameters = {run.id: run.parameters for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
+    sources = project.record(run_id).get("source_runs")
+    found: dict[str, None] = {}
+    for name in sources if isinstance(sources, list) else [""]:
+        named = parameters.get(name, {}).get("fixed_modifications")
+        if not isinstance(named, list | tuple):
+            return None
+        found.update(dict.fromkeys(map(str, named)))
+    return list(found)

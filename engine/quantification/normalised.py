@@ -1,21 +1,28 @@
-"""Normalised amounts of all levels: samples scaled by their median ion, conditions centred on the proteins that do not change."""
+"""Normalised amounts of all levels: plexes scaled by their reference, samples by their median ion, and conditions centred on the proteins
+that do not change.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import shortened
-from proteoscope.engine.quantification.amounts import Amounts, Grouping, Levels, level_amounts, normalisation_factors
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.quantification.amounts import Amounts, Grouping, Levels, Measured, State, level_amounts, normalisation_factors
 from proteoscope.engine.quantification.centre import Centre, unchanged_centre
-from proteoscope.engine.quantification.changes import log2_amounts, model_fit
+from proteoscope.engine.quantification.changes import model_fit
+from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.models import ComparisonModel
 from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.spectral_counts import abundance_factors, spectra_by_sample
 
-__all__ = ["Normalised", "centre_messages", "normalised_levels"]
+__all__ = ["Normalised", "Quantities", "normalised_levels", "quantities_of", "warn_of_quantities"]
 
 
 class Normalised(NamedTuple):
@@ -29,7 +36,57 @@ class Normalised(NamedTuple):
 
     levels: Levels
     factor: NDArray[np.float64]
-    centres: tuple[Centre, ...]
+    centres: tuple[Centre, ...] = ()
+
+
+@dataclass(frozen=True)
+class Quantities:
+    """Normalised amounts of m peptidoforms, of the sequences and of the p proteins in s samples; with the spectra of each.
+
+    Attributes
+    ----------
+    nsaf : (p, s) float64. psms : spectra of peptidoforms, sequences and proteins, (m, s), (sequences, s) and (p, s) int64.
+    """
+
+    design: Design
+    identified: Identified
+    normalised: Normalised
+    nsaf: NDArray[np.float64]
+    psms: tuple[NDArray[np.int64], ...]
+
+    @property
+    def proteins(self) -> Amounts:
+        """Amounts of proteins."""
+        return self.normalised.levels.proteins
+
+
+def quantities_of(
+    identified: Identified, design: Design, measured: Measured, model: ComparisonModel | None, parameters: QuantificationParameters
+) -> Quantities:
+    """Return peptidoforms, peptides and proteins by sample, normalised.
+
+    Parameters
+    ----------
+    measured : amounts of ions. model : of the conditions that are compared, None without any.
+    """
+    sequence, protein, n_proteins = identified.forms.sequence, identified.protein, len(identified.proteins)
+    of_match = identified.matches.form, sequence[identified.matches.form], protein[sequence[identified.matches.form]]
+    numbers = len(identified.forms), len(identified.sequences), n_proteins
+    psms = tuple(spectra_by_sample(identified, design, thing, n) for thing, n in zip(of_match, numbers, strict=True))
+    nsaf = abundance_factors(psms[2], identified.proteins.length)
+    if parameters.method == "counts":
+        sequences = measured.ions.summed(sequence, len(identified.sequences))
+        levels = Levels(measured.ions, sequences, Amounts.of(np.where(nsaf > 0, nsaf, np.nan)))
+        return Quantities(design, identified, Normalised(levels, np.ones(len(design.samples))), nsaf, psms)
+    grouping, is_labelled = Grouping(measured.form, sequence, protein, n_proteins), parameters.method == "tmt"
+
+    def scaled(amounts: Amounts) -> Amounts:
+        return _scaled_to_reference(amounts, design, parameters.reference) if is_labelled and parameters.reference else amounts
+
+    plexes = design.plexes if is_labelled else None
+    return Quantities(
+        design, identified, normalised_levels(measured.ions, grouping, model, parameters, plexes, scaled), nsaf, psms
+    )  # fmt: skip
 
 
 def normalised_levels(
@@ -43,18 +100,12 @@ def normalised_levels(
     ions : n of them in s samples, not normalised. model : of the conditions that are compared, None without any.
     plexes : see `level_amounts`. scaled : makes plexes alike, at each level.
     """
-
-    def levels_of(amounts: Amounts) -> Levels:
-        return Levels(*(scaled(one) for one in level_amounts(amounts, grouping, parameters.protein_quantity, plexes)))
-
-    factor = np.ones(ions.value.shape[1])
-    if parameters.normalisation == "none":
-        return Normalised(levels_of(ions), factor, ())
-    factor = normalisation_factors(ions.value)
-    levels = levels_of(ions.scaled(factor))
-    if model is None:
-        return Normalised(levels, factor, ())
-    fitted = model_fit(log2_amounts(levels.proteins)[:, model.columns], model)
+    is_normalised = parameters.normalisation != "none"
+    factor = normalisation_factors(ions.value) if is_normalised else np.ones(ions.value.shape[1])
+    levels = Levels(*map(scaled, level_amounts(ions.scaled(factor), grouping, parameters.protein_quantity, plexes)))
+    if model is None or not is_normalised:
+        return Normalised(levels, factor)
+    fitted = model_fit(levels.proteins.log2[:, model.columns], model)
     centres = tuple(
         unchanged_centre(estimate, np.sqrt(fitted.variance * part))
         for estimate, part in zip(fitted.estimate.T, fitted.factor.T, strict=True)
@@ -69,26 +120,68 @@ def normalised_levels(
     return Normalised(Levels(*(one.scaled(moved / factor) for one in levels)), moved, centres)
 
 
-def centre_messages(centres: tuple[Centre, ...], groups: tuple[str, ...]) -> list[tuple[str, bool]]:
-    """Return a sentence for each comparison, and whether it is a warning."""
-    found = []
-    for centre, name in zip(centres, groups[1:], strict=bool(centres)):
-        pair = f"{shortened(name)} / {shortened(groups[0])}"
-        if np.isnan(centre.share):
-            found.append(
-                (f"{pair}: too few proteins are measured to find those that do not change; samples stay normalised by the median", True)
-            )
-            continue
-        share = f"{100 * centre.share:.0f} % of proteins"
-        place = f"{pair}: centred on the {share} that do not change, {centre.shift:+.3f} log2 from the median ion"
-        if centre.is_determined:
-            found.append((place, False))
-            continue
-        why = (
-            f"nearly as many proteins lie at {centre.other:+.2f} log2" if np.isfinite(centre.other) else "fewer than half of all lie there"
+def _scaled_to_reference(amounts: Amounts, design: Design, reference: str) -> Amounts:
+    """Return amounts with each plex scaled, thing by thing, so that its reference is the same as in all others.
+
+    That is the geometric mean over plexes of the means of their reference channels (internal reference scaling; Plubell et al. 2017, Mol.
+    Cell. Proteomics 16:873). What the reference of a plex lacks, all of that plex lack.
+    """
+    plexes, is_reference = design.plexes, np.array([one.condition == reference for one in design.samples])
+    pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)
+    for plex in range(pools.shape[1]):
+        pools[:, plex] = _means(amounts.value[:, is_reference & (plexes == plex)])
+    logs = np.full(pools.shape, np.nan)
+    np.log(pools, out=logs, where=pools > 0)
+    value = amounts.value * np.exp(_means(logs)[:, None] - logs)[:, plexes]
+    state = np.where(np.isnan(value) & ~np.isnan(amounts.value), State.REFUSED, amounts.state)
+    return Amounts(value, state.astype(np.int8))
+
+
+def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean of what each row has, NaN where it has nothing."""
+    count = (~np.isnan(values)).sum(axis=1)
+    return np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan)
+
+
+def warn_of_quantities(
+    quantities: Quantities, model: ComparisonModel | None, parameters: QuantificationParameters, progress: Progress
+) -> None:
+    """Show which samples are empty, how many amounts have no ratio to those of other samples, and what comparisons are centred on."""
+    proteins, design = quantities.proteins, quantities.design
+    for number in np.flatnonzero(np.isnan(proteins.value).all(axis=0)).tolist():
+        progress.message(f"Sample {design.samples[number].name} has no quantity of any protein", "warning")
+    is_apart = proteins.state == State.NO_SHARED_ION
+    if is_apart.any():
+        progress.message(
+            f"{int(is_apart.any(axis=1).sum()):,} proteins have no quantity in {int(is_apart.sum()):,} places: no ion is shared with the"
+            " other samples, so that there is no ratio to them (state no shared ion)"
         )
-        found.append(
-            (f"{place}, but {why}: the centre is not determined, and all changes depend on it; compare them with a quantity known to be"
-             " equal, or quantify with normalisation none", True)
+    n_plexes = len(np.unique(design.plexes))
+    if parameters.method == "tmt" and n_plexes > 1 and not parameters.reference:
+        progress.message(
+            f"{n_plexes} plexes and no reference: quantities of samples in different plexes are not comparable, though comparisons of"
+            " conditions have the plex as a block; name the condition of the channels that hold the same in each (reference)", "warning",
         )  # fmt: skip
-    return found
+    first, *others = ("",) if model is None else model.groups
+    for centre, name in zip(quantities.normalised.centres, others, strict=False):
+        _show_centre(centre, f"{shortened(name)} / {shortened(first)}", progress)
+
+
+def _show_centre(centre: Centre, pair: str, progress: Progress) -> None:
+    """Show the proteins that a comparison is centred on; warn where they are not determined."""
+    if np.isnan(centre.share):
+        text = f"{pair}: too few proteins are measured to find those that do not change; samples stay normalised by the median"
+        return progress.message(text, "warning")
+    text = f"{pair}: centred on the {100 * centre.share:.0f} % of proteins that do not change, {centre.shift:+.3f} log2 from the median ion"
+    if centre.is_determined:
+        return progress.message(text)
+    why = "fewer than half of all lie there"
+    if np.isfinite(centre.other):
+        why = f"nearly as many proteins lie at {centre.other:+.2f} log2"
+    elif centre.excess:
+        side = "above" if centre.excess > 0 else "below"
+        why = f"{100 * abs(centre.excess):.0f} % more lie just {side} it than on the other side, as small changes of one side do"
+    return progress.message(
+        f"{text}, but {why}: the centre is not determined, and all changes depend on it; compare them with a quantity known to be"
+        " equal, or quantify with normalisation none", "warning",
+    )  # fmt: skip

@@ -18,7 +18,7 @@ _VALUES_OF_PIECE = 1 << 22
 
 
 def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Median of the values of each group, (n_groups,) float64, NaN where it has none.
+    """Return median of the values of each group, (n_groups,) float64, NaN where it has none.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _in_largest_part(same: NDArray[np.float64], total: NDArray[np.float64]) -> N
 
 
 def _parts(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The least sample that each is connected with, (p, s), by edges (p, s, s)."""
+    """Return the least sample that each is connected with, (p, s), by edges (p, s, s)."""
     n = edges.shape[1]
     reach = edges | np.eye(n, dtype=np.bool_)
     for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):

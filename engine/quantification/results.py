@@ -1,143 +1,141 @@
-"""Quantities as tables, by sample one below the other, and with a column for each sample."""
+"""Quantities as tables, by sample one after the other, and with a column for each sample."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.amounts import Amounts, State
+from proteoscope.engine.project.paths import EXPORTS
+from proteoscope.engine.project.run import Run
+from proteoscope.engine.quantification.amounts import Amounts, Levels, State
+from proteoscope.engine.quantification.changes import Changes, changes_table
 from proteoscope.engine.quantification.design import BLOCKS, Design
-from proteoscope.engine.quantification.identified import Identified
-from proteoscope.engine.quantification.tables import BY_SAMPLE, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES, wide_file_of
+from proteoscope.engine.quantification.normalised import Quantities
+from proteoscope.engine.quantification.tables import (
+    BY_SAMPLE,
+    CHANGES,
+    PEPTIDES,
+    PEPTIDOFORMS,
+    PROTEINS,
+    SAMPLES,
+    TABLES,
+    file_of,
+    wide_file_of,
+)
+from proteoscope.engine.results.arrow import or_null, taken
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Quantities", "quantity_tables", "write_wide"]
+__all__ = ["amount_columns", "peptide_counts", "quantity_tables", "sample_counts", "write_quantities", "write_wide"]
 
 _KEYS = ("accession", "other_accessions", "description", "peptide", "sequence")
-_STATES = np.array([state.text for state in State])
 
 
-@dataclass(frozen=True)
-class Quantities:
-    """Amounts of m peptidoforms, of the sequences and of the proteins in s samples, normalised; with the spectra of each.
+def quantity_tables(found: Quantities, changes: Sequence[Changes], measured: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """Return all tables of a run, by their names.
 
-    Attributes
+    Parameters
     ----------
-    factor : (s,) float64, what the amounts were multiplied by. nsaf : (p, s) float64.
-    form_psms, sequence_psms, protein_psms : (m, s), (sequences, s), (p, s) int64.
+    measured : tables of what quantities are made of, by name; those of other methods are empty.
     """
+    identified, design, levels = found.identified, found.design, found.normalised.levels
+    proteins, of_form = identified.proteins, identified.forms.sequence
+    accession = taken(proteins.accession, identified.protein)
+    keys: tuple[tuple[Table, Mapping[str, Any], Mapping[str, Any]], ...] = (
+        (
+            PEPTIDOFORMS,
+            {"peptide": identified.forms.peptide, "sequence": taken(identified.sequences, of_form), "accession": taken(accession, of_form)},
+            {},
+        ),
+        (PEPTIDES, {"sequence": identified.sequences, "accession": accession}, {}),
+        (
+            PROTEINS, {"accession": proteins.accession, "other_accessions": proteins.others, "description": proteins.description},
+            {"n_peptides": peptide_counts(levels.sequences, identified.protein, len(proteins)), "nsaf": or_null(found.nsaf)},
+        ),
+    )  # fmt: skip
+    by_sample = {
+        table.name: _by_sample(table, key, design, {**amount_columns(amounts), "n_psms": n_psms.ravel(), **more})
+        for (table, key, more), amounts, n_psms in zip(keys, levels, found.psms, strict=True)
+    }
+    made = {**measured, **by_sample, SAMPLES.name: _samples(found), CHANGES.name: changes_table(changes, proteins)}
+    return {one.name: made.get(one.name, one.schema().empty_table()) for one in TABLES}
 
-    design: Design
-    identified: Identified
-    forms: Amounts
-    sequences: Amounts
-    proteins: Amounts
-    factor: NDArray[np.float64]
-    nsaf: NDArray[np.float64]
-    form_psms: NDArray[np.int64]
-    sequence_psms: NDArray[np.int64]
-    protein_psms: NDArray[np.int64]
+
+def _by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Mapping[str, Any]) -> pa.Table:
+    """Return a table with a row for each thing and sample, by what names each thing, and by the columns of all rows."""
+    schema, n_samples = table.schema(), len(design.samples)
+    n = len(values["n_psms"]) // n_samples
+    rows, samples = pa.array(np.repeat(np.arange(n), n_samples)), pa.array(np.tile(np.arange(n_samples), n))
+    repeated = {
+        name: (column if isinstance(column, pa.Array) else pa.array(column, schema.field(name).type)).take(at)
+        for columns, at in ((keys, rows), (_of_samples(design), samples))
+        for name, column in columns.items()
+    }
+    return table.arrow({**repeated, **values})
 
 
-def quantity_tables(found: Quantities) -> dict[str, pa.Table]:
-    """The tables of proteins, peptides, peptidoforms and samples, by their names."""
-    identified, design = found.identified, found.design
-    n_samples = len(design.samples)
-    accession = _taken(identified.proteins.accession, identified.protein)
-    has = ~np.isnan(found.sequences.value)
-    n_peptides = np.zeros((len(identified.proteins) + 1, n_samples), np.int64)
-    np.add.at(n_peptides, identified.protein, has)  # the last row takes those of no protein
-    of_form = identified.forms.sequence
-    sequences = pa.array(identified.sequences, pa.string())
-    proteins = {
-        "accession": _repeated(identified.proteins.accession, n_samples),
-        "other_accessions": _repeated(identified.proteins.others, n_samples, pa.list_(pa.string())),
-        "description": _repeated(identified.proteins.description, n_samples),
-        "n_peptides": n_peptides[:-1].ravel(), "nsaf": _or_null(found.nsaf),
-        **_of_samples(design, found.proteins, found.protein_psms),
-    }  # fmt: skip
-    peptides = {
-        "sequence": _repeated(sequences, n_samples), "accession": _repeated(accession, n_samples),
-        **_of_samples(design, found.sequences, found.sequence_psms),
-    }  # fmt: skip
-    forms = {
-        "peptide": _repeated(identified.forms.peptide, n_samples),
-        "sequence": _repeated(sequences.take(pa.array(of_form)), n_samples),
-        "accession": _repeated(accession.take(pa.array(of_form)), n_samples),
-        **_of_samples(design, found.forms, found.form_psms),
-    }  # fmt: skip
-    return {
-        PROTEINS.name: PROTEINS.arrow(proteins), PEPTIDES.name: PEPTIDES.arrow(peptides), PEPTIDOFORMS.name: PEPTIDOFORMS.arrow(forms),
-        SAMPLES.name: _samples(found),
-    }  # fmt: skip
+def _of_samples(design: Design) -> dict[str, list[Any]]:
+    """Return the columns that name each sample."""
+    return {name: [getattr(one, field) or None for one in design.samples]
+            for name, field in (("sample", "name"), ("condition", "condition"), ("replicate", "replicate"))}  # fmt: skip
 
 
 def _samples(found: Quantities) -> pa.Table:
-    design, state = found.design, found.forms.state
-    names = [PurePath(one.path).name for one in found.identified.files]
+    design = found.design
     parts: list[list[str]] = [[] for _ in design.samples]
     for part in design.parts:
-        parts[part.sample].append(names[part.file])
-    has = [~np.isnan(one.value) for one in (found.forms, found.sequences, found.proteins)]
-    return SAMPLES.arrow(
-        {
-            "sample": [one.name for one in design.samples], "condition": [one.condition or None for one in design.samples],
-            "replicate": [one.replicate or None for one in design.samples],
-            **{name: [getattr(one, name) or None for one in design.samples] for name in BLOCKS},
-            "parts": parts, "n_psms": found.form_psms.sum(axis=0),
-            "n_peptidoforms": has[0].sum(axis=0), "n_peptides": has[1].sum(axis=0), "n_proteins": has[2].sum(axis=0),
-            "n_transferred": ((state == State.TRANSFERRED) & has[0]).sum(axis=0), "factor": found.factor,
-        }
-    )  # fmt: skip
+        parts[part.sample].append(PurePath(found.identified.files[part.file].path).name)
+    blocks = {name: [getattr(one, name) or None for one in design.samples] for name in BLOCKS}
+    counts = sample_counts(found.normalised.levels, found.normalised.factor)
+    return SAMPLES.arrow({**_of_samples(design), **blocks, "parts": parts, "n_psms": found.psms[0].sum(axis=0), **counts})
 
 
-def _of_samples(design: Design, amounts: Amounts, n_psms: NDArray[np.int64]) -> dict[str, Any]:
-    """The columns that all tables by sample have, a row for each thing and sample."""
-    n, samples = len(amounts), design.samples
-    value = amounts.value.ravel()
-    logs = np.full(value.shape, np.nan)
-    np.log2(value, out=logs, where=value > 0)
-
-    def of_each(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-        return pa.array(values, kind).take(pa.array(np.tile(np.arange(len(samples)), n)))
-
-    return {
-        "sample": of_each([one.name for one in samples], pa.string()),
-        "condition": of_each([one.condition or None for one in samples], pa.string()),
-        "replicate": of_each([one.replicate or None for one in samples], pa.int64()),
-        "quantity": _or_null(value), "log2_quantity": _or_null(logs),
-        "state": pa.array(_STATES, pa.string()).take(pa.array(amounts.state.ravel())), "n_psms": n_psms.ravel(),
-    }  # fmt: skip
+def amount_columns(amounts: Amounts) -> dict[str, pa.Array]:
+    """Return the columns of amounts that all tables by sample have."""
+    states = taken([state.text for state in State], amounts.state.ravel().astype(np.int64))
+    return {"quantity": or_null(amounts.value), "log2_quantity": or_null(amounts.log2), "state": states}
 
 
-def _or_null(values: NDArray[np.float64]) -> pa.Array:
-    flat = values.ravel()
-    return pa.array(flat, mask=np.isnan(flat))
+def peptide_counts(sequences: Amounts, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
+    """Return the number of peptides with a quantity of each protein and sample, one column; `protein` of each peptide, -1 for none."""
+    found = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int64)
+    np.add.at(found, protein, ~np.isnan(sequences.value))  # the last row takes those of no protein
+    return found[:-1].ravel()
 
 
-def _taken(texts: Sequence[str], rows: NDArray[np.int64]) -> pa.Array:
-    """Texts by number, missing where that is -1."""
-    return pa.array(texts, pa.string()).take(pa.array(rows, mask=rows < 0))
+def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    """Return what each sample has a quantity of, and its factor."""
+    has = [~np.isnan(one.value) for one in levels]
+    counts = {name: one.sum(axis=0) for name, one in zip(("n_peptidoforms", "n_peptides", "n_proteins"), has, strict=True)}
+    is_transferred = (levels.forms.state == State.TRANSFERRED) & has[0]
+    return {**counts, "n_transferred": is_transferred.sum(axis=0), "factor": factor}
 
 
-def _repeated(values: Any, times: int, kind: Any = None) -> pa.Array:
-    values = values if isinstance(values, pa.Array) else pa.array(values, kind or pa.string())
-    return values.take(pa.array(np.repeat(np.arange(len(values)), times)))
+def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> list[str]:
+    """Write the tables of a run, as text too, and that of proteins to `out` if it is wanted; return the names of the text files.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    for one in TABLES:
+        run.write_table(one.name, tables[one.name])
+        progress.check()
+        write_separated(run.folder / EXPORTS / file_of(one), tables[one.name], one.saved_columns, progress, DIGITS)
+    wide = write_wide(run.folder / EXPORTS, tables, progress)
+    if out is not None:
+        write_separated(Path(out), tables[PROTEINS.name], PROTEINS.saved_columns, progress, DIGITS)
+    return [*map(file_of, TABLES), *(path.name for path in wide)]
 
 
 def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress, *, spreadsheet_safe: bool = False) -> list[Path]:
-    """Write the tables by sample with a column for the quantity in each sample, as other programs take them; the paths.
+    """Write the tables by sample with a column for the quantity in each sample, as other programs take them; return the paths.
 
     Raises
     ------
@@ -146,19 +144,17 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
     samples = tables[SAMPLES.name]["sample"].to_pylist()
     # No column of the table is called so, and no spreadsheet takes it for a formula.
     columns = tuple(Column(f"quantity_{name}", saved=".6g", kind="number") for name in samples)
-    written = []
     for one in BY_SAMPLE:
-        written.append(folder / wide_file_of(one))
         table, described = _wide(tables[one.name], one, columns)
-        write_separated(written[-1], table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
-    return written
+        write_separated(folder / wide_file_of(one), table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
+    return [folder / wide_file_of(one) for one in BY_SAMPLE]
 
 
 def _wide(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
-    """A row for each thing instead of one for each of its samples, which are always all there and in one order."""
+    """Return a row for each thing instead of one for each of its samples, which are always all there and in one order."""
     keys = [name for name in described.saved if name in _KEYS]
     n = len(columns)
     first = pa.array(np.arange(0, len(table), n))
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
-    arrays = [table[name].take(first) for name in keys] + [_or_null(value[:, number]) for number in range(n)]
+    arrays = [table[name].take(first) for name in keys] + [or_null(value[:, number]) for number in range(n)]
     return pa.table(arrays, names=[*keys, *(one.name for one in columns)]), (*described.chosen(keys), *columns)

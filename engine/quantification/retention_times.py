@@ -1,4 +1,9 @@
-"""Retention times of runs laid over each other by the ions that they share: a monotone curve that few wrong ones do not bend."""
+"""Retention times of runs aligned by the ions that they share, and ions that one run has at another time than the others.
+
+An alignment is a monotone curve that a few wrong ions do not bend. Where something with the m/z and pattern of an ion, and more of it,
+elutes shortly before or after it, there is one summit, and the way uphill from the spectra of the ion leads to the wrong one. One run does
+not show that. Others do, in which the ion is the larger.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Alignment", "aligned"]
+__all__ = ["Alignment", "aligned", "at_another_time"]
 
 _FEWEST_SHARED = 10
 _LEAST_SPREAD = 1.0  # s: no survey spectrum tells times more exactly
 _WIDEST, _NARROWEST = 101, 11  # ions of a running median
 _MAD = 1.4826
+_SPREADS = 4.0
+"""Standard deviations of the alignments, from which on two times are not the same."""
+_FEWEST_COMPARED = 50
+"""Ions that a file shares with the one that has most: a curve through fewer may itself be wrong, above all at its ends."""
+_PART_OF_WIDTH = 0.25
+"""Of the narrower of two summits, within which their times are the same: wide ones are known less well."""
 
 
 class Alignment(NamedTuple):
@@ -30,11 +41,11 @@ class Alignment(NamedTuple):
     n_shared: int
 
     def to_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Times of the run as those of the reference."""
+        """Return times of the run as those of the reference."""
         return _mapped(times, self.own, self.reference)
 
     def from_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Times of the reference as those of the run."""
+        """Return times of the reference as those of the run."""
         return _mapped(times, self.reference, self.own)
 
 
@@ -43,7 +54,7 @@ def _mapped(times: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.fl
 
 
 def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
-    """Alignments of runs to the one with the most ions; None of those that share too few ions with it.
+    """Return alignments of runs to the one with the most ions; None of those that share too few ions with it.
 
     The shift of each shared ion is replaced by the median of those next to it in time, and the curve made monotone by isotonic regression.
 
@@ -71,4 +82,47 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
         knots, values = own[first], curve[first] + 1e-6 * np.arange(len(first))
         spread = _MAD * float(np.median(np.abs(other - curve)))
         found.append(Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared)))
+    return found
+
+
+def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which measured ions are at another time than most files have them; (ions, files) bool.
+
+    Of the times of an ion, after alignment, that one counts which the most files share, and of several that which is nearest to the spectra
+    that identified the ion. Others are further from it than two times of one ion are, and than a quarter of the narrower summit's width.
+    Files that share few ions tell nothing of each other.
+
+    Parameters
+    ----------
+    times : (ions, files) float64, s, of the summits, NaN where there is none. widths : (ions, files), s, at half of their heights.
+    from_spectra : (ions, files), s, how far the nearest spectrum of the ion is from its summit.
+    """
+    there = ~np.isnan(times)
+    found = np.zeros(times.shape, np.bool_)
+    rows = np.flatnonzero(there.sum(axis=1) > 1)
+    if not len(rows):
+        return found
+    alignments = aligned(times)
+    compared = {file: one for file, one in enumerate(alignments) if one is not None and one.n_shared >= _FEWEST_COMPARED}
+    if len(compared) < 2:
+        return found
+    known, spread = list(compared), max(one.spread for one in compared.values())
+    common = np.full((len(rows), len(known)), np.nan)
+    for column, (file, alignment) in enumerate(compared.items()):
+        has = there[rows, file]
+        common[has, column] = alignment.to_reference(times[rows[has], file])
+    near = widths[rows][:, known] * _PART_OF_WIDTH
+    best, best_score = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
+
+    def is_apart(file: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which times are another than that of a file, one for each ion."""
+        own, its = common[np.arange(len(rows)), file], near[np.arange(len(rows)), file]
+        return np.abs(common - own[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
+
+    for column in range(len(known)):
+        # However near the spectra are, that is less than a file.
+        score = (~is_apart(np.full(len(rows), column))).sum(axis=1) + 1 / (2 + from_spectra[rows, known[column]])
+        is_better = ~np.isnan(common[:, column]) & (score > best_score)
+        best[is_better], best_score[is_better] = column, score[is_better]
+    found[rows[:, None], known] = is_apart(best)
     return found

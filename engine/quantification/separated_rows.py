@@ -17,7 +17,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def separated_rows(path: Path, remedy: str) -> list[list[str]]:
-    """Cells of a small tab-separated table that a person wrote; one row at least.
+    """Return cells of a small tab-separated table that a person wrote; one row at least.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _cells(path: Path, line: str, number: int, remedy: str) -> list[str]:
-    """Cells of a line, those in quotes too; a cell does not go on in the next."""
+    """Return cells of a line, those in quotes too; a cell does not go on in the next."""
     try:
         return next(csv.reader([line], delimiter="\t", strict=True), [])
     except csv.Error as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from proteoscope.engine.results.counts import Count
+from proteoscope.engine.results.counts import Count, counted
 from proteoscope.engine.summary import Summary
 
 __all__ = ["QuantificationSummary"]
@@ -32,7 +32,7 @@ class QuantificationSummary(Summary):
     n_imputed: int
 
     def counts(self) -> list[Count]:
-        """Proteins and peptides with a quantity, and changed proteins where conditions are compared."""
+        """Return proteins and peptides with a quantity, and changed proteins where conditions are compared."""
         found = [
             Count(self.n_proteins, "protein quantified", "proteins quantified", total=self.n_identified_proteins),
             Count(self.n_peptides, "peptide quantified", "peptides quantified"),
@@ -41,12 +41,11 @@ class QuantificationSummary(Summary):
         return [*found, changed] if self.n_tested else found
 
     def lines(self) -> list[str]:
-        """What was measured, and what was found of it."""
+        """Return what was measured, and what was found of it."""
         of = ", ".join(self.source_runs)
         found = [
             f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"
-            f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {self.n_samples:,} sample"
-            + ("s" if self.n_samples != 1 else "")
+            f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {counted(self.n_samples, 'sample')}"
         ]
         if self.n_transferred:
             found.append(f"{self.n_transferred:,} ions were found where another file identified them")

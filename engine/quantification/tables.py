@@ -174,6 +174,7 @@ REPORTER_IONS = Table.of(
     links="peptide",
     saved="peptide charge file spectrum_id level channel sample measured intensity signal_to_noise mz_error interference refused",
 )  # fmt: skip
+_OF_SAMPLES = f"sample condition replicate {' '.join(BLOCKS)} parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor"
 SAMPLES = Table.of(
     "quantified_samples",
     "Samples",
@@ -191,8 +192,8 @@ SAMPLES = Table.of(
         Column("n_transferred", "Transferred", "Peptidoforms with a quantity by transfers alone", "integer", 10, low=0),
         Column("factor", "Factor", "What its quantities were multiplied by, to normalise them", "number", 9, 4, low=0, saved=".6g"),
     ),
-    shown="sample condition replicate plex batch subject parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
-    saved="sample condition replicate plex batch subject parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor",
+    shown=_OF_SAMPLES,
+    saved=_OF_SAMPLES,
 )  # fmt: skip
 
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
@@ -205,10 +206,10 @@ BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
 
 
 def file_of(table: Table) -> str:
-    """The name of a table as text."""
+    """Return the name of a table as text."""
     return f"{table.name}.tsv"
 
 
 def wide_file_of(table: Table) -> str:
-    """The name of a table as text with a column for each sample."""
+    """Return the name of a table as text with a column for each sample."""
     return f"{table.name}_by_sample.tsv"

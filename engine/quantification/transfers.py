@@ -10,7 +10,7 @@ formula, and how near the area is to that of the other files.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +37,7 @@ _DISAGREEMENT = 0.01  # of the cosine from 1
 
 @dataclass(frozen=True)
 class Transfers:
-    """Transfers that are kept, t of them.
+    """Accepted transfers, t of them.
 
     Attributes
     ----------
@@ -88,29 +88,27 @@ def transferred(
                 f"Nothing is transferred to file {place + 1} of {len(files)}: it shares too few ions with the others", "warning"
             )
             continue
-        tried.append(_tried(ions, values, times, reason, alignments, place, surveys_of(file), parameters, resources))
-    return _judged(tried, parameters, resources)
+        others = {i: one for i, one in enumerate(alignments) if one is not None and i != place}
+        tried.append(_tried(ions, values, times, reason, (alignment, others), place, surveys_of(file), parameters, resources))
+    return _accepted(tried, parameters, resources)
 
 
 def _tried(
-    ions: Ions, values: NDArray[np.float64], times: NDArray[np.float64], reason: NDArray[np.int8], alignments: list[Alignment | None],
-    place: int, surveys: Surveys, parameters: QuantificationParameters, resources: Resources,
+    ions: Ions, values: NDArray[np.float64], times: NDArray[np.float64], reason: NDArray[np.int8],
+    alignments: tuple[Alignment, Mapping[int, Alignment]], place: int, surveys: Surveys, parameters: QuantificationParameters,
+    resources: Resources,
 ) -> _Tried:  # fmt: skip
-    """Try all ions that other files measured and this one did not identify."""
-    own = alignments[place]
-    assert own is not None
-    others = [i for i, one in enumerate(alignments) if one is not None and i != place]
+    """Try all ions that other files measured and this one did not identify; `alignments` : of this file, and of others by their places."""
+    own, others = alignments
     expected = np.full((len(ions), len(others)), np.nan)
-    for column, i in enumerate(others):
-        alignment = alignments[i]
-        assert alignment is not None
+    for column, (i, alignment) in enumerate(others.items()):
         there = ~np.isnan(times[:, i])
         expected[there, column] = alignment.to_reference(times[there, i])
     rows = np.flatnonzero((reason[place] < 0) & ions.is_donor & ~np.isnan(expected).all(axis=1))
     if not len(rows):
         return _Tried(place, rows, np.zeros((0, N_VALUES)), np.zeros(0), np.zeros(0))
     time = own.from_reference(np.nanmedian(expected[rows], axis=1))
-    spread = max([own.spread, *(one.spread for one in alignments if one is not None)])
+    spread = max([own.spread, *(one.spread for one in others.values())])
     area = _expected_areas(values[:, :, AREA], reason, place, rows)
     found = [
         _measured(surveys, ions, rows, shift, time, _REACH * spread, parameters, resources)
@@ -146,7 +144,7 @@ def _measured(
 
 
 def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logarithm of the area that each ion should have in a file, by those of the others, scaled as the ions that both have."""
+    """Return logarithm of the area that each ion should have in a file, by those of the others, scaled as the ions that both have."""
     logs = np.log(np.where(reason == 0, area, np.nan))
     scaled = []
     for i in range(len(logs)):
@@ -163,7 +161,7 @@ def _scores(
     values: NDArray[np.float64], low: NDArray[np.bool_], time: NDArray[np.float64], spread: float, area: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """How well what was found fits what was expected; minus infinity where it is no trace."""
+    """Return how well what was found fits what was expected; minus infinity where it is no trace."""
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     found = np.full(len(values), -np.inf)
     some = values[is_there]
@@ -176,8 +174,8 @@ def _scores(
     return found
 
 
-def _judged(tried: list[_Tried], parameters: QuantificationParameters, resources: Resources) -> Transfers:
-    """Those up to the rate, of all files together."""
+def _accepted(tried: list[_Tried], parameters: QuantificationParameters, resources: Resources) -> Transfers:
+    """Return the transfers up to the rate, of all files together."""
     score = np.concatenate([np.zeros(0), *(one.score for one in tried)])
     decoy = np.concatenate([np.zeros(0), *(one.decoy_score for one in tried)])
     is_there, decoys = np.isfinite(score), decoy[np.isfinite(decoy)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
 __all__ = ["methods"]
 
@@ -18,7 +19,7 @@ def methods(facts: RunFacts) -> Methods:
     """Of a read alignment."""
     n_texts, n_patterns, n_aligned = (facts.count(name) for name in ("texts", "patterns", "aligned"))
     of = "" if n_patterns is None else f" ({n_patterns:,})"
-    against = "" if n_texts is None else f" ({plural(n_texts, 'sequence')})"
+    against = "" if n_texts is None else f" ({counted(n_texts, 'sequence')})"
     mates = facts.names("mates")
     matrix, strands, mode = facts.text("matrix"), facts.text("strands"), facts.text("mode")
     pairs = f"by {matrix}" if matrix else f"{facts.text('match')} where equal and {facts.text('mismatch')} where not"
@@ -30,6 +31,6 @@ def methods(facts: RunFacts) -> Methods:
         f"Mates were those of {listed(mates)}." if mates else "",
         f"Letters scored {pairs}; a gap of k letters cost {facts.text('gap_open')} + {facts.text('gap_extend')}k.",
         "The recurrence was that of the published method." if facts.text("recurrence") == "published" else "",
-        "" if n_aligned is None else f"It gave {plural(n_aligned, 'alignment')}.",
+        "" if n_aligned is None else f"It gave {counted(n_aligned, 'alignment')}.",
     ]
     return Methods(sentences, [_GAPSMIS, _GOTOH])

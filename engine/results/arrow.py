@@ -1,15 +1,15 @@
-"""Small questions to Arrow's types and columns, which reading and writing of tables ask alike."""
+"""Arrow columns: made from arrays, joined, and their types, for readers and writers of tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["in_one", "is_list", "is_text", "letters_of", "written_out_bytes"]
+__all__ = ["in_one", "is_list", "is_text", "letters_of", "or_null", "taken", "written_out_bytes"]
 
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
@@ -19,6 +19,18 @@ def in_one(column: pa.ChunkedArray) -> pa.Array:
     else:
         array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def or_null(values: NDArray[np.float64]) -> pa.Array:
+    """Return numbers, of any shape, as one column, missing where they are NaN."""
+    flat = values.ravel()
+    return pa.array(flat, mask=np.isnan(flat))
+
+
+def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.int64]) -> pa.Array:
+    """Return texts by their numbers as a column, missing where a number is negative."""
+    texts = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.string())
+    return texts.take(pa.array(rows, mask=rows < 0))
 
 
 def is_list(kind: pa.DataType) -> bool:

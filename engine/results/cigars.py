@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.lazy_pyarrow import pa
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["letters_of_cigars"]
 

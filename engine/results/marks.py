@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.columns import MARK_COLUMNS, STAR
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["marks_table", "with_marks"]
 

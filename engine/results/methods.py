@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-__all__ = ["Methods", "MethodsWriter", "RunFacts", "listed", "number_text", "paragraph", "plural"]
+__all__ = ["Methods", "MethodsWriter", "RunFacts", "listed", "number_text", "paragraph"]
 
 _MAXIMUM_NAMES = 6
 _MAXIMUM_LETTERS = 120
@@ -109,11 +109,6 @@ def listed(names: Sequence[str]) -> str:
     if n_more > 0:
         return f"{', '.join(shown)} and {n_more:,} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def plural(number: int, one: str, several: str = "") -> str:
-    """A number with its noun, as ``1,120 spectra``."""
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
 def number_text(value: float) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one, is_list, is_text, written_out_bytes
 from proteoscope.engine.results.columns import Column, Rule, Table, arrow_type
 from proteoscope.engine.unfolding import TABLE_BYTES, Unfolding
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_stored", "row_count", "stored_table"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.arrow import in_one, is_text, letters_of
 from proteoscope.engine.results.columns import Column
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "DIGITS",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
 __all__ = ["methods"]
 
@@ -18,8 +19,8 @@ _COMPLEXITY = "Wootton JC, Federhen S. Statistics of local complexity in amino a
 def methods(facts: RunFacts) -> Methods:
     """Of a sequence search."""
     n_queries, n_subjects, n_hits = (facts.count(name) for name in ("queries", "subjects", "hits"))
-    of = "" if n_queries is None else f" ({plural(n_queries, 'sequence')})"
-    against = "" if n_subjects is None else f" ({plural(n_subjects, 'sequence')})"
+    of = "" if n_queries is None else f" ({counted(n_queries, 'sequence')})"
+    against = "" if n_subjects is None else f" ({counted(n_subjects, 'sequence')})"
     statistics = facts.record.get("statistics")
     source = statistics.get("source") if isinstance(statistics, dict) else None
     translated, is_adjusted = facts.text("translation"), facts.text("composition") == "True"
@@ -34,7 +35,7 @@ def methods(facts: RunFacts) -> Methods:
         if is_adjusted
         else "",
         f"Hits with E-values up to {facts.text('maximum_e_value')} were reported, at most {facts.text('hits_per_query')} for a query"
-        + ("." if n_hits is None else f": {plural(n_hits, 'hit')}."),
+        + ("." if n_hits is None else f": {counted(n_hits, 'hit')}."),
     ]
     composition = [_COMPOSITION, _COMPLEXITY] if is_adjusted else []
     return Methods(sentences, [_SMITH_WATERMAN, _GOTOH, _CUDASW, _STATISTICS, _CORRECTION, *composition])

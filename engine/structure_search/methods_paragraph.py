@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.results.methods import Methods, RunFacts, listed, plural
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
 __all__ = ["methods"]
 
@@ -17,8 +18,8 @@ def methods(facts: RunFacts) -> Methods:
     """Of a structure search."""
     n_queries, n_chains, n_hits = (facts.count(name) for name in ("queries", "chains", "hits"))
     is_published = facts.text("mode") == "published"
-    of = "" if n_queries is None else f" ({plural(n_queries, 'chain')})"
-    against = "" if n_chains is None else f" ({plural(n_chains, 'chain')})"
+    of = "" if n_queries is None else f" ({counted(n_queries, 'chain')})"
+    against = "" if n_chains is None else f" ({counted(n_chains, 'chain')})"
     confidence = facts.parameters.get("minimum_confidence")
     rewards = (
         "the rewards of GPU-CASSERT, and ranked by score" if is_published
@@ -33,6 +34,6 @@ def methods(facts: RunFacts) -> Methods:
         f"Residues were scored by {rewards}.",
         f"Residues with a pLDDT below {confidence:g} were left out." if left_out else "",
         f"At most {facts.text('hits_per_query')} hits were reported for a query"
-        + ("." if n_hits is None else f": {plural(n_hits, 'hit')}."),
+        + ("." if n_hits is None else f": {counted(n_hits, 'hit')}."),
     ]
     return Methods(sentences, [_CASSERT, _TM_SCORE, _PROBABILITY])

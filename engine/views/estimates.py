@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proteoscope.engine.estimates import Estimate
+from proteoscope.engine.results.counts import counted
 
 __all__ = ["EstimateText", "count_text", "estimate_text", "memory_text", "seconds_text", "sureness_text"]
 
@@ -49,7 +50,7 @@ def sureness_text(found: Estimate) -> str:
     if not found.n_runs:
         calibrated = "" if found.is_measured else ", and the device is not calibrated"
         return f"rough: no run like it here yet (the first compiles, if need be: up to a minute more){calibrated}"
-    runs = f"corrected by {found.n_runs} earlier {'run' if found.n_runs == 1 else 'runs'} of this machine"
+    runs = f"corrected by {counted(found.n_runs, 'earlier run')} of this machine"
     return runs if found.typical_error is None else f"{runs}, typical error {max(1.0, 100 * found.typical_error):.0f} %"
 
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.counts import counted
 
 __all__ = [
     "MAXIMUM_LETTERS",
@@ -91,7 +92,7 @@ def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], 
 
 def rows_told(n_shown: int, n_rows: int) -> str:
     """How many rows a table has, and how many of them are shown."""
-    return f"{n_rows:,} {'row' if n_rows == 1 else 'rows'}" + (f", the first {n_shown:,} of them" if n_shown < n_rows else "")
+    return counted(n_rows, "row") + (f", the first {n_shown:,} of them" if n_shown < n_rows else "")
 
 
 def cell_text(value: Any, column: Column) -> tuple[str, bool]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.drawings import Bar, Drawing, Ink, Label, Shape, text_width
 from proteoscope.engine.views.estimates import seconds_text
 
@@ -74,8 +75,9 @@ def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
     if measured_bound:
         second += f"{'; ' if second else ''}{measured_bound if second else measured_bound.capitalize()} as measured"
     runs = told.get("runs")
-    is_corrected = isinstance(runs, int) and 0 < runs < 1e9
-    third = f"The prediction was corrected by {runs:,} earlier {'run' if runs == 1 else 'runs'}" if is_corrected else ""
+    third = ""
+    if isinstance(runs, int) and 0 < runs < 1e9:
+        third = f"The prediction was corrected by {counted(runs, 'earlier run')}"
     compiled = "Kernels were compiled first, which happens once on a machine and is not predicted"
     fourth = compiled if told.get("was_compiled") is False else ""
     lines = [f"{line}." for line in (first, fourth, second, third) if line]

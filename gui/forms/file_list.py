@@ -434,14 +434,15 @@ class _Lines(QListWidget):
             )
 
 
+def _counted(number: int, name: str) -> str:
+    """Return a number, with the separators of the locale, and its noun."""
+    return f"{QLocale().toString(number)} {name}{'' if number == 1 else 's'}"
+
+
 def count_text(counts: Sequence[SequenceCount], asked: Input) -> str:
     """How many sequences and residues there are, in words; for an input that may be of both, also whether they are nucleotides."""
-    locale = QLocale()
     n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
-    parts = [
-        f"{locale.toString(number)} {name}{'' if number == 1 else 's'}"
-        for number, name in ((n_sequences, "sequence"), (n_residues, "letter" if asked.takes_nucleotides else "residue"))
-    ]
+    parts = [_counted(n_sequences, "sequence"), _counted(n_residues, "letter" if asked.takes_nucleotides else "residue")]
     if asked.takes_nucleotides and (kind := kind_of_sequences(counts)):
         parts.append(kind)
     return ("" if all(count.is_whole for count in counts) else "more than ") + ", ".join(parts)
@@ -450,18 +451,14 @@ def count_text(counts: Sequence[SequenceCount], asked: Input) -> str:
 def structure_text(counts: Sequence[StructureCount]) -> str:
     """How many chains and residues there are, whether they are predictions, and what is left out, in words."""
     locale = QLocale()
-
-    def counted(number: int, name: str) -> str:
-        return f"{locale.toString(number)} {name}{'' if number == 1 else 's'}"
-
     n_files, n_read = sum(count.n_files for count in counts), sum(count.n_read for count in counts)
     n_chains, n_predicted = sum(count.n_chains for count in counts), sum(count.n_predicted for count in counts)
-    beginning = "" if n_read == n_files else f"The first {counted(n_read, 'file')} of {locale.toString(n_files)}: "
-    parts = [counted(n_chains, "protein chain"), counted(sum(count.n_residues for count in counts), "residue")]
+    beginning = "" if n_read == n_files else f"The first {_counted(n_read, 'file')} of {locale.toString(n_files)}: "
+    parts = [_counted(n_chains, "protein chain"), _counted(sum(count.n_residues for count in counts), "residue")]
     if n_predicted:
         parts.append("predicted" if n_predicted == n_chains else f"{locale.toString(n_predicted)} of the chains predicted")
     left_out = [text for count in counts for text in count.left_out]
-    ending = "" if not left_out else f"; {counted(len(left_out), 'chain')} left out ({left_out[0].partition(': ')[2]})"
+    ending = "" if not left_out else f"; {_counted(len(left_out), 'chain')} left out ({left_out[0].partition(': ')[2]})"
     return beginning + ", ".join(parts) + ending
 
 

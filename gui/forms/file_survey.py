@@ -26,6 +26,7 @@ from proteoscope.engine.formats.sources import DATA_FOLDERS, ByteSource
 from proteoscope.engine.formats.vendor import converter_of, unreadable, vendor_format
 from proteoscope.engine.project import Project, is_project
 from proteoscope.engine.project.digests import content_bytes
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structures.sources import DATABASE_FILE, LISTS, structures_in
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _folder_kind(folder: Path) -> FileKind:
     n = len(structures_in(folder).files)
     if not n:
         return FileKind(folder, None, problem=f"{folder}: holds no files of structures. Choose another folder.")
-    return FileKind(folder, "structures", f"folder with {n} file{'' if n == 1 else 's'} of structures")
+    return FileKind(folder, "structures", f"folder with {counted(n, 'file')} of structures")
 
 
 def _structure_kind(path: Path, size: int) -> FileKind:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.parameters import preset_description, preset_names, read_preset
+from proteoscope.engine.results.counts import counted
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.parameter_form import ParameterForm
 from proteoscope.gui.forms.preset_files import write_preset
@@ -189,7 +190,7 @@ class PresetChoice(QWidget):
     def _keep_before_reset(self) -> None:
         n = len(self._parameters.changed_names)
         if n:
-            self._keep(f"Reset replaced {n} edited value{'' if n == 1 else 's'}.", replace(self._filled, values=self._parameters.values()))
+            self._keep(f"Reset replaced {counted(n, 'edited value')}.", replace(self._filled, values=self._parameters.values()))
 
     def _keep(self, text: str, before: _Filled) -> None:
         """Keep what was shown before, to be brought back."""
@@ -230,7 +231,7 @@ class PresetChoice(QWidget):
         now = self._parameters.values()
         n = sum(was_wrong or was[name] != now[name] for name, was_wrong in edited.items())
         if n:
-            self._keep(f"{by} replaced {n} edited value{'' if n == 1 else 's'}.", before)
+            self._keep(f"{by} replaced {counted(n, 'edited value')}.", before)
         self._show_undo()
 
     def _show_name(self) -> None:

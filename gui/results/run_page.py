@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QPu
 
 from proteoscope.engine.project import RunNote, RunRecord
 from proteoscope.engine.project.run_notes import MAXIMUM_NOTE, MAXIMUM_TITLE
-from proteoscope.engine.results.counts import Count
+from proteoscope.engine.results.counts import Count, counted
 from proteoscope.engine.views.run_account import RunAccount
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
@@ -239,4 +239,4 @@ def _sure(count: Count) -> str:
     if count.certainty.nothing_accepted:
         return count.certainty.nothing_accepted
     few = "" if at_5_percent is None else f"; few: {at_5_percent:,} at 5 %"
-    return f"{decoys:,} decoy{'' if decoys == 1 else 's'}; {low * 100:.1f} to {high * 100:.1f} % false{few}"
+    return f"{counted(decoys, 'decoy')}; {low * 100:.1f} to {high * 100:.1f} % false{few}"

@@ -9,6 +9,7 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
 from proteoscope.gui.plots.colours import PAPER, plot_colours
@@ -104,9 +105,8 @@ def corner_texts(mirrored: MirroredSpectra) -> list[tuple[str, Qt.AlignmentFlag]
     if mirrored.lower is not None:
         texts.append((mirrored.lower.name, side.AlignLeft | side.AlignBottom))
     if mirrored.n_moved:
-        moved = "peak" if mirrored.n_moved == 1 else "peaks"
         difference = QLocale().toString(mirrored.shift, "f", 4)
-        texts.append((f"{mirrored.n_moved} {moved} moved by {difference} Th", side.AlignRight | side.AlignBottom))
+        texts.append((f"{counted(mirrored.n_moved, 'peak')} moved by {difference} Th", side.AlignRight | side.AlignBottom))
     return texts
 
 

@@ -40,7 +40,7 @@ from proteoscope.engine.execution.libraries import bound_kept_memory
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
-from proteoscope.engine.quantification.third_level import of_second_level
+from proteoscope.engine.quantification.reporter_ions import ms3_spectra
 from tests.engine.formats import entry_files
 from tests.engine.imported import small_results
 from tests.engine.structures import examples
@@ -242,7 +242,7 @@ def _read_reporters(path: Path, chance: random.Random) -> int:
     if second.n_deeper:
         with contextlib.suppress(InputError):
             levels.append(read_reporter_regions(path, low, 600.0, level=3))
-            found = of_second_level(*levels)
+            found = ms3_spectra(*levels)
             assert len(found) == len(second)
             assert ((found >= -1) & (found < len(levels[1]))).all()
     for regions in levels:
@@ -293,7 +293,7 @@ def _read_results(path: Path, chance: random.Random) -> int:
     from proteoscope.engine.chemistry.enzymes import enzyme
     from proteoscope.engine.imported.parameters import ImportParameters
     from proteoscope.engine.imported.reading import read_identifications
-    from proteoscope.engine.imported.results import judge, left_out_table
+    from proteoscope.engine.imported.results import left_out_table, rated_matches
     from proteoscope.engine.jobs.progress import Progress
     from proteoscope.engine.matches.listed.matches import collect_matches
     from proteoscope.engine.matches.listed.references import find_spectra
@@ -308,7 +308,7 @@ def _read_results(path: Path, chance: random.Random) -> int:
     )
     assert len(matches) + len(matches.left_out) == len(found)
     if len(matches):
-        judged = judge(found, matches, spectra, parameters, progress)
+        judged = rated_matches(found, matches, spectra, parameters, progress)
         tables = listed_tables(found, matches, judged, spectra, database).tables
         assert len(tables.psms) == len(matches)
         for table in (tables.psms, tables.peptides, tables.proteins):

@@ -20,8 +20,8 @@ from proteoscope.engine.quantification.amounts import (
     protein_amounts,
     ratio_amounts,
 )
-from proteoscope.engine.quantification.counting import abundance_factors
 from proteoscope.engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
+from proteoscope.engine.quantification.spectral_counts import abundance_factors
 from tests.engine.quantification.made_runs import averaged_pattern, random_peptides
 
 

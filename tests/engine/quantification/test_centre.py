@@ -33,6 +33,19 @@ def test_unchanged_centre_is_not_determined_when_half_changes_alike():
     assert not unchanged_centre(*mixture(2, 0.65, 0.1)).is_determined
 
 
+@pytest.mark.parametrize(("up", "down", "is_determined"), [(0.4, 0.0, False), (0.0, 0.4, False), (0.2, 0.2, True), (0.0, 0.0, True)])
+def test_unchanged_centre_flags_small_one_sided_changes(up, down, is_determined):
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        place, own = np.arange(2000) / 2000, 0.25 * np.sqrt(8 / rng.chisquare(8, 2000))
+        side = np.where(place < up, 1, np.where(place < up + down, -1, 0))
+        fold = side * rng.uniform(np.log2(1.2), np.log2(1.5), 2000)
+        found.append(unchanged_centre(fold + rng.normal(0, own), own))
+    assert sum(one.is_determined == is_determined for one in found) >= 5
+    assert up == down or all(np.sign(one.excess) in (0, np.sign(up - down)) for one in found)
+
+
 def test_unchanged_centre_is_zero_when_few_proteins_are_measured():
     found = unchanged_centre(np.full(19, 0.5), np.full(19, 0.1))
     assert found.shift == 0 and np.isnan(found.share) and not found.is_determined

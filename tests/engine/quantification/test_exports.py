@@ -163,7 +163,8 @@ def test_modifications_are_placed_as_mztab_counts():
 def test_mztab_names_the_fixed_modifications_of_the_search(made, tmp_path, fixed, terms):
     summary = run_search("quantify", {"project": [made]}, preset="counts", device="cpu", threads=2)
     tables = read_quantities(Project.open(made), summary.run_id)
-    path = write_mztab(tmp_path / "q.mzTab", tables, [], fixed, Progress())
+    path = tmp_path / "q.mzTab"
+    write_mztab(path, tables, [], fixed, Progress())
     metadata = {line.split("\t")[1]: line.split("\t")[2] for line in path.read_text().splitlines() if line.startswith("MTD")}
     assert {name: value for name, value in metadata.items() if name.startswith("fixed_mod")} == terms
 

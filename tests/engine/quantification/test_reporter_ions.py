@@ -14,12 +14,10 @@ from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.surveys import Surveys
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
-from proteoscope.engine.quantification.identified import Forms
+from proteoscope.engine.quantification.identified import Forms, warn_of_identified
 from proteoscope.engine.quantification.impurities import corrected, read_impurities
 from proteoscope.engine.quantification.labels import label
-from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.reporter_ions import interference, reporter_peaks
-from proteoscope.engine.quantification.search import _propose_reporters
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.statistics.nonnegative import nonnegative_least_squares
 from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, spectrum_text, table_of, write_project
@@ -367,9 +365,9 @@ def test_a_reference_that_a_plex_lacks_is_refused(plexes, tmp_path):
 @pytest.mark.parametrize(("method", "is_proposed"), [("counts", True), ("label-free", True), ("tmt", False)])
 def test_quantify_proposes_reporter_ions_of_labelled_peptides(method, is_proposed):
     peptides = ["[TMT6plex]-AK[TMT6plex]", "[TMT6plex]-AR", "AAR"]
-    known = SimpleNamespace(forms=Forms(peptides, np.arange(3), np.ones(3), np.ones((3, 7))))
+    known = SimpleNamespace(forms=Forms(peptides, np.arange(3), np.ones(3), np.ones((3, 7))), unrated=())
     progress = RecordingProgress(Progress())
-    _propose_reporters(progress, known, QuantificationParameters(method=method))
+    warn_of_identified(known, method, progress)
     found = [one for one in progress.messages if "2 of 3 peptidoforms carry TMT6plex" in one]
     assert bool(found) == is_proposed
     assert not found or "--method tmt and --label tmt-6 or tmt-10 or tmt-11" in found[0]

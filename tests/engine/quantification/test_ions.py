@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
-from proteoscope.engine.quantification.claims import traces_of_others
-from proteoscope.engine.quantification.ions import Ions
+from proteoscope.engine.quantification.ions import Ions, traces_of_others
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.kernels.cpu.elution import APEX, N_VALUES, TIME, WIDTH
 

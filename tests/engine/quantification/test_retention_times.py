@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.quantification.agreeing_times import at_another_time
+from proteoscope.engine.quantification.retention_times import at_another_time
 from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 

@@ -1,0 +1,50 @@
+"""Spectral counts, and these as parts of a sample, normalised by length: NSAF (Zybailov et al. 2006, J. Proteome Res. 5:2339)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.quantification.amounts import Amounts, Measured
+from proteoscope.engine.quantification.design import Design
+from proteoscope.engine.quantification.identified import Identified
+
+__all__ = ["abundance_factors", "measured_counts", "spectra_by_sample"]
+
+
+def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int64]:
+    """Return the identified spectra of each thing in the files of each sample, (n_things, samples); `thing` (n,) of each spectrum, -1 for
+    none.
+    """
+    n_files, is_counted = len(identified.files), thing >= 0
+    counts = np.bincount(thing[is_counted] * n_files + identified.matches.file[is_counted], minlength=n_things * n_files)
+    return counts.reshape(n_things, n_files) @ design.members(n_files)
+
+
+def measured_counts(identified: Identified, design: Design) -> Measured:
+    """Return numbers of spectra as amounts; a peptidoform without any has none."""
+    counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
+    return Measured(Amounts.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
+
+
+def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the NSAF: spectra of each protein for each residue, as a part of the sum of that over all proteins of the sample.
+
+    Parameters
+    ----------
+    counts : (p, s) int64. length : (p,) int64, residues; proteins of unknown length, 0, are left out.
+
+    Returns
+    -------
+    (p, s) float64, NaN for those of unknown length, and in samples without any spectrum.
+
+    Examples
+    --------
+    >>> abundance_factors(np.array([[2], [2]]), np.array([100, 300])).ravel().tolist()
+    [0.75, 0.25]
+    """
+    by_length = np.full(counts.shape, np.nan)
+    known = length > 0
+    by_length[known] = counts[known] / length[known, None]
+    total = np.nansum(by_length, axis=0)
+    return by_length / np.where(total > 0, total, np.nan)
