@@ -55,6 +55,8 @@ def number_or_nan(text: str | bytes, decimal: int = POINT) -> float:
     >>> number_or_nan("5.2 min"), number_or_nan("5.2")
     (nan, 5.2)
     """
+    if not text:
+        return math.nan
     try:
         return read_number(text, decimal)
     except ValueError:
@@ -69,6 +71,8 @@ def whole_or(text: str | bytes, missing: int) -> int:
     """
     if not text:
         return missing
+    if len(text) <= 15 and text.isascii() and text.isdigit():
+        return int(text)  # the usual case
     number = number_or_nan(text)
     return int(number) if 0 <= number < 1e15 and number == math.floor(number) else missing
 

@@ -3,17 +3,20 @@ interpreter lock. What the words mean is the caller's."""
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from proteoscope.kernels.cpu.text import parse_number
 
-__all__ = ["LINE_BROKEN", "LINE_COLUMNS", "LINE_WORDS", "N_LIBRARY_STATES", "scan_library_lines"]
+__all__ = ["LINE_BROKEN", "LINE_COLUMNS", "LINE_WORDS", "N_LIBRARY_STATES", "count_peak_ends", "msp_entry_rows", "scan_library_lines"]
 
 LINE_WORDS, LINE_BROKEN = range(2)
 LINE_COLUMNS = 5
 N_LIBRARY_STATES = 4
 _POSITION, _LINES, _PEAKS, _AMBIGUOUS = range(N_LIBRARY_STATES)
 _BLANK, _COMMA, _COLON, _BRACKET = range(4)
+_NO_KEY, _OTHER_KEY, _NAME, _COMPOUND_NAME, _NUM_PEAKS = -1, 0, 1, 2, 4
+_NAME_LETTERS, _COMPOUND_LETTERS, _PEAKS_LETTERS = (np.frombuffer(word, np.uint8) for word in (b"name", b"compoundname", b"numpeaks"))
 
 
 @njit(nogil=True, cache=True)
@@ -123,3 +126,85 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
         position += 1
     state[_POSITION], state[_LINES], state[_PEAKS] = min(position, size), n_lines, n_peaks
     return n_others
+
+
+@njit(nogil=True, cache=True)
+def count_peak_ends(text):
+    """Count the bytes of a text after which a peak may begin: ends of lines, semicolons, colons and opening brackets."""
+    n = 0
+    for letter in text:
+        n += (letter == 10) | (letter == 13) | (letter == 59) | (letter == 58) | (letter == 40)
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _is_word(text, start, stop, word):
+    """Whether a key is a word, blanks, underscores and the case of letters apart."""
+    n = 0
+    for position in range(start, stop):
+        letter = text[position]
+        # Blanks are those of Latin-1.
+        if 28 <= letter <= 32 or 9 <= letter <= 13 or letter == 95 or letter == 133 or letter == 160:
+            continue
+        if 65 <= letter <= 90:
+            letter += 32
+        if n == len(word) or letter != word[n]:
+            return False
+        n += 1
+    return n == len(word)
+
+
+@njit(nogil=True, cache=True)
+def _key_kind(text, start, stop):
+    """Return which key a line has, ``_NO_KEY`` where it has none or is a comment."""
+    colon = start
+    while colon < stop and text[colon] != 58:
+        colon += 1
+    if colon == stop or text[start] == 35:
+        return _NO_KEY
+    if _is_word(text, start, colon, _NAME_LETTERS):
+        return _NAME
+    if _is_word(text, start, colon, _PEAKS_LETTERS):
+        return _NUM_PEAKS
+    return _COMPOUND_NAME if _is_word(text, start, colon, _COMPOUND_LETTERS) else _OTHER_KEY
+
+
+@njit(nogil=True, cache=True)
+def msp_entry_rows(text, lines, rows):
+    """Find the lines that entries of MSP begin with: an entry ends with its peaks, or where a second name begins.
+
+    Parameters
+    ----------
+    text : (bytes,) uint8.
+    lines : (m, LINE_COLUMNS) int64, as `scan_library_lines` fills them.
+    rows : (m,) int64, to fill with the rows of `lines` that entries begin with.
+
+    Returns
+    -------
+    n_entries : int64, rows filled.
+    """
+    n_entries = seen = n_peaks = last_number = paragraph = 0
+    last_begun = -1
+    for row in range(len(lines)):
+        number, n_before = lines[row, 2], lines[row, 3]
+        is_apart, last_number = number > last_number + 1, number
+        if lines[row, 4] != LINE_WORDS:
+            # Numbers that cannot be read are peaks too, once their number has been announced.
+            n_peaks = -1 if seen & _NUM_PEAKS else n_peaks
+            continue
+        kind = _key_kind(text, lines[row, 0], lines[row, 1])
+        if kind == _NO_KEY:
+            continue
+        begin = row
+        is_next = last_begun < 0 or n_before != n_peaks or (is_apart and seen & _NUM_PEAKS)
+        if not is_next and kind & (_NAME | _COMPOUND_NAME) & seen:
+            is_next, begin = True, paragraph if paragraph > last_begun else row
+        elif is_apart:
+            paragraph = row
+        if is_next:
+            rows[n_entries] = last_begun = begin
+            n_entries += 1
+            seen = 0
+        seen |= kind
+        n_peaks = n_before
+    return n_entries

@@ -254,11 +254,13 @@ def read_charge(text: str) -> int:
 
 def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
     """Take the m/z of the precursor from a text; return whether the text holds one. One that cannot be read is a fault."""
-    if text.strip().lower() in MISSING:
+    if not text:
         return False
     try:
         number = read_number(text, decimal)
     except ValueError:
+        if text.strip().lower() in MISSING:
+            return False
         has_comma = decimal == POINT and "," in text
         entry.fault = entry.fault or f"the m/z of its precursor {'has a comma, and no decimal point' if has_comma else 'is not a number'}"
         return True

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
 from proteoscope.engine.chemistry.noted_peptides import parse_peptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, take_precursor, take_time
 from proteoscope.engine.formats.libraries.msp import take_charge, take_polarity
-from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of, rows_with
 from proteoscope.engine.formats.numbers import MISSING
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
@@ -45,9 +48,9 @@ class MgfLibrary(TextLibrary):
         """Before the last ``BEGIN IONS``."""
         return last_of(text, (b"BEGIN IONS",))
 
-    def begins_entry(self, line: bytes) -> bool:
-        """Whether it is a ``BEGIN IONS``."""
-        return line == b"BEGIN IONS"
+    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of a table of lines that are ``BEGIN IONS``."""
+        return rows_with(data, table, b"BEGIN IONS", is_whole=True)
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
         """Yield precursors and peaks."""

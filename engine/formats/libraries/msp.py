@@ -39,14 +39,19 @@ _SHORT_NAMES = {
 }  # fmt: skip
 """What NIST and SpectraST call modifications that Unimod calls otherwise."""
 _LINES = re.compile(rb"[^\r\n]+")
-_NAMES = (b"name", b"compoundname")
+_PAIR_KEYS = frozenset(
+    (
+        "charge", "inchikey", "mods", "ms_mode", "mz_exact", "nreps", "parent", "precursor_type", "protein", "remark", "retentiontime",
+        "rt", "spec",
+    )
+)  # fmt: skip
+"""Keys of comments that describe an entry."""
 _SINGLE = ("precursormz", "charge", "numpeaks", "ionmode")
 """Keys of which an entry has one value."""
 _ANCHORS = (b"name:", b"compound_name:", b"compoundname:", b"compound name:", b"num peaks", b"num_peaks", b"numpeaks")
 _TAIL = 1 << 16
 """Bytes in which most last entries begin."""
 _PEAK_LETTERS = b"0123456789.+-("
-_OF_SMALL_MOLECULES = ("inchikey", "smiles", "formula", "inchi")
 
 
 def read_msp(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
@@ -70,37 +75,10 @@ class MspLibrary(TextLibrary):
             at = start
         return 0
 
-    def begins_entry(self, line: bytes) -> bool:
-        """Whether it is a key and its value."""
-        return not line.startswith(b"#") and b":" in line
-
-    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> Iterator[int]:
-        """Yield the rows of a table of lines that entries begin with: an entry ends with its peaks, or where a second name begins."""
-        last_begun = -1
-        seen: set[bytes] = set()
-        n_peaks = last_number = paragraph = 0
-        for row, (start, stop, number, n_before, code) in enumerate(table.tolist()):
-            if code != kernels.cpu.library_text.LINE_WORDS:
-                # Numbers that cannot be read are peaks too, once their number has been announced.
-                n_peaks = -1 if b"numpeaks" in seen else n_peaks
-                last_number = number
-                continue
-            is_apart, last_number = number > last_number + 1, number
-            key, colon, _ = data[start:stop].partition(b":")
-            if not colon or key.startswith(b"#"):
-                continue
-            key = _plain_bytes(key)
-            is_next = last_begun < 0 or n_before != n_peaks or (is_apart and b"numpeaks" in seen)
-            if not is_next and key in _NAMES and key in seen:
-                is_next, row = True, paragraph if paragraph > last_begun else row
-            elif is_apart:
-                paragraph = row
-            if is_next:
-                yield row
-                last_begun = row
-                seen = set()
-            seen.add(key)
-            n_peaks = n_before
+    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of a table of lines that entries begin with: an entry ends with its peaks, or where a second name begins."""
+        rows = np.empty(len(table), np.int64)
+        return rows[: kernels.cpu.library_text.msp_entry_rows(np.frombuffer(data, np.uint8), table, rows)]
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
         """Yield precursors and peaks."""
@@ -116,14 +94,15 @@ class MspLibrary(TextLibrary):
         fault, has_words = "", False
         for _, text in lines:
             key, colon, value = text.partition(":")
-            key, value = _plain(key), value.strip()
             if not colon:
                 # Of peaks that are announced the number is compared.
                 has_words = has_words or not text.startswith("#")
                 continue
+            key, value = _plain(key), value.strip()
             if key in ("comment", "comments"):
                 for name, pair in _PAIR.findall(value[:_COMMENT_LETTERS]):
-                    pairs.setdefault(name.lower(), pair.strip('"'))
+                    if (name := name.lower()) in _PAIR_KEYS:
+                        pairs.setdefault(name, pair.strip('"'))
                 continue
             before = found.setdefault(key, value)
             if before != value:
@@ -133,7 +112,7 @@ class MspLibrary(TextLibrary):
                     fault = f"it has two different values of {text.partition(':')[0].strip()}"
         entry = Entry(lines[0][0], found.get("name", "") or found.get("compoundname", ""), fault=fault)
         _take_molecule(entry, found, pairs)
-        if not any(found.get(key) for key in _OF_SMALL_MOLECULES):
+        if not (found.get("inchikey") or found.get("smiles") or found.get("formula") or found.get("inchi")):
             _take_peptide(entry, found, pairs)
         _take_numbers(entry, found, pairs, self._decimal)
         _take_proteins(entry, pairs)
@@ -230,6 +209,8 @@ def take_charge(entry: Entry, text: str) -> None:
 
 def take_polarity(entry: Entry, text: str) -> None:
     """Take the polarity of the ions from a text; negative ions have a negative charge."""
+    if not text:
+        return
     entry.polarity = polarity_of(text.encode())
     if entry.charge > 0 and entry.polarity < 0:
         entry.charge = -entry.charge

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
@@ -13,7 +14,7 @@ from proteoscope.engine.formats.libraries.entries import Entry, first_charge
 from proteoscope.engine.formats.numbers import number_or_nan, whole_or
 from proteoscope.engine.unfolding import ATTRIBUTES, Unfolding
 
-__all__ = ["Attribute", "AttributeSets", "described"]
+__all__ = ["USED_TERMS", "Attribute", "AttributeSets", "described"]
 
 _SPECTRUM_NAME, _CHARGE, _SET_NAME = "MS:1003061", "MS:1000041", "MS:1003212"
 _MZ = ("MS:1003208", "MS:1000744", "MS:1003053")
@@ -25,29 +26,24 @@ _PROTEIN, _FORMULA, _INCHIKEY, _ADDUCT = "MS:1000885", "MS:1000866", "MS:1002894
 _N_PEAKS, _N_REPLICATES, _POLARITY, _NEGATIVE = "MS:1003059", "MS:1003070", "MS:1000465", "MS:1000129"
 _ORIGIN = "MS:1003072"
 _DECOYS = frozenset({"MS:1003192", "MS:1003193", "MS:1003194", "MS:1003195", "MS:1003196", "MS:1003197", "MS:1003198"})
-_KEPT = frozenset(
+USED_TERMS = frozenset(
     {
         _SPECTRUM_NAME, _CHARGE, _SET_NAME, *_MZ, _RETENTION_TIME, _UNIT, _PROFORMA_ION, _PROFORMA, _STRIPPED, _PROTEIN, _FORMULA,
         _INCHIKEY, _ADDUCT, _N_PEAKS, _N_REPLICATES, _POLARITY, _ORIGIN,
     }
 )  # fmt: skip
+"""Terms of the attributes that describe an entry."""
 _MAXIMUM_OF_SETS = 1_000
 """Attributes that an entry may take from sets; each entry that names them takes the time of all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(NamedTuple):
     """An attribute: accession of its term, its value as text, accession of the value where it is a term too, and its group or empty."""
 
     term: str
     value: str
     value_term: str = ""
     group: str = ""
-
-    @property
-    def is_used(self) -> bool:
-        """Whether an entry is described by it."""
-        return self.term in _KEPT
 
 
 @dataclass

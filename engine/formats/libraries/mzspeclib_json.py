@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
-from proteoscope.engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
+from proteoscope.engine.formats.libraries.mzspeclib import USED_TERMS, Attribute, AttributeSets, described
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.unfolding import ENTRIES
@@ -200,8 +200,7 @@ def _attributes(value: Any) -> list[Attribute]:
     found = []
     for one in value if isinstance(value, list) else ():
         if isinstance(one, dict):
-            term, content, group = one.get("accession"), one.get("value"), one.get("cv_param_group", "")
-            attribute = Attribute(str(term), str(content)[: 1 << 16], str(one.get("value_accession", "")), str(group))
-            if attribute.is_used:
-                found.append(attribute)
+            term, content, group = str(one.get("accession")), one.get("value"), one.get("cv_param_group", "")
+            if term in USED_TERMS:
+                found.append(Attribute(term, str(content)[: 1 << 16], str(one.get("value_accession", "")), str(group)))
     return found

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+from numpy.typing import NDArray
+
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
-from proteoscope.engine.formats.libraries.mzspeclib import Attribute, AttributeSets, described
-from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from proteoscope.engine.formats.libraries.mzspeclib import USED_TERMS, Attribute, AttributeSets, described
+from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of, rows_with
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 
@@ -33,9 +36,9 @@ class MzSpecLibText(TextLibrary):
         """Before the last ``<Spectrum=``."""
         return last_of(text, (b"<Spectrum=",))
 
-    def begins_entry(self, line: bytes) -> bool:
-        """Whether it is a ``<Spectrum=``."""
-        return line.startswith(b"<Spectrum=")
+    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of a table of lines that begin with ``<Spectrum=``."""
+        return rows_with(data, table, b"<Spectrum=", is_whole=False)
 
     def header(self, lines: list[Line]) -> None:
         """Take the sets of attributes."""
@@ -67,8 +70,8 @@ class MzSpecLibText(TextLibrary):
 def _attribute(text: str) -> Attribute | None:
     """An attribute of those that describe an entry, None of any other."""
     found = _ATTRIBUTE.match(text)
-    if found is None:
+    if found is None or found[2] not in USED_TERMS:
         return None
-    term = _TERM.match(found[3])
-    attribute = Attribute(found[2], found[3], term[1] if term else "", found[1] or "")
-    return attribute if attribute.is_used else None
+    group, term, value = found.groups("")
+    value_term = _TERM.match(value)
+    return Attribute(term, value, value_term[1] if value_term else "", group)

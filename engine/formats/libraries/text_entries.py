@@ -24,7 +24,7 @@ from proteoscope.engine.formats.sources import Block, ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.unfolding import ENTRIES
 
-__all__ = ["Line", "TextLibrary", "decoded", "last_of"]
+__all__ = ["Line", "TextLibrary", "decoded", "last_of", "rows_with"]
 
 _MAXIMUM_LINE_BYTES = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -33,6 +33,7 @@ _DECIMAL_COMMA = re.compile(rb"[0-9],[0-9]")
 
 Line = tuple[int, str]
 """Number of a line in its block, from 1, and what it says."""
+_Peaks = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -72,18 +73,12 @@ class TextLibrary(ABC):
         """Behind which byte an entry ends for the last time; 0: nowhere."""
 
     @abstractmethod
-    def begins_entry(self, line: bytes) -> bool:
-        """Whether an entry begins with a line that holds no peak."""
+    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of a table of lines that entries begin with."""
 
     @abstractmethod
     def entry(self, lines: list[Line]) -> Entry:
         """An entry from its lines without the peaks, the first of them that it begins with. Runs in several threads."""
-
-    def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> Iterator[int]:
-        """Yield the rows of a table of lines that entries begin with."""
-        is_words = (table[:, 4] == kernels.cpu.library_text.LINE_WORDS).tolist()
-        spans = zip(table[:, 0].tolist(), table[:, 1].tolist(), is_words, strict=True)
-        return (row for row, (start, stop, words) in enumerate(spans) if words and self.begins_entry(data[start:stop]))
 
     def header(self, lines: list[Line]) -> None:  # noqa: B027 - most formats have nothing there that counts
         """Take what stands before the first entry of the file."""
@@ -118,8 +113,8 @@ class TextLibrary(ABC):
         self._find_decimal_sign(data)
         scan = self._scanned(data)
         header = []
-        first = next(self.entry_rows(data, scan.table), len(scan.table))
-        for start, stop, number, *_ in scan.table[:first].tolist():
+        rows = self.entry_rows(data, scan.table)
+        for start, stop, number, *_ in scan.table[: rows[0] if len(rows) else None].tolist():
             header.append((number, decoded(data[start : min(stop, start + _MAXIMUM_LINE_BYTES)])))
         self.header(header)
 
@@ -142,52 +137,42 @@ class TextLibrary(ABC):
 
     def _parsed(self, data: bytes, *, is_counted: bool = False) -> _ParsedBlock:
         scan = self._scanned(data)
-        rows = list(self.entry_rows(data, scan.table))
+        rows = self.entry_rows(data, scan.table)
         if is_counted:
             self._source.unfolding.add(ENTRIES, len(rows))
-        entries: list[Entry] = []
-        peaks: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-        bounds = [*rows, len(scan.table)]
         starts = [*scan.table[rows, 3].tolist(), len(scan.mz)]
         ends = [*scan.table[rows, 0].tolist(), len(data)]
-        is_packed = False
-        lines = scan.table.tolist()
-        for i, (first, last) in enumerate(pairwise(bounds)):
-            entry, broken = self._entry_of(scan.data, lines[first:last])
-            own = scan.mz[starts[i] : starts[i + 1]], scan.intensity[starts[i] : starts[i + 1]]
-            if scan.n_ambiguous or broken or entry.n_announced not in (-1, len(own[0])):
-                packed = self._packed_peaks(entry, len(own[0]), data[ends[i] : ends[i + 1]])
-                if packed is not None:
-                    own, broken, is_packed = packed, "", True
-            entry.fault = entry.fault or broken
+        broken, too_long = self._faults(scan, rows)
+        entries: list[Entry] = []
+        packed: dict[int, _Peaks] = {}
+        for i, lines in enumerate(_lines_of_entries(scan, rows)):
+            entry = self.entry(lines)
+            if i in too_long:
+                entry.fault = entry.fault or f"a line of it is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
+            fault, n_peaks = broken.get(i, ""), starts[i + 1] - starts[i]
+            if entry.n_announced != n_peaks and (entry.n_announced != -1 or fault or scan.n_ambiguous):
+                peaks = self._packed_peaks(entry, n_peaks, data[ends[i] : ends[i + 1]])
+                if peaks is not None:
+                    packed[i], fault = peaks, ""
+            entry.fault = entry.fault or fault
             entries.append(entry)
-            peaks.append(own)
-        mz, intensity = scan.mz[starts[0] :], scan.intensity[starts[0] :]
-        if is_packed:
-            mz, intensity = (np.concatenate(columns) for columns in zip(*peaks, strict=True))
-        return _ParsedBlock(entries, offsets_of(np.array([len(own[0]) for own in peaks], np.int64)), mz, intensity, scan.n_lines)
+        return _ParsedBlock(entries, *_peaks_of_entries(scan, starts, packed), scan.n_lines)
 
-    def _entry_of(self, data: bytes, rows: list[list[int]]) -> tuple[Entry, str]:
-        """Return the entry of some rows of the table of lines of a block, and what is wrong with its peaks, or ''."""
-        lines: list[Line] = []
-        broken = too_long = ""
-        for start, stop, number, _, code in rows:
-            content = data[start : min(stop, start + _MAXIMUM_LINE_BYTES)]
-            if code == kernels.cpu.library_text.LINE_WORDS:
-                lines.append((number, decoded(content)))
-            elif not broken:
-                has_comma = self._decimal == POINT and _DECIMAL_COMMA.search(content)
-                broken = "a number of a peak has a comma, and no decimal point" if has_comma else "a number of a peak cannot be read"
-            if stop - start > _MAXIMUM_LINE_BYTES:
-                too_long = f"a line of it is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
-        entry = self.entry(lines)
-        entry.fault = entry.fault or too_long
-        return entry, broken
+    def _faults(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
+        """Return what is wrong with peaks of entries, by their numbers, and which entries have a line that is too long."""
+        broken: dict[int, str] = {}
+        lengths = scan.table[:, 1] - scan.table[:, 0]
+        too_long = set((np.searchsorted(rows, np.flatnonzero(lengths > _MAXIMUM_LINE_BYTES), "right") - 1).tolist())
+        unread = np.flatnonzero(scan.table[:, 4] != kernels.cpu.library_text.LINE_WORDS)
+        owners, firsts = np.unique(np.searchsorted(rows, unread, "right") - 1, return_index=True)
+        for owner, (start, stop) in zip(owners.tolist(), scan.table[unread[firsts], :2].tolist(), strict=True):
+            content = scan.data[start : min(stop, start + _MAXIMUM_LINE_BYTES)]
+            has_comma = self._decimal == POINT and _DECIMAL_COMMA.search(content)
+            broken[owner] = "a number of a peak has a comma, and no decimal point" if has_comma else "a number of a peak cannot be read"
+        return broken, too_long
 
-    def _packed_peaks(self, entry: Entry, n_peaks: int, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def _packed_peaks(self, entry: Entry, n_peaks: int, text: bytes) -> _Peaks | None:
         """Return the peaks of an entry whose lines hold several each, or None if they do not: the number that it announces decides."""
-        if entry.n_announced == n_peaks:
-            return None
         scan = self._scanned(text, is_packed=True)
         if scan.is_broken or len(scan.mz) == n_peaks:
             return None
@@ -198,7 +183,7 @@ class TextLibrary(ABC):
     def _scanned(self, data: bytes, *, is_packed: bool = False) -> _Scan:
         """Scan the lines of a text."""
         text = np.frombuffer(data, np.uint8)
-        n_most = len(data) // 2 if is_packed else sum(map(data.count, (b"\n", b"\r", b";", b":", b"(")))
+        n_most = len(data) // 2 if is_packed else kernels.cpu.library_text.count_peak_ends(text)
         mz, intensity = np.empty(n_most + 1), np.empty(n_most + 1)
         state = np.zeros(kernels.cpu.library_text.N_LIBRARY_STATES, np.int64)
         parts: list[NDArray[np.int64]] = []
@@ -217,6 +202,42 @@ class TextLibrary(ABC):
 
 def _without_mark(block: Block) -> bytes:
     return block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
+
+
+def _lines_of_entries(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Line]]:
+    """Yield the lines of each entry that hold no peaks."""
+    is_words = scan.table[:, 4] == kernels.cpu.library_text.LINE_WORDS
+    starts, stops, numbers = scan.table[is_words, :3].T
+    spans = zip(starts.tolist(), np.minimum(stops, starts + _MAXIMUM_LINE_BYTES).tolist(), strict=True)
+    # Cut from one text with a character for each byte, lines cost a third of what decoding each of them does.
+    text = scan.data.decode("latin-1")
+    texts = [text[start:stop] for start, stop in spans]
+    if not text.isascii():
+        texts = [line if line.isascii() else decoded(line.encode("latin-1")) for line in texts]
+    lines = list(zip(numbers.tolist(), texts, strict=True))
+    bounds = offsets_of(is_words)[[*rows, len(is_words)]].tolist()
+    return (lines[first:last] for first, last in pairwise(bounds))
+
+
+def _peaks_of_entries(
+    scan: _Scan, starts: list[int], packed: dict[int, _Peaks]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return offsets, m/z and intensities of the peaks of entries, those of packed lines in place of what the scan found."""
+    if not packed:
+        return offsets_of(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
+    peaks = [packed.get(i) or (scan.mz[start:stop], scan.intensity[start:stop]) for i, (start, stop) in enumerate(pairwise(starts))]
+    mz, intensity = (np.concatenate(columns) for columns in zip(*peaks, strict=True))
+    return offsets_of(np.array([len(masses) for masses, _ in peaks], np.int64)), mz, intensity
+
+
+def rows_with(data: bytes, table: NDArray[np.int64], word: bytes, *, is_whole: bool) -> NDArray[np.int64]:
+    """Return the rows of a table of lines that begin with a word, or that are the word."""
+    text, lengths = np.frombuffer(data, np.uint8), table[:, 1] - table[:, 0]
+    is_long = lengths == len(word) if is_whole else lengths >= len(word)
+    rows = np.flatnonzero(is_long & (table[:, 4] == kernels.cpu.library_text.LINE_WORDS))
+    for at, letter in enumerate(word):
+        rows = rows[text[table[rows, 0] + at] == letter]
+    return rows
 
 
 def decoded(content: bytes) -> str:
