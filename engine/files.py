@@ -29,6 +29,7 @@ from typing import BinaryIO
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.locked_files import open_locked, release_locked
+from proteoscope.kernels.trusted_folders import untrusted_folder
 
 __all__ = [
     "atomic_file",
@@ -184,11 +185,13 @@ def scratch_folder() -> Iterator[Path]:
     Raises
     ------
     StorageError
-        Nothing can be written there.
+        Nothing can be written there, or other users can replace what is written.
     """
     with contextlib.ExitStack() as stack:
         with storage_errors(Path(os.environ.get("TMPDIR") or os.curdir)):
             place = Path(tempfile.gettempdir())
+        if (part := untrusted_folder(place / "proteoscope")) is not None:
+            raise StorageError(f"{part}: other users can replace temporary files here. Let TMPDIR name a folder of your own.")
         with storage_errors(place):
             folder = stack.enter_context(temporary_folder(place / "proteoscope"))
         yield folder
