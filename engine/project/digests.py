@@ -29,6 +29,8 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     """
     if Path(path).is_dir():
         return parts_digest({file.relative_to(path).as_posix(): file_digest(file, progress) for file in _files_in(Path(path))})
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(path, "is a pipe or a device, not a file", remedy="Save its content as a file, and name that")
     digest = hashlib.sha256()
     block = memoryview(bytearray(_BLOCK))
     try:

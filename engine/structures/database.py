@@ -139,6 +139,20 @@ class StructureDatabase:
         """Its chains, the shortest first."""
         return self.content.chains
 
+    def file_of(self, chain: int) -> Path:
+        """Return the file that a chain was read from, by the chain's place.
+
+        The database may come from somebody else and name any file. One whose size and time are not those recorded is given a path that
+        cannot be opened.
+        """
+        source = self.content.sources[int(self.content.source[chain])]
+        path = Path(source.path)
+        with suppress(OSError):
+            status = path.stat()
+            if (status.st_size, status.st_mtime_ns) == (source.size, source.modified):
+                return path
+        return self.folder / DATABASE_FILE / path.name
+
     @property
     def skipped(self) -> list[tuple[str, str, str]]:
         """(file, chain, reason) of what was left out or read otherwise than it is written; no chain where it is of the whole file."""
@@ -166,6 +180,7 @@ def open_database(folder: str | Path) -> StructureDatabase:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / DATABASE_FILE
     require(not path.is_symlink(), f"{DATABASE_FILE} is a link")
+    require(path.is_file() or not path.exists(), f"{DATABASE_FILE} is no file")
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(_MAXIMUM_JSON))
@@ -252,6 +267,7 @@ def _is_plain(texts: Texts) -> bool:
 def _own(folder: Path, name: str) -> Path:
     path = folder / name
     require(not path.is_symlink(), f"{name} is a link")
+    require(path.is_file() or not path.exists(), f"{name} is no file")
     return path
 
 
