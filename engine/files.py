@@ -37,6 +37,7 @@ __all__ = [
     "is_temporary",
     "is_there",
     "nearest_folder",
+    "open_regular",
     "remove_leftovers",
     "scratch_folder",
     "storage_error",
@@ -114,6 +115,27 @@ def nearest_folder(path: Path) -> Path:
 def is_temporary(path: Path) -> bool:
     """True if `path` has the name of a temporary file or folder, or of its lock."""
     return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading; a pipe, which would wait for a writer, a device or a folder is refused.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is no regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "this is a pipe or a device, not a file", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def sync_file(path: Path) -> None:

@@ -20,6 +20,7 @@ from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder
 
 __all__ = ["VARIABLE", "cache_folder", "index_store", "remember"]
 
+
 def remember(path: Path, content: bytes) -> None:
     """Write a small file of the cache. A disk that refuses is no reason to complain."""
     with contextlib.suppress(StorageError, OSError), atomic_file(path) as file:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.files import open_regular
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["canonical_json", "content_bytes", "copied_files", "copy_text", "file_digest", "parts_digest"]
@@ -29,12 +30,10 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     """
     if Path(path).is_dir():
         return parts_digest({file.relative_to(path).as_posix(): file_digest(file, progress) for file in _files_in(Path(path))})
-    if Path(path).exists() and not Path(path).is_file():
-        raise InputError(path, "is a pipe or a device, not a file", remedy="Save its content as a file, and name that")
     digest = hashlib.sha256()
     block = memoryview(bytearray(_BLOCK))
     try:
-        with Path(path).open("rb", buffering=0) as file:
+        with open_regular(Path(path)) as file:
             while n_bytes := file.readinto(block):
                 digest.update(block[:n_bytes])
                 if progress is not None:

@@ -44,8 +44,8 @@ __all__ = [
 Piece = TypeVar("Piece", bound=Sized)
 """Some rows: of a table, or their numbers."""
 _ROWS = 1 << 16  # of a piece in memory
-_FORMULA = "^[ \t]*[=+@＝＋－＠-]"
-"""What a cell begins with that a spreadsheet takes for a formula, and may obey."""
+_FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
+"""What a cell begins with that a spreadsheet takes for a formula, and may obey; some skip blanks and invisible characters before it."""
 
 
 @dataclass(frozen=True)

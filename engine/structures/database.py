@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts, offsets_of, ranges
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
-from proteoscope.engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_path
+from proteoscope.engine.files import atomic_file, open_regular, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -180,9 +180,8 @@ def open_database(folder: str | Path) -> StructureDatabase:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / DATABASE_FILE
     require(not path.is_symlink(), f"{DATABASE_FILE} is a link")
-    require(path.is_file() or not path.exists(), f"{DATABASE_FILE} is no file")
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             found = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error
@@ -267,7 +266,6 @@ def _is_plain(texts: Texts) -> bool:
 def _own(folder: Path, name: str) -> Path:
     path = folder / name
     require(not path.is_symlink(), f"{name} is a link")
-    require(path.is_file() or not path.exists(), f"{name} is no file")
     return path
 
 

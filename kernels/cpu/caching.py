@@ -75,7 +75,7 @@ def _temporary_folder() -> Path:
     """A folder that nobody else can write to: what lies in it will be run."""
     place = Path(tempfile.gettempdir())
     if untrusted_folder(place / _PREFIX) is not None:  # TMPDIR is another user's
-        place = Path("/tmp")  # noqa: S108 - nothing is looked for under a name that others may give
+        place = Path("/tmp")
     if hasattr(os, "getuid"):
         folder = place / f"{_PREFIX}{os.getuid()}"
         with contextlib.suppress(OSError):

@@ -68,9 +68,9 @@ def test_kernels_are_not_loaded_from_folders_of_others(tmp_path: Path, variable:
     folder.mkdir()
     folder.chmod(0o777)
     environment = {name: value for name, value in os.environ.items() if name not in (VARIABLE, "NUMBA_CACHE_DIR")}
-    process = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=REPOSITORY, env={**environment, variable: str(folder)}, capture_output=True, text=True, check=True
-    )
+    environment[variable] = str(folder)
+    command = [sys.executable, "-c", PROGRAM]
+    process = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
     assert not process.stdout.strip().startswith(str(folder))
     assert list(folder.iterdir()) == []
 

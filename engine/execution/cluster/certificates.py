@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from proteoscope.engine.errors import InputError, ParameterError, WorkersError, shortened
-from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.files import atomic_file, open_regular, storage_errors
 
 if TYPE_CHECKING:
     from distributed import Security
@@ -178,7 +178,7 @@ def read_certificates(folder: Path, *roles: Role) -> Certificates:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             text = file.read(_MAXIMUM_BYTES)
         return text.decode("ascii")
     except (OSError, ValueError) as error:

@@ -9,8 +9,8 @@ import pytest
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.project.digests import file_digest
-from proteoscope.engine.project.records import InputRecord
 from proteoscope.engine.project.recorded_files import RecordedFiles
+from proteoscope.engine.project.records import InputRecord
 
 
 @pytest.fixture
@@ -49,5 +49,5 @@ def test_check_rejects_changed_missing_and_other_files(path: Path) -> None:
 def test_file_digest_rejects_pipes_and_devices(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(InputError, match="is a pipe or a device, not a file"):
+        with pytest.raises(InputError, match="this is a pipe or a device, not a file"):
             file_digest(path)

@@ -34,7 +34,9 @@ def shift_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     monkeypatch.setattr(certificates.datetime, "datetime", Clock)
 
 
-@pytest.mark.parametrize(("days", "text"), [(2, "were valid until"), (-2, "are valid from"), (-20000, "are valid from"), (49000, "were valid until")])
+@pytest.mark.parametrize(
+    ("days", "text"), [(2, "valid until"), (-2, "valid from"), (-20000, "valid from"), (49000, "valid until")]
+)
 def test_certificates_are_refused_outside_their_time(folder: Path, monkeypatch: pytest.MonkeyPatch, days: int, text: str) -> None:
     shift_clock(monkeypatch, days)
     with pytest.raises(InputError, match=text):
@@ -46,7 +48,7 @@ def test_certificates_of_another_authority_are_refused(folder: Path, tmp_path: P
     other = tmp_path / "other"
     write_certificates(make_certificates(1), other)
     (folder / name).write_bytes((other / name).read_bytes())
-    with pytest.raises(InputError, match="is not signed by the authority|does not belong to the key") as error:
+    with pytest.raises(InputError, match=r"is not signed by the authority|does not belong to the key") as error:
         read_certificates(folder, "client")
     assert "\n" not in str(error.value)
 
