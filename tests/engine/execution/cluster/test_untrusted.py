@@ -34,9 +34,7 @@ def shift_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     monkeypatch.setattr(certificates.datetime, "datetime", Clock)
 
 
-@pytest.mark.parametrize(
-    ("days", "text"), [(2, "valid until"), (-2, "valid from"), (-20000, "valid from"), (49000, "valid until")]
-)
+@pytest.mark.parametrize(("days", "text"), [(2, "valid until"), (-2, "valid from"), (-20000, "valid from"), (49000, "valid until")])
 def test_certificates_are_refused_outside_their_time(folder: Path, monkeypatch: pytest.MonkeyPatch, days: int, text: str) -> None:
     shift_clock(monkeypatch, days)
     with pytest.raises(InputError, match=text):
