@@ -113,7 +113,8 @@ def test_the_settings_lie_in_the_user_s_configuration() -> None:
     "text",
     [
         "[" * 200_000, '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": 1e999}}}}',
-        '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": -1}}}}', "\0" * 9, '{"version": 1, "letter_size": ' + "9" * 5000 + "}",
+        '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": -1}}}}', "\0" * 9,
+        '{"version": 1, "letter_size": ' + "9" * 5000 + "}",
         json.dumps({"version": 1, "recent_projects": ["/x"] * 1_000_000}), '{"version": 1, "theme": "' + "x" * (5 << 20) + '"}',
     ],
     ids=["deep", "infinite", "negative", "zeros", "digits", "many", "large"],
