@@ -2,9 +2,10 @@
 
     python -m tests.fuzz.resumed_kills [KILLS] [--seed SEED] [--kinds identify align ...] [--data FOLDER]
 
-Each run is ended after a random time, some also while they are resumed, and goes on with another number of threads; one that had kept nothing yet is
-begun anew. Of every kind there are runs that nobody disturbed, whose tables are the same to the byte. `--data` names the folder of the real
-data that may not ship, without which there are no libraries, structures, modified peptides, explained spectra and quantities.
+Each run is ended after a random time, some also while they are resumed, and goes on with another number of threads; one that had kept
+nothing yet is begun anew. Of every kind there are runs that nobody disturbed, whose tables are the same to the byte. `--data` names the
+folder of the real data that may not ship, without which there are no libraries, structures, modified peptides, explained spectra and
+quantities.
 """
 
 from __future__ import annotations
