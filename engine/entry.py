@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.jobs.progress import Progress
     from proteoscope.engine.parameters import PresetAdvice, SearchParameters
-    from proteoscope.engine.project import Project
+    from proteoscope.engine.project import Project, RunRecord
     from proteoscope.engine.results.columns import Table
     from proteoscope.engine.results.methods import Methods, RunFacts
     from proteoscope.engine.summary import Summary
@@ -492,6 +492,19 @@ class Search:
         """The format of this name, if it has it."""
         return next((export for export in self.exports if export.name == name), None)
 
+    def check_recorded(self, project: Project, run: RunRecord) -> None:
+        """Require the recorded parameters of a run to be values that its search can have; the record may be forged or damaged.
+
+        Raises
+        ------
+        InputError : one is not.
+        """
+        fields = self.model.model_fields
+        try:
+            self.model.checked({name: value for name, value in run.parameters.items() if name in fields})
+        except ParameterError as error:
+            raise InputError(project.folder, f"the recorded parameters of {run.id} are damaged: {error}", remedy="Search again") from None
+
     def export(self, project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
         """Write the results of a finished run in one of `exports`; return the paths of the files.
 
@@ -507,6 +520,9 @@ class Search:
         if chosen is None:
             names = ", ".join(export.name for export in self.exports)
             raise ParameterError(f"there is no format '{request.format:.40}'; expected one of {names}")
+        for run in project.runs():
+            if run.id == request.run_id:
+                self.check_recorded(project, run)
         inputs = [one.path for one in project.inputs(request.run_id)]
         check_outputs([request.target / name for name in chosen.files] or [request.target], inputs, project.folder)
         return chosen.write()(project, request, progress)

@@ -24,11 +24,13 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.locked_files import open_locked, release_locked
+from proteoscope.kernels.trusted_folders import untrusted_folder
 
 __all__ = [
     "atomic_file",
@@ -36,6 +38,7 @@ __all__ = [
     "is_temporary",
     "is_there",
     "nearest_folder",
+    "open_regular",
     "remove_leftovers",
     "scratch_folder",
     "storage_error",
@@ -115,6 +118,27 @@ def is_temporary(path: Path) -> bool:
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file for reading; a pipe, which would wait for a writer, a device or a folder is refused.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is no regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "this is a pipe or a device, not a file", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
 def sync_file(path: Path) -> None:
     """Wait until the contents of a file are on the disk."""
     descriptor = os.open(path, os.O_RDWR)
@@ -184,11 +208,13 @@ def scratch_folder() -> Iterator[Path]:
     Raises
     ------
     StorageError
-        Nothing can be written there.
+        Nothing can be written there, or other users can replace what is written.
     """
     with contextlib.ExitStack() as stack:
         with storage_errors(Path(os.environ.get("TMPDIR") or os.curdir)):
             place = Path(tempfile.gettempdir())
+        if (part := untrusted_folder(place / "proteoscope")) is not None:
+            raise StorageError(f"{part}: other users can replace temporary files here. Let TMPDIR name a folder of your own.")
         with storage_errors(place):
             folder = stack.enter_context(temporary_folder(place / "proteoscope"))
         yield folder

@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from proteoscope import resources
 from proteoscope.engine.errors import InputError, ParameterError, shortened
+from proteoscope.engine.files import open_regular
 
 ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 
@@ -279,14 +280,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
     """
     remedy = "A preset is TOML, a line field = value for each parameter"
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(_MAXIMUM_PRESET_BYTES + 1)
         if len(data) > _MAXIMUM_PRESET_BYTES:
             raise InputError(path, f"is longer than the {_MAXIMUM_PRESET_BYTES:,} bytes of a preset", remedy=remedy)
         for number, line in enumerate(data.split(b"\n"), 1):
             if line.count(b".") > _MAXIMUM_POINTS:
                 raise InputError(path, f"has more than {_MAXIMUM_POINTS:,} points", place=f"line {number}", remedy=remedy)
-        return tomllib.loads(data.decode().replace("\r\n", "\n").replace("\r", "\n"))
+        return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the preset file") from None
     except RecursionError:

@@ -39,6 +39,7 @@ from proteoscope.engine.results.counts import warning_of_nothing
 from proteoscope.engine.resumption import check_same, record_of
 from proteoscope.engine.shared_names import distinct_names, without_folders
 from proteoscope.engine.version import VERSION
+from proteoscope.kernels.trusted_folders import why_not_used
 
 __all__ = ["RunSpec", "SearchRun", "project_run", "search_run"]
 
@@ -270,6 +271,8 @@ class SearchRun(Generic[Read]):
 def _tell_device(device: Device, wish: str, progress: Progress, *, is_passed_over: bool) -> None:
     """Say what computes, and which GPUs do not although they might be expected to; `is_passed_over`: usable ones too were not chosen."""
     progress.message(f"Scoring on {device.name}: {device.description}")
+    if reason := why_not_used():
+        progress.message(reason, "warning")
     if wish in ("auto", "all"):
         for gpu in gpus():
             if gpu.numbers and not gpu.usable:

@@ -101,8 +101,7 @@ class RunActions(QObject):
         names = [one.name for one in project.results(run.id)]
         others = []
         if views.run_comparison.has_matches(names):
-            done = [one for one in project.runs()[::-1] if one.status == "done" and one.id != run.id]
-            others = [one for one in done if views.run_comparison.has_matches([result.name for result in project.results(one.id)])]
+            others = [one for one in views.run_comparison.comparable_runs(project)[::-1] if one.id != run.id]
         return views.run_account.run_account(project, run, None if pages is None else pages.search), others, not project.read_only
 
     def _show(self, read: tuple[RunAccount, list[RunRecord], bool]) -> None:

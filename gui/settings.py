@@ -6,13 +6,13 @@ import json
 import logging
 import threading
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import atomic_file
+from proteoscope.engine.files import atomic_file, open_regular
 
 __all__ = [
     "LETTER_SIZES",
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _N_RECENT = 10
+_MAXIMUM_BYTES = 4 << 20
 LETTER_SIZES = (80, 90, 100, 115, 130, 150, 175, 200)
 """In percent of the system's, of which one is chosen."""
 _VERSION = 1
@@ -49,7 +50,7 @@ class SearchSettings(BaseModel):
     folders: dict[str, str] = {}
     files: dict[str, tuple[str, ...]] = {}
     results_layout: str = ""
-    stage_seconds: dict[str, float] = {}
+    stage_seconds: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
 
 
 class RecentProject(BaseModel):
@@ -73,7 +74,7 @@ class Settings(BaseModel):
     geometry: str = ""
     layout: str = ""
     comparison_layout: str = ""
-    recent_projects: tuple[str, ...] = ()
+    recent_projects: tuple[str, ...] = Field(default=(), max_length=_N_RECENT)
     recent_runs: dict[str, RecentProject] = {}
     searches: dict[str, SearchSettings] = {}
 
@@ -118,7 +119,7 @@ class SettingsFile:
     def save(self) -> None:
         """Have the file written as the settings are now, whole or not at all; `flush` waits until it is."""
         content = {"version": _VERSION, **self.values.model_dump()}
-        written = json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
+        written = json.dumps(content, indent=2).encode() + b"\n"  # in ASCII: names of folders need not be UTF-8
         with self._lock:
             self._unwritten = written
             if self._writer is None:
@@ -147,7 +148,11 @@ class SettingsFile:
 
     def _read(self) -> Settings:
         try:
-            content = json.loads(self._path.read_bytes())
+            with open_regular(self._path) as file:
+                text = file.read(_MAXIMUM_BYTES + 1)
+            if len(text) > _MAXIMUM_BYTES:
+                raise ValueError(f"longer than {_MAXIMUM_BYTES} bytes")
+            content = json.loads(text)
             version = content.pop("version")
             if version != _VERSION:
                 self._put_aside(f"version-{version}")
@@ -158,7 +163,7 @@ class SettingsFile:
         except OSError as error:
             _logger.warning("The settings cannot be read: %s", error)
             return Settings()
-        except (ValueError, KeyError, AttributeError, TypeError, ValidationError):
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError, ValidationError):
             self._put_aside("damaged")
             return Settings()
 

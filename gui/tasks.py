@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -256,6 +256,7 @@ class SuperpositionTask(WritingTask):
     models: Literal["first", "all"]
     hit: Mapping[str, Any]
     folder: Path
+    check: Callable[[Path], None]
 
     @property
     def title(self) -> str:
@@ -265,7 +266,8 @@ class SuperpositionTask(WritingTask):
     def run(self, progress: Progress) -> Path:
         """Write it; the folder."""
         progress.stage("Reading structures")
-        chains, hit = structure_search.hit_chains.HitChains(self.inputs, self.minimum_confidence, self.models), self.hit
+        chains = structure_search.hit_chains.HitChains(self.inputs, self.minimum_confidence, self.models, self.check)
+        hit = self.hit
         query = chains.query(hit["query"], hit["query_sequence"])
         target = chains.target(hit["target"], hit["target_sequence"], hit["target_index"])
         progress.stage("Writing")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project, searches
@@ -84,7 +83,7 @@ def _checkpoints(*, is_cleared: bool) -> list[KeptIndex]:
     for checkpoint in project.checkpoint_store.list_checkpoints():
         if is_cleared and not project.checkpoint_store.clear_checkpoint(checkpoint):
             continue
-        used = datetime.fromtimestamp(checkpoint.used, UTC)
+        used = project.index_store.used_time(checkpoint.used)
         lines.append(
             project.index_store.KeptIndex(_CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title)
         )

@@ -74,15 +74,17 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
     chosen = []
     for place in options.projects:
         project = project_package.Project.open(place)
-        done = [run.id for run in project.runs() if run.status == "done"]
-        named = [run for run in options.run if run in done]
-        comparable = [run for run in done if views.run_comparison.has_matches([one.name for one in project.results(run)])]
-        chosen += [(project, run) for run in (named if options.run else comparable)]
+        if options.run:
+            done = {run.id for run in project.runs() if run.status == "done"}
+            chosen += [(project, run) for run in options.run if run in done]
+        else:
+            chosen += [(project, run.id) for run in views.run_comparison.comparable_runs(project)]
     missing = [run for run in options.run if all(run != one for _, one in chosen)]
     if missing:
         raise InputError(
             options.projects[0], f"there is no finished run {missing[0]:.60}", remedy="See run.json and results for their names"
         )
+    views.run_comparison.check_number(len(chosen))
     opened: list[FinishedRun] = []
     try:
         for project, run in chosen:

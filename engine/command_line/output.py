@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.files import scratch_folder
+from proteoscope.engine.files import open_regular, scratch_folder
 
 __all__ = ["STANDARD_OUTPUT", "output_file", "output_name"]
 
@@ -41,5 +41,5 @@ def output_file(wish: str) -> Iterator[Path]:
         yield path
         if not path.exists():  # there was nothing to write, as the command has told
             return
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             shutil.copyfileobj(file, sys.stdout.buffer)

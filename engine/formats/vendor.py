@@ -22,7 +22,7 @@ from typing import IO
 
 from proteoscope.engine import formats
 from proteoscope.engine.errors import InputError, shortened
-from proteoscope.engine.files import scratch_folder
+from proteoscope.engine.files import open_regular, scratch_folder
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["COMPOUND_MAGIC", "THERMO_MAGIC", "VendorFormat", "converted", "converter_of", "unreadable", "vendor_format"]
@@ -79,7 +79,7 @@ def vendor_format(path: Path) -> VendorFormat | None:
             return next((one for marks, one in _FOLDERS if not names.isdisjoint(marks)), None)
         if not path.is_file():
             return None
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(len(THERMO_MAGIC))
     except (OSError, ValueError):
         return None

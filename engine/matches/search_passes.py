@@ -16,6 +16,7 @@ from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, Specificity, enz
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.files import open_regular
 from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def _told(path: Path, tell: Callable[[dict[str, Any]], Told]) -> Told:
     StorageError : it cannot be read, or does not hold what the program writes.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             record = json.loads(file.read(_MAXIMUM_JSON))
         if not isinstance(record, dict):
             raise ParameterError("is no record of a run")

@@ -4,31 +4,21 @@
 
     CACHE/indexes/KIND-KEY/...    of the kinds that the entries of searches name
 
-``PROTEOSCOPE_CACHE`` names the folder; without it, it is the program's folder in the user's cache.
+``PROTEOSCOPE_CACHE`` names the folder; without it, or where other users can change files there, it is the program's folder in the user's
+cache.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.project.index_store import IndexStore
+from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder
 
 __all__ = ["VARIABLE", "cache_folder", "index_store", "remember"]
-
-VARIABLE = "PROTEOSCOPE_CACHE"
-
-
-def cache_folder() -> Path:
-    """Where the program keeps what it can make again; it may not be there yet."""
-    if named := os.environ.get(VARIABLE):
-        return Path(named).absolute()
-    import platformdirs  # not needed where PROTEOSCOPE_CACHE names the folder
-
-    return Path(platformdirs.user_cache_path("proteoscope", appauthor=False))
 
 
 def remember(path: Path, content: bytes) -> None:

@@ -236,7 +236,7 @@ def prune_checkpoints() -> None:
     for checkpoint in list_checkpoints():
         total += checkpoint.bytes
         age = now - checkpoint.used
-        if age > MAXIMUM_AGE_SECONDS or (total > TOTAL_BYTES and age > _GRACE_SECONDS):
+        if age > MAXIMUM_AGE_SECONDS or (total > TOTAL_BYTES and abs(age) > _GRACE_SECONDS):
             remove_files(checkpoint.path)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from proteoscope.engine.arrays import read_only
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import open_regular
 
 __all__ = ["UnsoundIndexError", "checked_offsets", "checked_texts", "open_column", "read_numbers", "require"]
 
@@ -44,7 +45,7 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
     """
     kind = np.dtype(dtype)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             start = file.read(10)
             n_header = int.from_bytes(start[8:10], "little")
             header = _HEADER.fullmatch(file.read(n_header))
@@ -86,7 +87,7 @@ def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()
     UnsoundIndexError : the file is missing, or does not hold exactly them.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             found = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{path.name} cannot be read ({error})") from error

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from proteoscope.engine.errors import InputError, StorageError
-from proteoscope.engine.files import storage_error, storage_errors, sync_file, sync_folder, temporary_path
+from proteoscope.engine.files import open_regular, storage_error, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.project import schema
 from proteoscope.engine.sqlite_inputs import open_sqlite
 
@@ -114,7 +114,7 @@ class Database:
     def _check_journal(self) -> None:
         journal = self._path.with_name(self._path.name + "-journal")
         try:
-            with journal.open("rb") as file:
+            with open_regular(journal) as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - len(_JOURNAL_OF_SEVERAL)))
                 end = file.read()
         except FileNotFoundError:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.files import open_regular
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["canonical_json", "content_bytes", "copied_files", "copy_text", "file_digest", "parts_digest"]
@@ -32,7 +33,7 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
     digest = hashlib.sha256()
     block = memoryview(bytearray(_BLOCK))
     try:
-        with Path(path).open("rb", buffering=0) as file:
+        with open_regular(Path(path)) as file:
             while n_bytes := file.readinto(block):
                 digest.update(block[:n_bytes])
                 if progress is not None:

@@ -32,13 +32,14 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import UnsoundIndexError
 from proteoscope.engine.project.digests import parts_digest
 
-__all__ = ["DEFAULT_BYTE_LIMIT", "IndexStore", "KeptIndex"]
+__all__ = ["DEFAULT_BYTE_LIMIT", "IndexStore", "KeptIndex", "used_time"]
 
 DEFAULT_BYTE_LIMIT = 20 << 30
 
 _FORMAT = 1
 _MANIFEST = "manifest.json"
 _CHUNK = 16 << 20
+_LATEST = 253370764800.0  # the year 9999, which all time zones have
 _MAXIMUM_MANIFEST = 1 << 20
 _INDEX = re.compile(r"([a-z]+)-[0-9a-f]{64}")
 
@@ -131,7 +132,7 @@ class IndexStore:
                 manifest = folder / _MANIFEST
                 used = manifest.lstat().st_mtime if _is_file(manifest) else 0.0
                 kind = folder.name.partition("-")[0]
-                found.append(KeptIndex(kind, folder, size, datetime.fromtimestamp(used, UTC), _title(manifest)))
+                found.append(KeptIndex(kind, folder, size, used_time(used), _title(manifest)))
         return sorted(found, key=lambda one: one.used, reverse=True)
 
     def clear(self, kind: str | None = None) -> list[KeptIndex]:
@@ -204,7 +205,8 @@ class IndexStore:
         for index in reversed(indexes):
             if total <= self._byte_limit:
                 return
-            if index.folder != keep and now - index.used.timestamp() > self._grace_seconds:
+            # A time far in the future is that of a clock that was wrong.
+            if index.folder != keep and abs(now - index.used.timestamp()) > self._grace_seconds:
                 _discard(index.folder)
                 total -= index.bytes
 
@@ -213,6 +215,21 @@ def _discard(folder: Path) -> None:
     """Remove an index: out of sight in one step, so that nobody opens half of it."""
     with contextlib.suppress(OSError), temporary_path(folder) as aside:
         folder.rename(aside)
+
+
+def used_time(seconds: float) -> datetime:
+    """Return the time of a file, bounded to times that can be printed: a clock may have been wrong.
+
+    Parameters
+    ----------
+    seconds : float
+        Seconds since 1970.
+
+    Returns
+    -------
+    datetime
+    """
+    return datetime.fromtimestamp(min(max(seconds, 0.0), _LATEST), UTC)
 
 
 def _is_file(path: Path) -> bool:

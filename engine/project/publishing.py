@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from proteoscope.engine.files import atomic_file, storage_errors, sync_folder
+from proteoscope.engine.files import atomic_file, open_regular, storage_errors, sync_folder
 from proteoscope.engine.project.paths import EXPORTS, RESULTS, RUN_JSON, entries, inside
 
 __all__ = ["has_unpublished", "publish", "show_record", "unpublish"]
@@ -99,7 +99,7 @@ def _exports(record: Path) -> set[str]:
 def _read(record: Path) -> dict[str, Any]:
     """What a record says; nothing where it cannot be read."""
     try:
-        with record.open("rb") as file:
+        with open_regular(record) as file:
             found = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError):
         return {}

@@ -1,8 +1,8 @@
 """Tables of tab-separated values from columns: one header line, one line a row, made without a line of Python for each.
 
 Truths are ``true`` and ``false``, lists are joined by semicolons, vectors by commas, a missing value is empty, a text that holds a double
-quote stands in double quotes with those inside doubled (RFC 4180), tabs and line breaks within texts become spaces. What differs between
-the files of several searches, which others rely on, is a `Dialect`.
+quote stands in double quotes with those inside doubled (RFC 4180), tabs, line breaks and other control characters become spaces. What
+differs between the files of several searches, which others rely on, is a `Dialect`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ __all__ = [
 Piece = TypeVar("Piece", bound=Sized)
 """Some rows: of a table, or their numbers."""
 _ROWS = 1 << 16  # of a piece in memory
-_FORMULA = "^[ \t]*[=+@＝＋－＠-]"
-"""What a cell begins with that a spreadsheet takes for a formula, and may obey."""
+_FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
+"""What a cell begins with that a spreadsheet takes for a formula, and may obey; some skip blanks and invisible characters before it."""
+_CONTROLS = r"\x00-\x1f\x7f-\x{9f}"
+"""Control characters, which a terminal may obey: tabs, line breaks, ESC."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Dialect:
     is_short: bool = False
     not_a_number: str = ""
     knows_infinity: bool = True
-    blanks: str = "[\\t\\n\\r]"
+    blanks: str = f"[{_CONTROLS}]"
     is_trimmed: bool = False
     has_quotes: bool = True
 
@@ -75,7 +77,10 @@ ROUNDED = Dialect(".6f", ".6f", is_short=True, knows_infinity=False)
 PRINTED = Dialect(".10g", ".10g", not_a_number="nan")
 """Of the hits of sequence searches."""
 TRIMMED = Dialect(
-    ".10g", ".10g", blanks=r"[\s\v\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+", is_trimmed=True
+    ".10g",
+    ".10g",
+    blanks=f"[{_CONTROLS}" + r"\s\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+",
+    is_trimmed=True,
 )
 """Of the hits of structure searches."""
 UNQUOTED = Dialect(".10g", ".10g", has_quotes=False)

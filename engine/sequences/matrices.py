@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope import resources
 from proteoscope.engine.errors import InputError, ParameterError, shortened
+from proteoscope.engine.files import open_regular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,7 +118,7 @@ def read_matrix(wish: str) -> Matrix:
 
 def _parse(path: Path) -> tuple[str, list[list[int]]]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(_MAXIMUM_BYTES + 1)
         if len(data) > _MAXIMUM_BYTES:
             raise InputError(path, "is too large for a matrix", remedy=_REMEDY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,9 +47,17 @@ class HitChains:
     Parameters
     ----------
     inputs : kind and path of the run's files. minimum_confidence, models : the parameters of the run.
+    check : called with the path of each file before it is read; raises InputError if it may not be read.
     """
 
-    def __init__(self, inputs: Iterable[tuple[str, Path]], minimum_confidence: float = 0.0, models: Models = "first") -> None:
+    def __init__(
+        self,
+        inputs: Iterable[tuple[str, Path]],
+        minimum_confidence: float = 0.0,
+        models: Models = "first",
+        check: Callable[[Path], None] = lambda path: None,
+    ) -> None:
+        self._check = check
         self._paths: dict[str, list[Path]] = {"queries": [], "database": []}
         for kind, path in inputs:
             self._paths.setdefault(kind, []).append(path)
@@ -83,8 +91,7 @@ class HitChains:
             # It may have been changed since it was opened.
             self._database = None
             raise InputError(folder, f"no longer holds {name} as it was searched", remedy="Search again")
-        content = self._database.content
-        return FoundChain(chains.taken(places[:1]), Path(content.sources[int(content.source[places[0]])].path))
+        return FoundChain(chains.taken(places[:1]), self._database.file_of(places[0]))
 
     def _in_files(self, kind: str, name: str, sequence: str) -> FoundChain:
         paths = [path for path in self._paths[kind] if name == stem(path) or name.startswith(f"{stem(path)}:")]
@@ -106,6 +113,7 @@ class HitChains:
         if key not in self._files:
             while len(self._files) >= _MAXIMUM_FILES:
                 del self._files[next(iter(self._files))]
+            self._check(path)
             self._files[key] = read_structure(path, minimum_confidence=self._least[kind], models=self._models)
         self._files[key] = self._files.pop(key)
         return self._files[key]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import open_regular
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.cache import index_store
 from proteoscope.engine.project.columns import UnsoundIndexError, open_column, require
@@ -95,7 +96,7 @@ def _open(folder: Path) -> DescribedChains:
 
 def _messages(folder: Path) -> tuple[str, ...]:
     try:
-        with (folder / "messages.json").open("rb") as file:
+        with open_regular(folder / "messages.json") as file:
             found = json.loads(file.read(_MAXIMUM_MESSAGES))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{folder}: the messages cannot be read ({error})") from error

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts, offsets_of, ranges
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
-from proteoscope.engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_path
+from proteoscope.engine.files import atomic_file, open_regular, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -139,6 +139,20 @@ class StructureDatabase:
         """Its chains, the shortest first."""
         return self.content.chains
 
+    def file_of(self, chain: int) -> Path:
+        """Return the file that a chain was read from, by the chain's place.
+
+        The database may come from somebody else and name any file. One whose size and time are not those recorded is given a path that
+        cannot be opened.
+        """
+        source = self.content.sources[int(self.content.source[chain])]
+        path = Path(source.path)
+        with suppress(OSError):
+            status = path.stat()
+            if (status.st_size, status.st_mtime_ns) == (source.size, source.modified):
+                return path
+        return self.folder / DATABASE_FILE / path.name
+
     @property
     def skipped(self) -> list[tuple[str, str, str]]:
         """(file, chain, reason) of what was left out or read otherwise than it is written; no chain where it is of the whole file."""
@@ -167,7 +181,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / DATABASE_FILE
     require(not path.is_symlink(), f"{DATABASE_FILE} is a link")
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             found = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error

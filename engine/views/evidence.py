@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.evidence.structure_files import find_structure, structure_files
+from proteoscope.engine.evidence.structure_files import find_structure
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequences.matrices import encode, read_matrix
 from proteoscope.engine.structure_search.hit_chains import FoundChain
@@ -319,11 +319,9 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
     name = near.values["chain"]
     wanted = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
     inputs = [given for kind, given in run.inputs if kind == "structures"]
-    found = find_structure(near.values["path"], structure_files(inputs))
-    path = found or Path(near.values["path"])
+    path = find_structure(near.values["path"], [given for given in inputs if given.name != DATABASE_FILE]) or Path(near.values["path"])
     try:
-        if found is None:
-            raise InputError(path, "is none of the files that the run read", remedy=_GONE)
+        run.check_input(path)
         chains = read_structure(path).chains
         if name not in chains.names:
             raise InputError(path, f"has no chain {name}", remedy=_GONE)
@@ -333,10 +331,14 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
         if not databases:
             raise
         # A database has what is drawn, also where the files that it was made from are elsewhere.
-        chains = open_database(databases[0]).chains
-        if name not in chains.names:
+        database = open_database(databases[0])
+        places = [place for place, one in enumerate(database.chains.names) if one == name]
+        if not places or not wanted:
             raise
-        alone = chains.taken([list(chains.names).index(name)])
+        sources = [Path(database.content.sources[int(database.content.source[place])].path) for place in places]
+        read = find_structure(near.values["path"], sources)
+        place = places[0 if read is None else sources.index(read)]
+        alone, path = database.chains.taken([place]), database.file_of(place)
     letters = alone.sequence(ChainRow(0))
     if any(row >= len(letters) or letters[row] != letter for row, letter in wanted.items()):
         raise InputError(path, f"no longer holds {name} as it was", remedy=_GONE)

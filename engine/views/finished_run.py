@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.matches.search_passes import SearchPass, passes_of_run
 from proteoscope.engine.project import Project, RowMark, RunRecord
+from proteoscope.engine.project.recorded_files import RecordedFiles
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.views.annotation import IonSettings, ions_looked_for
@@ -103,6 +105,19 @@ class FinishedRun:
             self._peaks.setdefault(key, open_peaks(self.project, *key))
         return self._peaks[key]
 
+    def check_input(self, path: Path) -> None:
+        """Require a file that the run recorded to be as it was, before it is read: the record may be forged.
+
+        Raises
+        ------
+        InputError : the run recorded no such file, or it is missing or has changed.
+        """
+        self._recorded.check(path)
+
+    @cached_property
+    def _recorded(self) -> RecordedFiles:
+        return RecordedFiles(self.project.inputs(self.run.id))
+
     def mark(self, table: str, row: int, mark: RowMark) -> None:
         """Put a star and a comment on a row of a table, in the project and in what sources of the table show from now on.
 
@@ -156,6 +171,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     ]
     paths |= {name: project.table(name, chosen) for name in more}
     record = next(run for run in project.runs() if run.id == chosen)
+    search.check_recorded(project, record)
     stored = {name: field.default for name, field in search.model.model_fields.items()}
     stored |= record.parameters
     inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))

@@ -96,6 +96,7 @@ class RunSurveys:
 
     def __init__(self, run: FinishedRun) -> None:
         self.paths = tuple(path for kind, path in run.inputs if kind == "spectra")
+        self._check = run.check_input
         self._progress = Progress()
         self._read: dict[Path, Surveys] = {}
 
@@ -104,9 +105,10 @@ class RunSurveys:
 
         Raises
         ------
-        InputError : it is gone, or has none. Cancelled : `close` was called meanwhile.
+        InputError : it is gone, has changed, or has none. Cancelled : `close` was called meanwhile.
         """
         if path not in self._read:
+            self._check(path)
             self._read[path] = read_surveys(path, progress=self._progress, spool=Path(tempfile.gettempdir()))
         return self._read[path]
 

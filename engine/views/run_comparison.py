@@ -19,7 +19,7 @@ Any runs can be compared whose tables hold PSMs, peptides and protein groups, wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,8 +46,11 @@ from proteoscope.engine.views.tables import TableSource
 if TYPE_CHECKING:
     import duckdb
 
+    from proteoscope.engine.project import Project, RunRecord
+
 __all__ = [
-    "LEVELS", "MAXIMUM_RUNS", "Curves", "Intersection", "Level", "RunComparison", "ScorePairs", "compare_runs", "has_matches",
+    "LEVELS", "MAXIMUM_RUNS", "Curves", "Intersection", "Level", "RunComparison", "ScorePairs", "check_number", "comparable_runs",
+    "compare_runs", "has_matches",
 ]  # fmt: skip
 
 MAXIMUM_RUNS = 12
@@ -117,9 +120,28 @@ class ScorePairs:
     is_second: NDArray[np.bool_]
 
 
-def has_matches(tables: Sequence[str]) -> bool:
+def has_matches(tables: Collection[str]) -> bool:
     """Whether a run with tables of these names can be compared: it has PSMs, peptides and protein groups."""
     return {PSMS.name, PEPTIDES.name, PROTEINS.name} <= set(tables)
+
+
+def comparable_runs(project: Project) -> list[RunRecord]:
+    """Return the finished runs of a project that can be compared, in their order; it may have thousands."""
+    tables: dict[str, set[str]] = {}
+    for result in project.results():
+        tables.setdefault(result.run, set()).add(result.name)
+    return [run for run in project.runs() if run.status == "done" and has_matches(tables.get(run.id, ()))]
+
+
+def check_number(n_runs: int) -> None:
+    """Require a number of runs that can be compared.
+
+    Raises
+    ------
+    ParameterError : there are too few or too many.
+    """
+    if not 2 <= n_runs <= MAXIMUM_RUNS:
+        raise ParameterError(f"{n_runs:,} {'run is' if n_runs == 1 else 'runs are'} given; from 2 to {MAXIMUM_RUNS} can be compared")
 
 
 class RunComparison:
@@ -304,8 +326,7 @@ def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) 
 
 
 def _check(runs: Sequence[FinishedRun]) -> None:
-    if not 2 <= len(runs) <= MAXIMUM_RUNS:
-        raise ParameterError(f"{len(runs)} {'run is' if len(runs) == 1 else 'runs are'} given; from 2 to {MAXIMUM_RUNS} can be compared")
+    check_number(len(runs))
     seen = set[tuple[Path, str]]()
     for run in runs:
         key = run.project.folder, run.run.id

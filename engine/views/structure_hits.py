@@ -122,7 +122,7 @@ def structure_summary(source: TableSource) -> StructureSummary:
 
 def chains_of_run(run: FinishedRun) -> HitChains:
     """What reads the chains of a run's hits again from the files that it names; for one thread."""
-    return HitChains(run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"])
+    return HitChains(run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"], run.check_input)
 
 
 def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:

@@ -45,6 +45,7 @@ class ChromatogramPage(QWidget):
         super().__init__(parent)
         self._source: TableSource | None = None
         self._surveys: dict[Path, Surveys] = {}
+        self._check: Callable[[Path], None] = lambda path: None
         self._progress = Progress()
         self._worker = TableWorker(None, self)
         self.plot = ChromatogramPlot()
@@ -92,10 +93,13 @@ class ChromatogramPage(QWidget):
         """Whether a chromatogram is being made."""
         return self._worker.is_busy
 
-    def open(self, source: TableSource, files: Sequence[Path]) -> None:
-        """Show the chromatograms of a list of spectra, which were read from these files. The source is closed with this."""
+    def open(self, source: TableSource, files: Sequence[Path], check: Callable[[Path], None]) -> None:
+        """Show the chromatograms of a list of spectra, which were read from these files. The source is closed with this.
+
+        `check` : raises InputError if a file may not be read.
+        """
         self.close_run()
-        self._source = source
+        self._source, self._check = source, check
         self.file.clear()
         for path in files:
             self.file.addItem(path.name, path)
@@ -162,6 +166,7 @@ class ChromatogramPage(QWidget):
 
         def surveys() -> Surveys:
             if path not in self._surveys:
+                self._check(path)
                 self._surveys[path] = read_surveys(path, progress=progress, spool=Path(tempfile.gettempdir()))
             return self._surveys[path]
 

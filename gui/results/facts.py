@@ -8,9 +8,10 @@ from PySide6.QtCore import QLocale
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project
+from proteoscope.engine.project.records import InputRecord
 from proteoscope.engine.views.finished_run import FinishedRun
 
-__all__ = ["files_facts", "files_of_spectra", "inputs_of_source", "passes_facts", "time_facts"]
+__all__ = ["files_facts", "inputs_of_source", "passes_facts", "records_of_spectra", "time_facts"]
 
 _OF_PROJECT = "project_"
 """How the kinds of inputs begin that are tables of another run."""
@@ -29,25 +30,30 @@ def files_facts(run: FinishedRun, of_source: str = "what {} left unidentified") 
 
 def inputs_of_source(run: FinishedRun) -> tuple[tuple[str, Path], ...]:
     """Kind and path of each file that the run read from which this one goes on; none where there is no such run, or it is gone."""
+    return tuple((one.kind, one.path) for one in _records_of_source(run))
+
+
+def _records_of_source(run: FinishedRun) -> list[InputRecord]:
     folder = _source_folder(run)
     if folder is None:
-        return ()
+        return []
     try:
-        return tuple((one.kind, one.path) for one in Project.open(folder.parents[1]).inputs(folder.name))
+        return Project.open(folder.parents[1]).inputs(folder.name)
     except ProteoscopeError:
-        return ()
+        return []
 
 
-def files_of_spectra(run: FinishedRun) -> tuple[Path, ...]:
+def records_of_spectra(run: FinishedRun) -> list[InputRecord]:
     """The files that the spectra of a run were read from, which may have been the run's from which this one goes on."""
-    inputs = (*run.inputs, *inputs_of_source(run))
-    if run.spectra_run != run.run.id:
-        # The inputs of an explanation are tables of the identification, at the place where the project was then.
-        try:
-            inputs = tuple((one.kind, one.path) for one in run.project.inputs(run.spectra_run))
-        except ProteoscopeError:
-            inputs = ()
-    return tuple(dict.fromkeys(Path(path) for kind, path in inputs if kind == "spectra"))
+    try:
+        if run.spectra_run != run.run.id:
+            # The inputs of an explanation are tables of the identification, at the place where the project was then.
+            records = run.project.inputs(run.spectra_run)
+        else:
+            records = [*run.project.inputs(run.run.id), *_records_of_source(run)]
+    except ProteoscopeError:
+        records = []
+    return list({one.path: one for one in records if one.kind == "spectra"}.values())
 
 
 def _source_folder(run: FinishedRun) -> Path | None:

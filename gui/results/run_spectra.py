@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.recorded_files import RecordedFiles
+from proteoscope.engine.project.records import InputRecord
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.run_map import MapPoints
@@ -16,7 +17,7 @@ from proteoscope.engine.views.spectrum_list import map_of_spectra, open_spectrum
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.plots.run_map import RunMap
 from proteoscope.gui.results.chromatogram_page import ChromatogramPage
-from proteoscope.gui.results.facts import files_of_spectra
+from proteoscope.gui.results.facts import records_of_spectra
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.tables.worker import TableWorker
 
@@ -29,7 +30,7 @@ class _Opened(NamedTuple):
     listed: TableSource
     by_time: TableSource
     points: MapPoints
-    files: tuple[Path, ...]
+    files: list[InputRecord]
 
 
 class RunSpectra(QObject):
@@ -90,7 +91,7 @@ class RunSpectra(QObject):
             listed = open_spectrum_list(run, progress.check)
             # Counts now what the list asks for later.
             _ = listed.total
-            return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed), files_of_spectra(run))
+            return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed), records_of_spectra(run))
 
         self._worker.submit("spectra", read, self._show, lambda error: self._say(str(error)))
 
@@ -126,6 +127,6 @@ class RunSpectra(QObject):
     def _show(self, opened: _Opened) -> None:
         wanted, self._wanted = self._wanted, None
         self.panel.open_list(opened.listed, wanted)
-        self.chromatogram.open(opened.by_time, opened.files)
+        self.chromatogram.open(opened.by_time, [one.path for one in opened.files], RecordedFiles(opened.files).check)
         self.map.show_points(opened.points)
         self._mark()

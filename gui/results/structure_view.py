@@ -175,7 +175,9 @@ class StructureView(QueryHitsView):
         return (
             None
             if run is None
-            else SuperpositionTask(run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"], pair.hit, folder)
+            else SuperpositionTask(
+                run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"], pair.hit, folder, run.check_input
+            )
         )
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:

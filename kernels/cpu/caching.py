@@ -21,9 +21,12 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
+from proteoscope.kernels.trusted_folders import cache_folder, untrusted_folder, why_not_used
+
 __all__ = ["guard_cache", "settle_cache", "why_not_kept"]
 
 _SUMS, _LOCK = ".sums", ".lock"
+_PREFIX = "proteoscope-kernels-"  # of a folder among the temporary files
 _OWN = f"{__package__.rpartition('.')[0]}."
 _reasons: list[str] = []
 
@@ -36,17 +39,24 @@ def why_not_kept() -> str:
 def settle_cache() -> None:
     """Choose a folder where Numba could write neither where it was told, nor beside these files, nor in the user's cache.
 
-    It would refuse to work. The last resort is one folder of the user's own for all runs in the system's folder for temporary files.
-    Beside files that were installed nothing is kept: who removes them would leave it behind.
+    It would refuse to work, or run what another user put there. The last resort is one folder of the user's own for all runs in the
+    system's folder for temporary files. Beside files that were installed nothing is kept: who removes them would leave it behind.
     """
     named, folder = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).resolve().parent
+    if named and (part := untrusted_folder(Path(named))) is not None:
+        _reasons.append(f"NUMBA_CACHE_DIR={named} is not used, since other users can change files in {part}")
+        del os.environ["NUMBA_CACHE_DIR"]
+        named = None
     own = [Path(named)] if named else []
     if (folder.parents[1] / "pyproject.toml").is_file():  # a checkout
         own += [folder / "__pycache__", user_cache_path("numba", appauthor=False)]
-    if any(map(_is_writable, own)):
+    first = next(filter(_is_writable, own), None)  # Numba takes this one
+    if first is not None and untrusted_folder(first) is None:
         return
-    kept = Path(os.environ.get("PROTEOSCOPE_CACHE") or user_cache_path("proteoscope", appauthor=False)).absolute() / "kernels"
-    if not _is_writable(kept):
+    if reason := why_not_used():
+        _reasons.append(reason)
+    kept = cache_folder() / "kernels"
+    if not _is_writable(kept) or untrusted_folder(kept) is not None:
         kept = _temporary_folder()
         _reasons.append(f"no folder for compiled kernels can be written; they are kept in {kept}")
     os.environ["NUMBA_CACHE_DIR"] = str(kept)
@@ -63,14 +73,17 @@ def _is_writable(folder: Path) -> bool:
 
 def _temporary_folder() -> Path:
     """A folder that nobody else can write to: what lies in it will be run."""
+    place = Path(tempfile.gettempdir())
+    if untrusted_folder(place / _PREFIX) is not None:  # TMPDIR is another user's
+        place = Path("/tmp")
     if hasattr(os, "getuid"):
-        folder = Path(tempfile.gettempdir()) / f"proteoscope-kernels-{os.getuid()}"
+        folder = place / f"{_PREFIX}{os.getuid()}"
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
             found = folder.lstat()
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022 and _is_writable(folder):
                 return folder
-    folder = Path(tempfile.mkdtemp(prefix="proteoscope-kernels-"))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

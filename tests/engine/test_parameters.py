@@ -1,5 +1,6 @@
 """The one description of every parameter: made from texts, checked against its bounds, told in full."""
 
+import os
 import tomllib
 from typing import Literal
 
@@ -191,7 +192,7 @@ def test_a_hostile_preset_is_told_shortly(tmp_path, name):
 
 def test_a_preset_that_never_ends_is_not_read_to_its_end(tmp_path):
     (tmp_path / "endless.toml").symlink_to("/dev/zero")
-    with pytest.raises(InputError, match="longer than"):
+    with pytest.raises(InputError, match="this is a pipe or a device, not a file"):
         read_preset("identify", str(tmp_path / "endless.toml"))
 
 
@@ -209,3 +210,15 @@ def test_a_long_value_is_told_shortly(values):
     with pytest.raises(ParameterError) as caught:
         Parameters.checked(values)
     assert len(str(caught.value)) < 700
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+def test_read_preset_does_not_wait_for_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(InputError, match="this is a pipe or a device, not a file"):
+        read_preset("identify", str(tmp_path / "pipe.toml"))
+
+
+def test_read_preset_reads_a_byte_order_mark(tmp_path):
+    (tmp_path / "preset.toml").write_text("fdr = 0.02", encoding="utf-8-sig")
+    assert read_preset("identify", str(tmp_path / "preset.toml")) == {"fdr": 0.02}

@@ -32,7 +32,7 @@ _PAGE = 4096
 def can_mount() -> bool:
     """Whether a small disk can be mounted here."""
     with tempfile.TemporaryDirectory() as folder:
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], capture_output=True).returncode:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "none", folder], capture_output=True).returncode:
             return False
         subprocess.run(["umount", folder], check=True)
         return True
@@ -42,7 +42,7 @@ def can_mount() -> bool:
 def disk(folder: Path, n_bytes: int) -> Iterator[None]:
     """A disk of so many bytes in `folder`, which is emptied and gone afterwards."""
     folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={max(_PAGE, n_bytes)}", "none", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={max(_PAGE, n_bytes)},mode=0700", "none", folder], check=True)
     try:
         yield
     finally:

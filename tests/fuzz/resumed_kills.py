@@ -1,10 +1,11 @@
-"""Runs that are killed at any moment and go on, as often as it takes: their tables are those of a run that nobody disturbed.
+"""Runs that get SIGKILL, SIGTERM or SIGHUP at any moment and are resumed: their tables are those of an undisturbed run.
 
     python -m tests.fuzz.resumed_kills [KILLS] [--seed SEED] [--kinds identify align ...] [--data FOLDER]
 
-Each run is killed after a time by chance, some more than once, and goes on with another number of threads; one that had kept nothing yet is
-begun anew. Of every kind there are runs that nobody disturbed, whose tables are the same to the byte. `--data` names the folder of the real
-data that may not ship, without which there are no libraries, structures, modified peptides, explained spectra and quantities.
+Each run is ended after a random time, some also while they are resumed, and goes on with another number of threads; one that had kept
+nothing yet is begun anew. Of every kind there are runs that nobody disturbed, whose tables are the same to the byte. `--data` names the
+folder of the real data that may not ship, without which there are no libraries, structures, modified peptides, explained spectra and
+quantities.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -28,6 +30,7 @@ from tests.fuzz.kills import DATABASE, SAMPLES
 
 SPECTRA = SAMPLES / "BSA1.mzML.gz"
 _SHARE_KILLED_AGAIN = 0.4
+_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 
 
 def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[str, tuple[str, ...]]:
@@ -156,7 +159,7 @@ def run(
             time.sleep(chance.uniform(0.3, 1.0) * place.seconds)
             n_at_work += process.poll() is None
             n_killed += 1
-            process.kill()
+            process.send_signal(chance.choice(_SIGNALS))
             process.communicate()
             project = Project.open(place.project)
             stopped = project.runs()[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,3 +107,35 @@ def test_of_what_is_saved_while_the_disk_is_busy_the_last_is_written(path: Path,
 def test_the_settings_lie_in_the_user_s_configuration() -> None:
     assert default_settings_path().name == "settings.json"
     assert default_settings_path().parent.name == "proteoscope"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 200_000, '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": 1e999}}}}',
+        '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": -1}}}}', "\0" * 9,
+        '{"version": 1, "letter_size": ' + "9" * 5000 + "}",
+        json.dumps({"version": 1, "recent_projects": ["/x"] * 1_000_000}), '{"version": 1, "theme": "' + "x" * (5 << 20) + '"}',
+    ],
+    ids=["deep", "infinite", "negative", "zeros", "digits", "many", "large"],
+)  # fmt: skip
+def test_settings_that_no_program_wrote_are_put_aside(path: Path, text: str) -> None:
+    path.parent.mkdir()
+    path.write_text(text)
+    assert SettingsFile(path).values == Settings()
+    assert path.with_name("settings.damaged.json").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+def test_settings_that_are_a_pipe_are_not_waited_for(path: Path) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path)
+    assert SettingsFile(path).values == Settings()
+
+
+def test_projects_with_names_that_are_not_utf8_are_remembered(path: Path) -> None:
+    file, name = SettingsFile(path), os.fsdecode(b"/data/\xff")
+    file.values.remember_project(Path(name))
+    file.save()
+    file.flush()
+    assert SettingsFile(path).values.recent_projects == (name,)

@@ -135,7 +135,10 @@ def test_a_temporary_folder_that_others_may_write_to_is_not_used_and_leaves_no_l
 def test_a_full_disk_costs_the_keeping_and_says_so(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
-    if os.name != "posix" or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", folder], capture_output=True).returncode:
+    if (
+        os.name != "posix"
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,mode=0700", "none", folder], capture_output=True).returncode
+    ):
         pytest.skip("a small disk can only be mounted by root")
     try:
         script = USE + "from proteoscope.kernels.cpu.caching import why_not_kept; print(use(), why_not_kept())"

@@ -9,12 +9,13 @@ import datetime
 import json
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from proteoscope.engine.errors import InputError, ParameterError, WorkersError
-from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.errors import InputError, ParameterError, WorkersError, shortened
+from proteoscope.engine.files import atomic_file, open_regular, storage_errors
 
 if TYPE_CHECKING:
     from distributed import Security
@@ -38,6 +39,7 @@ USUAL_DAYS = 365
 """That certificates are valid which somebody makes to keep."""
 _MAXIMUM_BYTES = 1 << 20
 _MAXIMUM_DAYS = 3650
+_ANEW = "Make new ones with: proteoscope workers certificates --out DIR"
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def read_certificates(folder: Path, *roles: Role) -> Certificates:
 
     Raises
     ------
-    InputError : one is missing, is none, is past its time, or its key can be read by others.
+    InputError : one is missing, is none, is not valid now, is of another authority or key, or its key can be read by others.
     """
     authority = _read(folder / AUTHORITY)
     found: dict[Role, tuple[str, str]] = {}
@@ -170,13 +172,13 @@ def read_certificates(folder: Path, *roles: Role) -> Certificates:
         found[role] = _read(folder / f"{role}.pem"), _read(key)
         if os.name == "posix" and key.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise InputError(key, "others than you can read this key", remedy=f"chmod 600 {key}")
-    _check(folder, authority, *(certificate for certificate, _ in found.values()))
+    _check(folder, authority, found)
     return Certificates(authority, found)
 
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             text = file.read(_MAXIMUM_BYTES)
         return text.decode("ascii")
     except (OSError, ValueError) as error:
@@ -184,18 +186,37 @@ def _read(path: Path) -> str:
         raise InputError(path, f"is no certificate ({getattr(error, 'strerror', None) or error})", remedy=remedy) from None
 
 
-def _check(folder: Path, *texts: str) -> None:
+def _check(folder: Path, authority: str, of_role: Mapping[Role, tuple[str, str]]) -> None:
+    """Require certificates that are valid now, signed by the authority, each with its key."""
     needs_cryptography()
     from cryptography import x509  # optional: installed with the extra "workers"
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # optional: installed with the extra "workers"
+    from cryptography.hazmat.primitives import serialization  # optional: installed with the extra "workers"
 
-    for text in texts:
+    try:
+        signer = x509.load_pem_x509_certificate(authority.encode())
+        loaded = {role: x509.load_pem_x509_certificate(certificate.encode()) for role, (certificate, _) in of_role.items()}
+        keys = {role: serialization.load_pem_private_key(key.encode(), None).public_key() for role, (_, key) in of_role.items()}
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise InputError(folder, f"holds a certificate or key that is none ({shortened(str(error))})", remedy=_ANEW) from None
+    for certificate in (signer, *loaded.values()):
+        _check_time(folder, certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+    for role, certificate in loaded.items():
         try:
-            end = x509.load_pem_x509_certificate(text.encode()).not_valid_after_utc
-        except ValueError as error:
-            raise InputError(folder, f"holds a certificate that is none ({error})", remedy="Make them anew") from None
-        if end < datetime.datetime.now(datetime.UTC):
-            remedy = "Make new ones with: proteoscope workers certificates --out DIR"
-            raise InputError(folder, f"its certificates were valid until {end:%Y-%m-%d}", remedy=remedy)
+            certificate.verify_directly_issued_by(signer)
+        except (ValueError, TypeError, InvalidSignature):
+            raise InputError(folder / f"{role}.pem", f"is not signed by the authority in {AUTHORITY}", remedy=_ANEW) from None
+        if certificate.public_key() != keys[role]:
+            raise InputError(folder / f"{role}.pem", f"does not belong to the key in {role}-key.pem", remedy=_ANEW)
+
+
+def _check_time(folder: Path, begin: datetime.datetime, end: datetime.datetime) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    if end < now:
+        raise InputError(folder, f"its certificates were valid until {end:%Y-%m-%d}", remedy=_ANEW)
+    if begin > now:
+        remedy = "Correct the clock of this machine, or make new ones with: proteoscope workers certificates --out DIR"
+        raise InputError(folder, f"its certificates are valid from {begin:%Y-%m-%d %H:%M} UTC on", remedy=remedy)
 
 
 def needs_cryptography() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError, Future, wait
 from typing import Any
 
-from proteoscope.engine.errors import WorkersError
+from proteoscope.engine.errors import WorkersError, shortened
 from proteoscope.engine.execution.cluster import remote
 from proteoscope.engine.execution.cluster.payload import unpack
 from proteoscope.engine.execution.elsewhere import WorkerLostError
@@ -31,6 +31,7 @@ _LOOK_SECONDS = 0.05  # between two looks at a cancel while a worker is asked
 _DIRECT_SECONDS = 4.0  # for a worker to be reached without the scheduler, which else passes calls on
 _TOLD_SECONDS = 0.3
 _MAXIMUM_LETTERS = 300
+_MAXIMUM_GREETING = 5000  # characters of each text of a worker
 _DISCONNECTED = "the connection with the scheduler of the workers is lost; start it again, and run this again"
 SILENT = logging.CRITICAL + 1
 """Of the log of `distributed`."""
@@ -90,9 +91,13 @@ class RemoteDevice:
 
     def __init__(self, name: str, address: str, greeting: dict[str, Any]) -> None:
         self.name, self.address = name, address
-        self.host, self.process, self.store = str(greeting["host"]), int(greeting["process"]), str(greeting["store"])
-        self.is_card = str(greeting["device"]) != "cpu"
-        self.description = f"{self.host}, {greeting['description']}"
+        texts = [greeting[name] for name in ("host", "store", "device", "description")]
+        if not all(isinstance(text, str) and len(text) < _MAXIMUM_GREETING for text in texts):
+            raise ValueError("texts are expected")
+        self.host, self.store, device, description = texts
+        self.process = int(greeting["process"])
+        self.is_card = device != "cpu"
+        self.description = f"{self.host}, {description}"
 
 
 class Connection:
@@ -243,11 +248,13 @@ class Connection:
             if isinstance(error, OSError | CancelledError):
                 raise WorkerLostError(f"{device.name} ({device.description}) does not answer: {text}") from None
             raise WorkersError(f"{asked}: {type(error).__name__}: {text}") from None
-        if found is None:
+        if not isinstance(found, dict) or not isinstance(found.get("failure"), str):
             raise WorkersError(f"{asked}: it is no worker of this Proteoscope; install the same on both")
         if found["failure"]:
             raise WorkersError(f"{asked}: {' '.join(found['failure'].split())[:_MAXIMUM_LETTERS]}")
-        answer: bytes = found["answer"]
+        answer = found.get("answer")
+        if not isinstance(answer, bytes):
+            raise WorkersError(f"{asked}: it is no worker of this Proteoscope; install the same on both")
         return answer
 
     def _hear(self, event: tuple[float, Any]) -> None:
@@ -271,16 +278,20 @@ class Connection:
         unknown = {"host": "a worker", "process": 0, "store": "", "device": "cpu", "description": address}
         try:
             greeting = unpack(self.call(RemoteDevice("it", address, unknown), remote.greet))
+            RemoteDevice("it", address, greeting)
+            difference, reason = (shortened(text) for text in (remote.described(greeting["make"], remote.make()), str(greeting["reason"])))
         except (WorkersError, DeviceError) as error:
             if not self._is_closed and address in self._present:
                 self._refuse(f"The worker at {address} cannot be used: {error}")
             return
-        difference = remote.described(greeting["make"], remote.make())
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+            self._refuse(f"The worker at {address} cannot be used: it does not answer as a worker of Proteoscope does")
+            return
         if difference:
             self._refuse(f"The worker on {greeting['host']} is another Proteoscope: {difference}; install the same on both")
             return
-        if greeting["reason"]:
-            self._refuse(f"The worker on {greeting['host']} cannot compute: {greeting['reason']}")
+        if reason:
+            self._refuse(f"The worker on {greeting['host']} cannot compute: {reason}")
             return
         with self._changed:
             if address not in self._present or self._is_closed:

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import re
 import shutil
 import socket
 import threading
@@ -70,6 +71,7 @@ _WAIT_SECONDS = 0.5  # for a first piece, before the asker is told that there is
 _END_SECONDS = 0.05  # between the last piece of a partition and its end
 _FORGOTTEN_SECONDS = 60.0  # after which nobody asks any more
 _MAXIMUM_WAITING = 64 << 20  # bytes of rows that wait to be fetched
+_DIGEST = re.compile("[0-9a-f]{64}")
 _SOURCES = "*.py", "*.cu", "*.cuh", "*.h"
 
 
@@ -314,14 +316,22 @@ def _missing(session: _Session, files: bytes) -> list[str]:
         file = ColumnFile(*fields)
         if file.path in session.digests or file.is_here:
             continue
-        copied = store_folder(cache_folder()) / str(digest) if digest else None
+        if digest:
+            _require_digest(digest)
+        copied = store_folder(cache_folder()) / digest if digest else None
         if copied is not None and copied.is_file() and copied.stat().st_size == file.size:
             with contextlib.suppress(OSError):
                 os.utime(copied)
-            session.digests[file.path] = str(digest)
+            session.digests[file.path] = digest
         else:
             missing.append(file.path)
     return missing
+
+
+def _require_digest(text: str) -> None:
+    """Require a SHA-256: it becomes the name of a file."""
+    if _DIGEST.fullmatch(text) is None:
+        raise ValueError("this is no digest")
 
 
 def look_for(session: str, files: bytes) -> bytes:
@@ -331,8 +341,9 @@ def look_for(session: str, files: bytes) -> bytes:
 
 def receive(session: str, digest: str, size: int, offset: int, block: bytes) -> bytes:
     """A part of a file that is copied here; with the last, it is compared with its digest and kept."""
-    if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-        raise ValueError("this is no digest")
+    _require_digest(digest)
+    if not 0 <= offset <= offset + len(block) <= size:
+        raise ValueError("a part of a file does not lie within it")
     folder = store_folder(cache_folder())
     if offset == 0:
         trim_store(folder, size)

@@ -30,7 +30,7 @@ from proteoscope.engine.execution.cluster.certificates import (
 from proteoscope.engine.execution.cluster.cluster import Cluster
 from proteoscope.engine.execution.cluster.connection import SILENT, Connection, configured, nothing_to_stop
 from proteoscope.engine.execution.cluster.option import WorkersWish, parse_workers
-from proteoscope.engine.files import storage_error, temporary_folder
+from proteoscope.engine.files import open_regular, storage_error, temporary_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 __all__ = ["Host", "open_cluster", "read_hosts", "read_slurm", "ssh_command"]
@@ -298,7 +298,7 @@ def read_slurm(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(_MAXIMUM_BYTES).decode("utf-8")
     except (OSError, ValueError) as error:
         raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})") from None

@@ -258,7 +258,10 @@ def test_a_run_that_failed_takes_nothing_from_those_before_it(work, refused):
 
 def mounted(kind, options, folder):
     """Whether a file system could be mounted on `folder`; only root can."""
-    return os.name == "posix" and subprocess.run(["mount", "-t", kind, "-o", options, "none", folder], capture_output=True).returncode == 0
+    return (
+        os.name == "posix"
+        and subprocess.run(["mount", "-t", kind, "-o", f"{options},mode=0700", "none", folder], capture_output=True).returncode == 0
+    )
 
 
 def identify_alone(work, **options):
@@ -366,3 +369,15 @@ def test_a_cache_that_keeps_nothing_costs_no_search(command, case, work, capsys,
     if command == "identify":
         left = [path.name for path in (work / "out" / "results" / "identify-0001").iterdir()]
         assert all(name.endswith((".parquet", ".json")) for name in left), "the index of this run alone went with it"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes mean something else there")
+def test_search_warns_of_a_cache_that_others_may_change(work, capsys, monkeypatch):
+    folder = work / "shared cache"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(work / "own"))
+    assert main(["align", str(work / "good.fasta"), str(work / "good.fasta"), "--out", str(work / "hits.tsv")]) == 0
+    assert f"is not used: other users can change files in {folder}" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -20,7 +21,10 @@ from proteoscope.engine.evidence import exporting
 from proteoscope.engine.evidence.named_structures import NamedStructures, recorded_folders
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
+from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.structures.reading import StructureFile
+from proteoscope.engine.views import evidence
+from proteoscope.engine.views.finished_run import open_run
 from tests.engine.evidence.evidence_projects import project_with_evidence, write_albumin
 
 RUN = "evidence-0002"
@@ -128,6 +132,35 @@ def test_odd_paths_of_a_project_are_text(
         assert export(project, tmp_path / "out", *structures) == 2
         assert "Traceback" not in capsys.readouterr().err
     assert read == [] and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["other bytes", "pipe", "device", "gone", "same bytes"])
+def test_window_opens_only_recorded_bytes_at_forged_paths(
+    untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    secret = tmp_path / "secret" / albumin.name
+    secret.parent.mkdir()
+    if kind == "other bytes":
+        secret.write_bytes(b"REMARK private\n" + albumin.read_bytes())
+    elif kind == "pipe":
+        os.mkfifo(secret)
+    elif kind == "device":
+        secret = Path("/dev/zero")
+    elif kind == "same bytes":
+        shutil.copy(albumin, secret)
+    opened: list[Path] = []
+    reader = evidence.read_structure
+
+    def note(path: Path) -> StructureFile:
+        opened.append(path)
+        return reader(path)
+
+    monkeypatch.setattr(evidence, "read_structure", note)
+    with open_run(untrusted(str(secret)), RUN) as run:
+        protein = evidence.protein_evidence(run.tables.source("proteins"), ProteinRow(0))
+        fold = evidence.fold_of(run, protein, protein.folds[0])
+    assert (opened, fold.trace is None) == (([secret], False) if kind == "same bytes" else ([], True))
+    assert kind == "same bytes" or str(secret) in fold.note
 
 
 def test_proteins_left_out_are_counted_and_named(

@@ -142,6 +142,17 @@ def test_old_and_excess_checkpoints_are_pruned(project: Project, monkeypatch: py
     assert [file.path for file in list_checkpoints()] == [paths[0]], "one used within a day stays"
 
 
+@pytest.mark.parametrize("now", [0.0, -1e9, 1e9])
+def test_prune_keeps_checkpoints_when_the_clock_was_set_back(project: Project, monkeypatch: pytest.MonkeyPatch, now: float) -> None:
+    path = store(project)
+    monkeypatch.setattr(checkpoint_store.time, "time", lambda: now)
+    prune_checkpoints()
+    assert project.checkpoint_key(RUN).find() is not None
+    monkeypatch.setattr(checkpoint_store, "TOTAL_BYTES", 0)
+    prune_checkpoints()
+    assert not path.exists(), "a time in the future does not exceed the limit"
+
+
 def test_cleared_checkpoints_are_gone_but_those_in_use(project: Project) -> None:
     store(project)
     used = CheckpointFile.open(store(project, "toy-0002"))

@@ -298,3 +298,17 @@ def test_a_column_of_nothing_is_as_read_only_as_others(tmp_path):
     for n in (0, 3):
         np.save(tmp_path / "column.npy", np.arange(n))
         assert not open_column(tmp_path / "column.npy", np.int64).flags.writeable
+
+
+@pytest.mark.parametrize("used", [0, 253402300799, 1 << 40, 4300000000])
+def test_evict_removes_indexes_dated_by_a_wrong_clock(tmp_path, used):
+    store = IndexStore(tmp_path, byte_limit=1)
+    other = {**PARTS, "database": "11ff"}
+    dated = build(store, other)
+    try:
+        os.utime(dated / "manifest.json", (used, used))
+    except OSError:
+        pytest.skip("the disk has no such times")
+    assert all(index.used.astimezone() for index in store.kept())
+    kept = build(store)
+    assert names(tmp_path) == [kept.name]

@@ -11,7 +11,16 @@ import pytest
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.results.columns import Column
-from proteoscope.engine.results.separated import ROUNDED, write_separated
+from proteoscope.engine.results.separated import (
+    DIGITS,
+    PRINTED,
+    ROUNDED,
+    TRIMMED,
+    UNQUOTED,
+    Dialect,
+    separated_lines,
+    write_separated,
+)
 
 TABLE = pa.table(
     {
@@ -38,6 +47,20 @@ def test_what_is_written_is_read(tmp_path: Path):
 def test_formulas_get_an_apostrophe_where_that_is_wanted(tmp_path: Path):
     write_separated(tmp_path / "t.tsv", TABLE, (NAME,), Progress(), ROUNDED, spreadsheet_safe=True)
     assert "\n'=1+1\n" in (tmp_path / "t.tsv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", " =", "\ufeff=", "\u200b@", "\u00a0+", "\u202e=", "\x1b=", "\x00-", "\uff1d"])
+@pytest.mark.parametrize("dialect", [DIGITS, ROUNDED, PRINTED, TRIMMED])
+def test_formulas_after_invisible_characters_get_an_apostrophe(start: str, dialect: Dialect) -> None:
+    line = separated_lines(pa.table({"name": [f"{start}cmd|' /C calc'!A0"]}), [NAME], dialect, spreadsheet_safe=True)
+    assert line.decode().startswith("'")
+
+
+@pytest.mark.parametrize("dialect", [DIGITS, ROUNDED, PRINTED, TRIMMED, UNQUOTED])
+def test_control_characters_of_names_become_spaces(dialect: Dialect) -> None:
+    controls = "".join(map(chr, (*range(32), *range(127, 160))))
+    line = separated_lines(pa.table({"name": [f"a{controls}b"]}), [NAME], dialect).decode()
+    assert line.endswith("b\n") and set(line[1:-2]) == {" "}
 
 
 def test_parts_follow_each_other_and_no_rows_are_a_header(tmp_path: Path):

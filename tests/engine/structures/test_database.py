@@ -196,3 +196,27 @@ def test_links_and_paths_do_not_lead_out(folder: Path, tmp_path: Path, in_proces
     (columns / "residue.npy").symlink_to(outside)
     with pytest.raises(InputError, match="is a link"):
         open_database(tmp_path / "db")
+
+
+def test_file_of_opens_only_the_file_that_was_read(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+    database = build_database([folder / "a.pdb"], tmp_path / "db")
+    path = folder / "a.pdb"
+    assert database.file_of(0) == path
+    content, modified = path.read_bytes(), path.stat().st_mtime_ns
+    path.write_bytes(content[:-1] + b" ")
+    os.utime(path, ns=(modified, modified + 1))
+    other = database.file_of(0)
+    assert other.name == path.name and not other.exists()
+    with pytest.raises(InputError):
+        read_structure(other)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+@pytest.mark.parametrize("name", ["database.json", "position.npy", "numbers.json"])
+def test_open_database_does_not_wait_for_a_pipe(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
+    build_database([folder / "a.pdb"], tmp_path / "db")
+    (path,) = (tmp_path / "db").rglob(name)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InputError, match="this is a pipe or a device, not a file"):
+        open_database(tmp_path / "db")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
@@ -23,7 +24,7 @@ from proteoscope.engine.views.comparison_drawings import draw_overlaps, draw_sco
 from proteoscope.engine.views.comparison_tables import write_comparison
 from proteoscope.engine.views.drawings import Bar, Points
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, compare_runs
+from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, comparable_runs, compare_runs
 from proteoscope.engine.views.shown_peaks import SHARED
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.compared_projects import add_run, project_with_runs
@@ -284,3 +285,16 @@ def test_bars_of_an_upset_plot_are_as_high_as_their_sets_are_large(compared: tup
     assert [bar.target for bar in bars] == [one.runs for one in expected]
     heights = np.array([bar.height for bar in bars])
     assert np.allclose(heights / heights[0], [one.count / expected[0].count for one in expected])
+
+
+def test_comparable_runs_are_those_with_matches(compared: Any, tmp_path: Path) -> None:
+    project = compared[0].runs[0].project
+    assert [run.id for run in comparable_runs(project)] == [run.id for run in project.runs()]
+    assert comparable_runs(project_with_search(tmp_path / "hits")) == []
+
+
+def test_compare_opens_no_run_of_too_many(compared: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    folder = compared[0].runs[0].project.folder
+    monkeypatch.setattr("proteoscope.engine.views.finished_run.open_run", lambda *_: pytest.fail("opened"))
+    assert main(["compare", *[str(folder)] * 5, "--out", str(tmp_path / "out")]) == 2
+    assert "15 runs are given; from 2 to 12 can be compared" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import resource
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def _check(text: str, value: object, name: str) -> None:
         for part, one in zip(text.split(";"), value, strict=False):
             _check(part, one, name)
     elif isinstance(value, str):
-        assert text == value.replace("\t", " ")
+        assert text == re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", value)
     else:
         assert text == str(value)
 

@@ -1,0 +1,68 @@
+"""Files outside a project that its runs name, opened only if they are what a run recorded.
+
+A project may come from somebody else, and its record of inputs with it, which can name any file of this user. The record has the SHA-256 of
+each file, which nobody can know of a file that they do not have: a file with these bytes holds nothing that the record's author lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from proteoscope.engine.errors import InputError
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.digests import content_bytes, file_digest
+from proteoscope.engine.project.records import InputRecord
+
+__all__ = ["RecordedFiles"]
+
+_State = tuple[int, int, int]
+
+
+class RecordedFiles:
+    """The files that a run recorded.
+
+    Parameters
+    ----------
+    records : sequence of InputRecord
+        Inputs of the run.
+    """
+
+    def __init__(self, records: Sequence[InputRecord]) -> None:
+        self._records = {record.path: record for record in records}
+        self._checked: dict[Path, _State] = {}
+
+    def check(self, path: Path, progress: Progress | None = None) -> None:
+        """Require a file to have the bytes that the run read.
+
+        Parameters
+        ----------
+        path : Path
+            As the run recorded it.
+        progress : Progress, optional
+            Cancels the reading.
+
+        Raises
+        ------
+        InputError
+            The run recorded no such file; or it is missing, not a regular file, or has other bytes.
+        """
+        record = self._records.get(path)
+        if record is None:
+            raise InputError(path, "is none of the files that the run read", remedy="Search again")
+        try:
+            state = _state(path)
+            if self._checked.get(path) == state:
+                return
+            is_same = content_bytes(path) == record.size and file_digest(path, progress) == record.sha256
+        except OSError as error:
+            raise InputError(path, f"cannot be read ({error.strerror or error})", remedy="Put it back, or search again") from error
+        if not is_same:
+            raise InputError(path, "has changed since the run read it", remedy="Put it back as it was, or search again")
+        self._checked[path] = state
+
+
+def _state(path: Path) -> _State:
+    """Return what changes when a file is written: number, size and nanoseconds."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

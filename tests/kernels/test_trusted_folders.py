@@ -1,0 +1,86 @@
+"""Folders that other users can change are not used for what is run or written to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import scratch_folder
+from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder, untrusted_folder, why_not_used
+from tests.conftest import REPOSITORY
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes and owners mean something else there")
+NOBODY = 65534
+PROGRAM = "import os, proteoscope.kernels.cpu; print(os.environ.get('NUMBA_CACHE_DIR', ''))"
+
+
+def test_untrusted_folder_accepts_own_and_missing_folders(tmp_path: Path) -> None:
+    assert untrusted_folder(tmp_path) is None
+    assert untrusted_folder(tmp_path / "missing" / "deeper") is None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775, 0o757])
+def test_untrusted_folder_finds_folders_that_others_may_write(tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    if mode == 0o775:
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder to any group")
+        os.chown(folder, -1, NOBODY)
+    folder.chmod(mode)
+    assert untrusted_folder(folder) == folder
+    is_safe_inside = mode == 0o1777  # the sticky bit protects what is in it
+    assert untrusted_folder(folder / "inner") == (None if is_safe_inside else folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_untrusted_folder_finds_folders_and_links_of_others(tmp_path: Path) -> None:
+    folder, link = tmp_path / "theirs", tmp_path / "link"
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    assert untrusted_folder(folder / "cache") == folder
+    own = tmp_path / "own"
+    own.mkdir()
+    link.symlink_to(own)
+    assert untrusted_folder(link) is None
+    os.lchown(link, NOBODY, NOBODY)
+    assert untrusted_folder(link / "cache") == link
+
+
+def test_cache_folder_ignores_a_folder_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    monkeypatch.setenv(VARIABLE, str(folder))
+    assert (cache_folder(), why_not_used()) == (folder, "")
+    folder.chmod(0o777)
+    assert cache_folder() != folder
+    assert str(folder) in why_not_used() and len(why_not_used().splitlines()) == 1
+
+
+@pytest.mark.parametrize("variable", [VARIABLE, "NUMBA_CACHE_DIR"])
+def test_kernels_are_not_loaded_from_folders_of_others(tmp_path: Path, variable: str) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(0o777)
+    environment = {name: value for name, value in os.environ.items() if name not in (VARIABLE, "NUMBA_CACHE_DIR")}
+    environment[variable] = str(folder)
+    command = [sys.executable, "-c", PROGRAM]
+    process = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
+    assert not process.stdout.strip().startswith(str(folder))
+    assert list(folder.iterdir()) == []
+
+
+def test_scratch_folder_refuses_a_place_others_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    tmp_path.chmod(0o1777)
+    with scratch_folder() as folder:
+        assert folder.parent == tmp_path
+    tmp_path.chmod(0o777)
+    with pytest.raises(StorageError, match="other users can replace temporary files"), scratch_folder():
+        pass
+    assert list(tmp_path.iterdir()) == []
