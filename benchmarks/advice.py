@@ -46,9 +46,12 @@ def identified(data: Path, folder: Path, level: str, cache: Path) -> dict[str, A
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     five = sum(record["steps"][step]["seconds"] for step in STEPS)
     return {
-        "seconds": record["seconds"], "five_steps": round(five, 3), "advice": record["steps"]["advice"]["seconds"],
-        "ratio": round(record["seconds"] / five, 3), "command_seconds": round(seconds, 3),
-    }  # fmt: skip
+        "seconds": record["seconds"],
+        "five_steps": round(five, 3),
+        "advice": record["steps"]["advice"]["seconds"],
+        "ratio": round(record["seconds"] / five, 3),
+        "command_seconds": round(seconds, 3),
+    }
 
 
 def main() -> None:
@@ -67,8 +70,10 @@ def main() -> None:
             best = min(figures, key=lambda one: one["ratio"])
             emit(
                 {"figure": "advice", "date": str(date.today()), "threads": available_threads(), "level": level},
-                **best, ratios=[one["ratio"] for one in figures], start_seconds=round(start, 3),
-            )  # fmt: skip
+                **best,
+                ratios=[one["ratio"] for one in figures],
+                start_seconds=round(start, 3),
+            )
 
 
 if __name__ == "__main__":

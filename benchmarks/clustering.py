@@ -90,9 +90,14 @@ class Peptides:
     def right_as_printed(self) -> NDArray[np.bool_]:
         """The same with the distance of Algorithm 4.8, which counts only bins that both have, among all centroids."""
         settings = {
-            "bin_width": 0.5, "minimum_mz": 600.0, "maximum_mz": 6000.0, "intensity_transform": "none", "peak_merging": "mean",
-            "precursor_removal": 0.0, "minimum_peaks": 1,
-        }  # fmt: skip
+            "bin_width": 0.5,
+            "minimum_mz": 600.0,
+            "maximum_mz": 6000.0,
+            "intensity_transform": "none",
+            "peak_merging": "mean",
+            "precursor_removal": 0.0,
+            "minimum_peaks": 1,
+        }
         vectors = spectrum_vectors(self.spectra, ExplanationParameters().changed(**settings), Resources(2))
         dense = np.zeros((len(vectors), vectors.n_bins))
         row = np.repeat(vectors.order, np.diff(vectors.arrays.offsets))
@@ -111,19 +116,28 @@ def peptide_figures(folder: Path) -> None:
     peptides = Peptides(spectra, labels)
     grid = [
         {
-            "bin_width": width, "bin_spread": 0.5, "precursor_weight": weight, "precursor_removal": 2.0, "rarity": rarity,
+            "bin_width": width,
+            "bin_spread": 0.5,
+            "precursor_weight": weight,
+            "precursor_removal": 2.0,
+            "rarity": rarity,
             "peaks_per_window": peaks,
         }
         for width, weight, rarity, peaks in itertools.product((0.3, 0.4, 0.5), (0.0, 0.1, 0.2), (0.0, 0.5, 1.0), (0, 10))
-    ]  # fmt: skip
+    ]
     right = [peptides.right(**one) for one in grid]
     other = half[peptides.rest]
     for shown in (False, True):
         best = int(np.argmax([one[other != shown].mean() for one in right]))
         emit(
-            {"what": "peptides"}, chosen_on=int(not shown), settings=grid[best], right_there=round(right[best][other != shown].mean(), 4),
-            right_on_the_other=round(right[best][other == shown].mean(), 4), right_on_all=round(right[best].mean(), 4), n=len(other),
-        )  # fmt: skip
+            {"what": "peptides"},
+            chosen_on=int(not shown),
+            settings=grid[best],
+            right_there=round(right[best][other != shown].mean(), 4),
+            right_on_the_other=round(right[best][other == shown].mean(), 4),
+            right_on_all=round(right[best].mean(), 4),
+            n=len(other),
+        )
     emit({"what": "peptides, distance as printed"}, right=round(peptides.right_as_printed().mean(), 4))
 
 

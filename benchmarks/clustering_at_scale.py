@@ -75,9 +75,15 @@ def repeated(spectra: Spectra, copies: int, seed: int = 1) -> Spectra:
     precursor[n:] *= 1.0 + 1e-6 * _PRECURSOR_PPM * random.normal(size=len(precursor) - n)
     every = {name: np.tile(getattr(spectra, name), copies) for name in ("file", "scan", "index", "retention_time", "charge_mask")}
     return replace(
-        spectra, **every, identifier=spectra.identifier * copies, precursor_mz=precursor,
-        precursor_intensity=np.tile(spectra.precursor_intensity, copies), offsets=offsets, mz=mz[:n_peaks], intensity=intensity[:n_peaks],
-    )  # fmt: skip
+        spectra,
+        **every,
+        identifier=spectra.identifier * copies,
+        precursor_mz=precursor,
+        precursor_intensity=np.tile(spectra.precursor_intensity, copies),
+        offsets=offsets,
+        mz=mz[:n_peaks],
+        intensity=intensity[:n_peaks],
+    )
 
 
 def main() -> None:
@@ -118,11 +124,15 @@ def main() -> None:
     quality = cluster_quality(clusters.cluster, np.tile(labels, options.copies))
     emit(
         {"what": "clustering at scale", "spectra": len(spectra), "peaks": len(spectra.mz), "device": resources.used},
-        threads=resources.threads, seconds=seconds, total=round(total, 2), clusters=len(clusters.groups),
+        threads=resources.threads,
+        seconds=seconds,
+        total=round(total, 2),
+        clusters=len(clusters.groups),
         clustered=round(quality.clustered, 4),
-        incorrect=round(quality.incorrect, 4), completeness=round(quality.completeness, 4),
+        incorrect=round(quality.incorrect, 4),
+        completeness=round(quality.completeness, 4),
         memory_gb=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 1),
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -84,9 +84,12 @@ def main() -> None:
             least = {version: [round(min(column), 3) for column in zip(*rows, strict=True)] for version, rows in found.items()}
             emit(
                 {"figure": "command start", "date": str(date.today()), "threads": available_threads(), "command": name},
-                pairs=arguments.pairs, processor_seconds=least["now"][0], processor_seconds_before=least["before"][0],
-                seconds=least["now"][1], seconds_before=least["before"][1],
-            )  # fmt: skip
+                pairs=arguments.pairs,
+                processor_seconds=least["now"][0],
+                processor_seconds_before=least["before"][0],
+                seconds=least["now"][1],
+                seconds_before=least["before"][1],
+            )
 
 
 if __name__ == "__main__":

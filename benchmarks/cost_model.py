@@ -124,17 +124,30 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
             apart = 100 * (predicted.transfer / predicted.seconds - chosen.transfer / chosen.seconds)
             shares.append(abs(apart))
             emit(
-                about, part="kernels", kind=name, scale=round(size, 5), operations=counted.operations, items=counted.items,
-                bytes_in=counted.bytes_in, bytes_out=counted.bytes_out,
-                predicted_s=round(predicted.seconds, 6), measured_s=round(chosen.seconds, 6), error=round(errors[-1], 3),
-                predicted_kernel_s=round(predicted.kernel, 6), kernel_s=round(chosen.kernel, 6),
-                predicted_transfer_s=round(predicted.transfer, 6), transfer_s=round(chosen.transfer, 6),
-                predicted_host_s=round(predicted.host, 6), host_s=round(chosen.host, 6), share_points=round(apart, 2),
-                predicting_ms=round(1e3 * predicting, 2), card_error=round(on_card[-1], 3),
+                about,
+                part="kernels",
+                kind=name,
+                scale=round(size, 5),
+                operations=counted.operations,
+                items=counted.items,
+                bytes_in=counted.bytes_in,
+                bytes_out=counted.bytes_out,
+                predicted_s=round(predicted.seconds, 6),
+                measured_s=round(chosen.seconds, 6),
+                error=round(errors[-1], 3),
+                predicted_kernel_s=round(predicted.kernel, 6),
+                kernel_s=round(chosen.kernel, 6),
+                predicted_transfer_s=round(predicted.transfer, 6),
+                transfer_s=round(chosen.transfer, 6),
+                predicted_host_s=round(predicted.host, 6),
+                host_s=round(chosen.host, 6),
+                share_points=round(apart, 2),
+                predicting_ms=round(1e3 * predicting, 2),
+                card_error=round(on_card[-1], 3),
                 own_error=round(error(predicted_work(parameters, name, counted).seconds, chosen.seconds), 3),
                 turns_s=[round(min(run.seconds for run in turn), 6) for turn in of_turns],
                 paces_us=[round(1e6 * min(run.pace for run in turn), 1) for turn in of_turns],
-            )  # fmt: skip
+            )
         rows.append((name, errors))
     rows += problems(options, about, parameters, shares)
     table("predicted against measured seconds", rows)
@@ -165,10 +178,18 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
             share = 100 * (spent.transfer_in + spent.transfer_out) / spent.seconds
             shares.append(abs(100 * predicted.transfer_share - share))
             emit(
-                about, part="problems", problem=name, n=n, predicted_s=round(predicted.seconds, 6), measured_s=round(spent.seconds, 6),
-                error=round(errors[-1], 3), predicted=[round(one, 7) for one in predicted], measured=[round(one, 7) for one in spent],
-                share_points=round(shares[-1], 2), pace_us=round(1e6 * pace, 1),
-            )  # fmt: skip
+                about,
+                part="problems",
+                problem=name,
+                n=n,
+                predicted_s=round(predicted.seconds, 6),
+                measured_s=round(spent.seconds, 6),
+                error=round(errors[-1], 3),
+                predicted=[round(one, 7) for one in predicted],
+                measured=[round(one, 7) for one in spent],
+                share_points=round(shares[-1], 2),
+                pace_us=round(1e6 * pace, 1),
+            )
         rows.append((name, errors))
     return rows
 
@@ -197,9 +218,15 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
         chosen, fastest = times.pop("chosen"), min(times.values())
         over.append(times[chosen] / fastest - 1 if chosen in times else 0.0)
         emit(
-            about, part="plans", number=number, pairs=len(pairs[0]), **asked, chosen=chosen, over_fastest=round(over[-1], 3),
+            about,
+            part="plans",
+            number=number,
+            pairs=len(pairs[0]),
+            **asked,
+            chosen=chosen,
+            over_fastest=round(over[-1], 3),
             ms={name: round(1e3 * one, 3) for name, one in times.items()},
-        )  # fmt: skip
+        )
     good = sum(one <= 0.05 for one in over)
     print(f"\nthe best plan, to 5 %: {good} of {len(over)}; worst {100 * max(over):.1f} % longer than the fastest", flush=True)
 
@@ -276,9 +303,12 @@ def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "proteoscope.engine.command_line", *command],
-        cwd=REPOSITORY, env=environment, capture_output=True, text=True,
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
         preexec_fn=lambda: os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores]),
-    )  # fmt: skip
+    )
     seconds = time.perf_counter() - began
     if done.returncode:
         raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
@@ -322,11 +352,20 @@ def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
                 errors.append(error(told["seconds"], seconds))
                 steps = {step: round(one["seconds"], 3) for step, one in summary.get("stages", {}).items()}
                 emit(
-                    about, part="commands", command=name, items=size, predicted_s=round(told["seconds"], 3), measured_s=seconds,
-                    process_s=round(wall, 3), error=round(errors[-1], 3), bound=told["bound"], runs=told["n_runs"],
-                    predicted_steps={step: round(one, 3) for step, one in told["steps"].items()}, measured_steps=steps,
+                    about,
+                    part="commands",
+                    command=name,
+                    items=size,
+                    predicted_s=round(told["seconds"], 3),
+                    measured_s=seconds,
+                    process_s=round(wall, 3),
+                    error=round(errors[-1], 3),
+                    bound=told["bound"],
+                    runs=told["n_runs"],
+                    predicted_steps={step: round(one, 3) for step, one in told["steps"].items()},
+                    measured_steps=steps,
                     shares={part: round(share, 3) for part, share in told["shares"].items()},
-                )  # fmt: skip
+                )
             rows.append((name, errors))
     table("whole commands, two cores and a card", rows)
 

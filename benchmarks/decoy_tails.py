@@ -169,22 +169,36 @@ SHAPES = (
     Shape("learnt, logistic", "choose", logistic, -30.0, 30.0),
     Shape("learnt, normal", "confirm", lambda score: ndtr(-score), -8.0, 8.0),
     Shape(
-        "two qualities, 70 % and 30 %", "choose",
-        mixture((0.7, best_of(1000, exponential(0.5))), (0.3, best_of(1000, exponential(0.8)))), 0.0, 40.0,
+        "two qualities, 70 % and 30 %",
+        "choose",
+        mixture((0.7, best_of(1000, exponential(0.5))), (0.3, best_of(1000, exponential(0.8)))),
+        0.0,
+        40.0,
     ),
     Shape(
-        "two qualities, 85 % and 15 %", "confirm",
-        mixture((0.85, best_of(1000, exponential(0.5))), (0.15, best_of(1000, exponential(0.9)))), 0.0, 40.0,
+        "two qualities, 85 % and 15 %",
+        "confirm",
+        mixture((0.85, best_of(1000, exponential(0.5))), (0.15, best_of(1000, exponential(0.9)))),
+        0.0,
+        40.0,
     ),
     Shape("two near qualities, 80 % and 20 %", "confirm", mixture((0.8, gumbel(0.0, 0.5)), (0.2, gumbel(1.0, 0.9))), -3.0, 30.0),
     Shape("two near qualities, 50 % and 50 %", "choose", mixture((0.5, gumbel(0.0, 0.5)), (0.5, gumbel(1.0, 1.0))), -3.0, 33.0),
     Shape(
-        "two learnt qualities, 60 % and 40 %", "choose",
-        mixture((0.6, logistic), (0.4, lambda score: logistic(score / 1.5))), -40.0, 60.0,
+        "two learnt qualities, 60 % and 40 %",
+        "choose",
+        mixture((0.6, logistic), (0.4, lambda score: logistic(score / 1.5))),
+        -40.0,
+        60.0,
     ),
-    Shape("two dot products, 80 % and 20 %", "confirm",
-          mixture((0.8, best_of(30, dot_product(2.0, 14.0))), (0.2, best_of(30, dot_product(2.0, 6.0)))), 0.0, 1.0),
-)  # fmt: skip
+    Shape(
+        "two dot products, 80 % and 20 %",
+        "confirm",
+        mixture((0.8, best_of(30, dot_product(2.0, 14.0))), (0.2, best_of(30, dot_product(2.0, 6.0)))),
+        0.0,
+        1.0,
+    ),
+)
 
 
 class Lists(NamedTuple):
@@ -378,9 +392,17 @@ def figures(
                         power = float(found[rule, nominal].power.mean())
                         rules[rule] = {"fdr": round(mean, 5), "low": round(low, 5), "high": round(high, 5), "power": round(power, 1)}
                     yield {
-                        "figure": "decoy tails", "part": shape.part, "shape": shape.name, "level": level, "size": size,
-                        "nominal": nominal, "lists": n_lists, "seed": seed, "date": today, "rules": rules,
-                    }  # fmt: skip
+                        "figure": "decoy tails",
+                        "part": shape.part,
+                        "shape": shape.name,
+                        "level": level,
+                        "size": size,
+                        "nominal": nominal,
+                        "lists": n_lists,
+                        "seed": seed,
+                        "date": today,
+                        "rules": rules,
+                    }
 
 
 def summaries(every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -402,15 +424,21 @@ def summaries(every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 by_shape[shape] = (float(np.mean([one["fdr"] for one in cells])), error)
             worst = max(by_shape, key=lambda shape: by_shape[shape][0])
             yield {
-                "figure": "decoy tails, summary", "part": part, "level": level, "nominal": nominal, "rule": rule,
+                "figure": "decoy tails, summary",
+                "part": part,
+                "level": level,
+                "nominal": nominal,
+                "rule": rule,
                 "fdr": round(float(np.mean([one for one, _ in by_shape.values()])), 5),
                 "by_size": {size: round(_mean(lines, size, rule, "fdr"), 5) for size in sizes},
-                "worst_shape": worst, "worst_fdr": round(by_shape[worst][0], 5),
+                "worst_shape": worst,
+                "worst_fdr": round(by_shape[worst][0], 5),
                 "worst_low": round(by_shape[worst][0] - by_shape[worst][1], 5),
                 "worst_high": round(by_shape[worst][0] + by_shape[worst][1], 5),
-                "cells": len(lines), "cells_above": sum(line["rules"][rule]["low"] > nominal for line in lines),
+                "cells": len(lines),
+                "cells_above": sum(line["rules"][rule]["low"] > nominal for line in lines),
                 "power": {size: round(_mean(lines, size, rule, "power") / _mean(lines, size, "plain", "power"), 3) for size in sizes},
-            }  # fmt: skip
+            }
 
 
 def _mean(lines: list[dict[str, Any]], size: int, rule: str, name: str) -> float:
@@ -426,8 +454,9 @@ def print_table(summary: list[dict[str, Any]]) -> None:
         print(
             f"{line['part']:8}{line['level']:17}{100 * line['nominal']:3.0f} %  {line['rule']:9} FDR % by size {sizes}  worst shape "
             f"{100 * line['worst_fdr']:5.2f} [{100 * line['worst_low']:.2f}, {100 * line['worst_high']:.2f}] {line['worst_shape']:36}"
-            f"cells above {line['cells_above']:2} of {line['cells']}  power % {powers}", file=sys.stderr,
-        )  # fmt: skip
+            f"cells above {line['cells_above']:2} of {line['cells']}  power % {powers}",
+            file=sys.stderr,
+        )
 
 
 def main() -> None:

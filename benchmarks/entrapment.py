@@ -323,11 +323,18 @@ def null(examination: Examination, preset: str, name: str, organism: str) -> lis
     false &= psms["rank"].to_numpy() == 1
     expectation, n = psms["expectation"].to_numpy()[false], int(np.count_nonzero(false))
     accepted = psms["q_value"].to_numpy()[false] <= REPORTED[0]
-    return [{
-        "figure": "null", "part": "null", "set": name, "proteins": organism, "preset": preset, "matched": n,
-        "accepted": int(np.count_nonzero(accepted & ~psms["is_decoy"].to_numpy(zero_copy_only=False)[false])),
-        "share": {f"{limit:g}": round(float(np.count_nonzero(expectation <= limit)) / max(n, 1), 5) for limit in SMALL_E_VALUES},
-    }]  # fmt: skip
+    return [
+        {
+            "figure": "null",
+            "part": "null",
+            "set": name,
+            "proteins": organism,
+            "preset": preset,
+            "matched": n,
+            "accepted": int(np.count_nonzero(accepted & ~psms["is_decoy"].to_numpy(zero_copy_only=False)[false])),
+            "share": {f"{limit:g}": round(float(np.count_nonzero(expectation <= limit)) / max(n, 1), 5) for limit in SMALL_E_VALUES},
+        }
+    ]
 
 
 def permuted_tasks(examination: Examination) -> Iterator[Task]:
@@ -384,13 +391,23 @@ def examined(examination: Examination) -> Iterator[Record]:
         return subprocess.run(["git", "-C", str(checkout), *words], capture_output=True, text=True, check=False).stdout.strip()
 
     yield {
-        "figure": "examination", "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "version": VERSION,
-        "commit": git("rev-parse", "--short=12", "HEAD"), "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
-        "machine": platform.machine(), "cores": os.cpu_count(), "threads": examination.threads, "jobs": examination.jobs,
-        "sets": list(examination.sets), "first_seed": examination.first_seed, "seeds": examination.seeds,
-        "copied_seeds": examination.copied_seeds, "small_seeds": examination.small_seeds,
-        "foreign_ratio": examination.foreign_ratio, "settings": dict(examination.settings),
-    }  # fmt: skip
+        "figure": "examination",
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": VERSION,
+        "commit": git("rev-parse", "--short=12", "HEAD"),
+        "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": examination.threads,
+        "jobs": examination.jobs,
+        "sets": list(examination.sets),
+        "first_seed": examination.first_seed,
+        "seeds": examination.seeds,
+        "copied_seeds": examination.copied_seeds,
+        "small_seeds": examination.small_seeds,
+        "foreign_ratio": examination.foreign_ratio,
+        "settings": dict(examination.settings),
+    }
     parts = {"foreign": foreign_tasks, "null": null_tasks, "permuted": permuted_tasks}
     for titles, tasks in (
         ([part for part in examination.parts if part in SHUFFLED], shuffled_tasks),
@@ -463,11 +480,21 @@ def main(words: Sequence[str] | None = None) -> int:
         seeds = (arguments.seeds, arguments.copied_seeds, arguments.small_seeds, arguments.peer_seeds)
         with tempfile.TemporaryDirectory(prefix="proteoscope-entrapment-") as scratch:
             examination = Examination(
-                Path(arguments.data).resolve(), parts, arguments.sets, copied, arguments.first_seed,
-                *(min(n, QUICK_SEEDS) if arguments.quick else n for n in seeds), arguments.foreign_ratio, arguments.levels, programs,
-                arguments.comet_isotope_errors, dict(one.split("=", 1) for one in arguments.set), arguments.threads, arguments.jobs,
+                Path(arguments.data).resolve(),
+                parts,
+                arguments.sets,
+                copied,
+                arguments.first_seed,
+                *(min(n, QUICK_SEEDS) if arguments.quick else n for n in seeds),
+                arguments.foreign_ratio,
+                arguments.levels,
+                programs,
+                arguments.comet_isotope_errors,
+                dict(one.split("=", 1) for one in arguments.set),
+                arguments.threads,
+                arguments.jobs,
                 Path(scratch),
-            )  # fmt: skip
+            )
             records = []
             with (arguments.out or Path(os.devnull)).open("w") as out:
                 for record in examined(examination):

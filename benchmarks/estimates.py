@@ -49,11 +49,13 @@ def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[
         ),
         "cluster": ([["cluster", bsa[0], *out("c1")]], [["cluster", *bsa[1:], *out("c2")], ["cluster", yeast, *out("c3")]]),
         "modified": (
-            [["modified", bsa[0], "--database", small, *out("m1")]], [["modified", yeast, "--database", of_yeast, *out("m2")]],
+            [["modified", bsa[0], "--database", small, *out("m1")]],
+            [["modified", yeast, "--database", of_yeast, *out("m2")]],
         ),
         "explain": ([["explain", str(folder / "one")]], [["explain", str(folder / "two")]]),
         "library": (
-            [["library", bsa[0], "--library", library, *out("l1")]], [["library", *bsa[1:], "--library", library, *out("l2")]],
+            [["library", bsa[0], "--library", library, *out("l1")]],
+            [["library", *bsa[1:], "--library", library, *out("l2")]],
         ),
         "import": (
             [["import", str(spectra / "bsa_ltq" / "BSA1_OMSSA.idXML"), "--spectra", bsa[0], "--database", small, *out("i1")]],
@@ -76,7 +78,7 @@ def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[
             [["reads", sample("lambda_phage.fasta.gz"), sample("lambda_reads.fastq.gz"), *out("r1.paf")]],
             [["reads", str(folder / "genome.fasta"), str(folder / "reads.fastq"), *out("r2.paf")]],
         ),
-    }  # fmt: skip
+    }
 
 
 def figures(asked: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]]]:
@@ -90,10 +92,18 @@ def figures(asked: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]
         return
     seconds = float(summary["seconds"])
     steps = {step: round(one["seconds"], 3) for step, one in summary.get("stages", {}).items()}
-    yield error(told["seconds"], seconds), {
-        "predicted_s": round(told["seconds"], 3), "measured_s": seconds, "process_s": round(wall, 3), "bound": told["bound"],
-        "runs": told["n_runs"], "predicted_steps": {step: round(one, 3) for step, one in told["steps"].items()}, "measured_steps": steps,
-    }  # fmt: skip
+    yield (
+        error(told["seconds"], seconds),
+        {
+            "predicted_s": round(told["seconds"], 3),
+            "measured_s": seconds,
+            "process_s": round(wall, 3),
+            "bound": told["bound"],
+            "runs": told["n_runs"],
+            "predicted_steps": {step: round(one, 3) for step, one in told["steps"].items()},
+            "measured_steps": steps,
+        },
+    )
 
 
 def main() -> int:

@@ -56,11 +56,25 @@ def main() -> int:
         path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [
-                sys.executable, "-m", "proteoscope", "evidence", str(project), "--structures", str(folder / "database"), "--json",
-                "--device", options.device, "--threads", options.threads,
+                sys.executable,
+                "-m",
+                "proteoscope",
+                "evidence",
+                str(project),
+                "--structures",
+                str(folder / "database"),
+                "--json",
+                "--device",
+                options.device,
+                "--threads",
+                options.threads,
             ],
-            cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            cwd=REPOSITORY,
+            env=os.environ | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         found = json.loads(done.stdout)
         tables = sorted((project / "results" / found["run_id"]).glob("*.parquet"))
         digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in tables)).hexdigest()[:16]

@@ -218,14 +218,23 @@ def main() -> None:
         links = Links(application, project)
         told = {"psms": options.psms, "chains": len(links.panel.scene.traces), "renderer": links.panel.canvas.renderer.name}
         for figure, of, times in (
-            ("peptide", "table", links.peptides), ("peptide", "coverage map", links.bars), ("residue", "fold", links.residues),
-            ("residue", "alignment", links.columns), ("site", "table", links.sites), ("psm", "identification", links.asked),
-        ):  # fmt: skip
+            ("peptide", "table", links.peptides),
+            ("peptide", "coverage map", links.bars),
+            ("residue", "fold", links.residues),
+            ("residue", "alignment", links.columns),
+            ("site", "table", links.sites),
+            ("psm", "identification", links.asked),
+        ):
             clock, processor, window = (sorted(column) for column in zip(*times(options.repeats), strict=True))
             line = {
-                "figure": figure, "from": of, "n": len(clock), "median": round(clock[len(clock) // 2], 1), "longest": round(clock[-1], 1),
-                "processor_ms": round(processor[len(clock) // 2], 1), "window_ms": round(window[len(clock) // 2], 1),
-            }  # fmt: skip
+                "figure": figure,
+                "from": of,
+                "n": len(clock),
+                "median": round(clock[len(clock) // 2], 1),
+                "longest": round(clock[-1], 1),
+                "processor_ms": round(processor[len(clock) // 2], 1),
+                "window_ms": round(window[len(clock) // 2], 1),
+            }
             print(json.dumps(line | told), flush=True)
         links.view.clear()
         links.view.close()

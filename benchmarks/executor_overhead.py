@@ -177,12 +177,21 @@ def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float)
                         taken[one].append(time.perf_counter() - began)
                 busy = [share.share / share.speed for share in sessions[1].shares()]
             ratio = median(workers / threads for threads, workers in zip(*taken, strict=True))
-            emit({
-                **_about(), "figure": "local workers", "workload": prepare.__name__, "size": size, "workers": n, "pairs": pairs,
-                "opening_s": round(opening, 2),
-                "threads_s": round(median(taken[0]), 4), "workers_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
-                "imbalance": round(max(busy) / (sum(busy) / len(busy)), 3),
-            })  # fmt: skip
+            emit(
+                {
+                    **_about(),
+                    "figure": "local workers",
+                    "workload": prepare.__name__,
+                    "size": size,
+                    "workers": n,
+                    "pairs": pairs,
+                    "opening_s": round(opening, 2),
+                    "threads_s": round(median(taken[0]), 4),
+                    "workers_s": round(median(taken[1]), 4),
+                    "ratio": round(ratio, 3),
+                    "imbalance": round(max(busy) / (sum(busy) / len(busy)), 3),
+                }
+            )
 
 
 def _about() -> dict[str, str]:
@@ -215,10 +224,18 @@ def main() -> int:
                     ways[one]()
                     taken[one].append(time.perf_counter() - began)
         ratio = median(executed / plain for plain, executed in zip(*taken, strict=True))
-        emit({
-            **_about(), "figure": "executor", "workload": prepare.__name__, "device": device.description, "pairs": options.pairs,
-            "plain_s": round(median(taken[0]), 4), "executor_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
-        })  # fmt: skip
+        emit(
+            {
+                **_about(),
+                "figure": "executor",
+                "workload": prepare.__name__,
+                "device": device.description,
+                "pairs": options.pairs,
+                "plain_s": round(median(taken[0]), 4),
+                "executor_s": round(median(taken[1]), 4),
+                "ratio": round(ratio, 3),
+            }
+        )
     return 0
 
 

@@ -54,8 +54,12 @@ def main() -> None:
             rows, left_out, other = (sum(column) for column in zip(*trials, strict=True))
             emit(
                 {"what": "leave-outs", "set": name, "share": share, "trials": options.trials, "mass_difference": options.mass_difference},
-                identified=len(identified), peptides=len(identified.peptides), rows=rows, left_out=left_out, other=other,
-            )  # fmt: skip
+                identified=len(identified),
+                peptides=len(identified.peptides),
+                rows=rows,
+                left_out=left_out,
+                other=other,
+            )
 
 
 if __name__ == "__main__":

@@ -64,13 +64,17 @@ def _summary(found: Iterable[Areas]) -> dict[str, float | int | str]:
     touched = theirs >= _TOUCHED
     apart = np.abs(own[touched] / theirs[touched] - 1.0)
     return {
-        "chains": len(chains), "residues": len(own), "chain_median": round(float(np.median(totals)), 4),
+        "chains": len(chains),
+        "residues": len(own),
+        "chain_median": round(float(np.median(totals)), 4),
         "chain_95": round(float(np.quantile(totals, 0.95)), 4),
-        "chain_worst": round(float(totals.max()), 4), "worst": chains[int(totals.argmax())].name,
-        "residue_median": round(float(np.median(apart)), 4), "residue_95": round(float(np.quantile(apart, 0.95)), 4),
+        "chain_worst": round(float(totals.max()), 4),
+        "worst": chains[int(totals.argmax())].name,
+        "residue_median": round(float(np.median(apart)), 4),
+        "residue_95": round(float(np.quantile(apart, 0.95)), 4),
         "elsewhere": round(float(((own / greatest >= _SURFACE) != (theirs / greatest >= _SURFACE)).mean()), 4),
         "correlation": round(float(np.corrcoef(own, theirs)[0, 1]), 5),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

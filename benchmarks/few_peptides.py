@@ -86,10 +86,19 @@ class Trial:
             counts[k] = len(order)
         precursor = whole.precursor_mz[self.row] * (1 + generator.normal(0, 2e-6, n))
         return Spectra(
-            (Path("made"),), np.zeros(n, np.int32), [str(k) for k in range(n)], np.full(n, -1, np.int64), np.arange(n), np.full(n, np.nan),
-            precursor, np.zeros(n, np.float32), np.full(n, 1 << 2, np.uint32), offsets_of(counts), np.concatenate(mz),
+            (Path("made"),),
+            np.zeros(n, np.int32),
+            [str(k) for k in range(n)],
+            np.full(n, -1, np.int64),
+            np.arange(n),
+            np.full(n, np.nan),
+            precursor,
+            np.zeros(n, np.float32),
+            np.full(n, 1 << 2, np.uint32),
+            offsets_of(counts),
+            np.concatenate(mz),
             np.concatenate(intensity),
-        )  # fmt: skip
+        )
 
 
 def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: object) -> None:
@@ -110,9 +119,20 @@ def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: obje
             found[trial] = (rows.sum() * (1 - shares[trial])) / max(1, (~made.is_foreign).sum())
             ratios[trial] = made_references.decoy_ratio
         error = 2 * shares.std(ddof=1) / np.sqrt(n_trials)
-        emit({}, figure="few peptides", peptides=n_peptides, decoys=decoys, trials=n_trials, accepted=int(accepted.sum()),
-             found_of_right=round(found.mean(), 3), trials_with_matches=round((accepted > 0).mean(), 3),
-             false_share=round(shares.mean(), 4), two_errors=round(error, 4), decoy_ratio=round(ratios.mean(), 2), **told)  # fmt: skip
+        emit(
+            {},
+            figure="few peptides",
+            peptides=n_peptides,
+            decoys=decoys,
+            trials=n_trials,
+            accepted=int(accepted.sum()),
+            found_of_right=round(found.mean(), 3),
+            trials_with_matches=round((accepted > 0).mean(), 3),
+            false_share=round(shares.mean(), 4),
+            two_errors=round(error, 4),
+            decoy_ratio=round(ratios.mean(), 2),
+            **told,
+        )
 
 
 def main() -> None:

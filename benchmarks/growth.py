@@ -76,9 +76,10 @@ def measured(command: list[str]) -> dict[str, Any]:
     if status:
         sys.exit(f"{' '.join(command)} ended with {status}")
     return {
-        "seconds": round(time.perf_counter() - began, 2), "processor_seconds": round(usage.ru_utime + usage.ru_stime, 2),
+        "seconds": round(time.perf_counter() - began, 2),
+        "processor_seconds": round(usage.ru_utime + usage.ru_stime, 2),
         "peak_megabytes": round(usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
@@ -99,9 +100,14 @@ def main() -> None:
             if number == 0:
                 continue  # it compiled, and made the index
             known = {
-                "figure": f"growth of {asked.what}", "version": VERSION, "date": str(date.today()), "items": size,
-                "threads": asked.threads, "device": asked.device, "processor": processor().description,
-            }  # fmt: skip
+                "figure": f"growth of {asked.what}",
+                "version": VERSION,
+                "date": str(date.today()),
+                "items": size,
+                "threads": asked.threads,
+                "device": asked.device,
+                "processor": processor().description,
+            }
             line = {**line, "microseconds_each": round(line["seconds"] / size * 1e6, 1), "remark": asked.remark}
             emit(known, **line)
             if asked.keep:

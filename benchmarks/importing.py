@@ -59,10 +59,21 @@ def write_inputs(matches: list[Truth], folder: Path) -> None:
 def measured(results: Path, folder: Path) -> dict[str, float]:
     """Wall seconds and peak megabytes of an import as a process."""
     command = [
-        sys.executable, "-c", "import sys; from proteoscope.gui.launch import main; sys.exit(main())", "import", results,
-        "--spectra", folder / "run.mgf", "--database", folder / "proteins.fasta", "--out", folder / f"project-{results.name}",
-        "--device", "cpu", "--quiet",
-    ]  # fmt: skip
+        sys.executable,
+        "-c",
+        "import sys; from proteoscope.gui.launch import main; sys.exit(main())",
+        "import",
+        results,
+        "--spectra",
+        folder / "run.mgf",
+        "--database",
+        folder / "proteins.fasta",
+        "--out",
+        folder / f"project-{results.name}",
+        "--device",
+        "cpu",
+        "--quiet",
+    ]
     started = time.perf_counter()
     process = subprocess.Popen(
         command, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}

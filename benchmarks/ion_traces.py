@@ -39,12 +39,24 @@ def main() -> None:
     surveys, query = made_surveys(options.peaks, options.ions, seed=1)
     about = {"date": date.today().isoformat(), "peaks": len(surveys.mz), "ions": len(query), "repeats": options.repeats}
     expected = measured_traces(surveys, query, QuantificationParameters(), Resources(1))
-    figure(about | {"device": "cpu", "machine": platform.processor() or platform.machine(), "threads": options.threads},
-           surveys, query, Resources(options.threads), options.repeats, expected)  # fmt: skip
+    figure(
+        about | {"device": "cpu", "machine": platform.processor() or platform.machine(), "threads": options.threads},
+        surveys,
+        query,
+        Resources(options.threads),
+        options.repeats,
+        expected,
+    )
     if options.gpu:
         device = usable_gpus(needed=True)[0]
-        figure(about | {"device": device.description, "threads": options.threads}, surveys, query,
-               Resources(options.threads, [card(device.numbers[0])]), options.repeats, expected)  # fmt: skip
+        figure(
+            about | {"device": device.description, "threads": options.threads},
+            surveys,
+            query,
+            Resources(options.threads, [card(device.numbers[0])]),
+            options.repeats,
+            expected,
+        )
 
 
 def figure(about: dict[str, Any], surveys: Surveys, query: TraceQuery, resources: Resources, repeats: int, expected: Any) -> None:
@@ -68,8 +80,14 @@ def figure(about: dict[str, Any], surveys: Surveys, query: TraceQuery, resources
         ion_traces._extract = extract
     n_found = int((found[:, 0] > 0).sum())
     is_same = found.tobytes() == np.asarray(expected).tobytes()
-    emit(about, seconds=round(min(seconds[1:]), 4), cutting_s=round(min(cutting[1:]), 4), first_s=round(seconds[0], 3), found=n_found,
-         same=is_same)  # fmt: skip
+    emit(
+        about,
+        seconds=round(min(seconds[1:]), 4),
+        cutting_s=round(min(cutting[1:]), 4),
+        first_s=round(seconds[0], 3),
+        found=n_found,
+        same=is_same,
+    )
 
 
 if __name__ == "__main__":

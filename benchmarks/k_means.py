@@ -86,15 +86,25 @@ def main() -> None:
     matrix, centroids = sparse(vectors, given)
     size = {"items": "spectra", "n": len(vectors), "elements": len(vectors.vectors.bins), "bins": BINS, "k": options.centroids}
     k_means(executor, vectors, given, rounds=1)  # compiled before it is measured
-    compare(about | size | {"rounds": options.rounds}, options.pairs, lambda: k_means(executor, vectors, given, rounds=options.rounds),
-            matrix, centroids)  # fmt: skip
+    compare(
+        about | size | {"rounds": options.rounds},
+        options.pairs,
+        lambda: k_means(executor, vectors, given, rounds=options.rounds),
+        matrix,
+        centroids,
+    )
     for d, k in ((2, 100), (8, 400), (34, 32)):
         values = np.random.default_rng(d).random((options.points, d), np.float32)
         points = Points(values)
         k_means(executor, points, values[:k], rounds=1)
         size = {"items": "points", "n": len(points), "d": d, "k": k, "rounds": 20}
-        compare(about | size, options.pairs, lambda points=points, first=values[:k]: k_means(executor, points, first, rounds=20),  # type: ignore[misc]
-                values, values[:k])  # fmt: skip
+        compare(
+            about | size,
+            options.pairs,
+            lambda points=points, first=values[:k]: k_means(executor, points, first, rounds=20),  # type: ignore[misc]
+            values,
+            values[:k],
+        )
 
 
 def sparse(data: Vectors, given: Any) -> tuple[Any, NDArray[np.float64]]:

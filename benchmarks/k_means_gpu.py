@@ -102,10 +102,16 @@ def points(about: dict[str, Any], repeats: int) -> None:
     two = [iterated(means_on(one, some), given, len(some), 2) for one in (Processor(available_threads()), device)]
     is_same = np.array_equal(two[0][0], two[1][0]) and np.array_equal(two[0][1].sums.sums, two[1][1].sums.sums)
     emit(
-        about, rounds_done=found[0][1].n, opening_s=round(min(opening[1:]), 4), seconds=round(min(seconds[1:]), 4),
-        with_opening_s=round(min(a + b for a, b in zip(opening[1:], seconds[1:], strict=True)), 4), first_s=round(seconds[0], 3),
-        kernels_ms=kernels, tera_operations_s=round(n * k * d * found[0][1].n / min(seconds[1:]) / 1e12, 2), same=bool(is_same),
-    )  # fmt: skip
+        about,
+        rounds_done=found[0][1].n,
+        opening_s=round(min(opening[1:]), 4),
+        seconds=round(min(seconds[1:]), 4),
+        with_opening_s=round(min(a + b for a, b in zip(opening[1:], seconds[1:], strict=True)), 4),
+        first_s=round(seconds[0], 3),
+        kernels_ms=kernels,
+        tera_operations_s=round(n * k * d * found[0][1].n / min(seconds[1:]) / 1e12, 2),
+        same=bool(is_same),
+    )
 
 
 def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: Any, numbers: list[int], first: dict[str, Clusters]) -> None:
@@ -128,9 +134,13 @@ def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: An
         k_means(Executor(Resources(available_threads(), [timed])), data, given, rounds=rounds)
         about["kernels_ms"] = {name: round(one * 1e3, 2) for name, one in timed.kernel_seconds().items()}
     emit(
-        about, rounds=rounds, rounds_done=found[-1].rounds, first_s=round(seconds[0], 3), seconds=round(min(seconds[1:]), 4),
+        about,
+        rounds=rounds,
+        rounds_done=found[-1].rounds,
+        first_s=round(seconds[0], 3),
+        seconds=round(min(seconds[1:]), 4),
         same=bool(is_same),
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -61,9 +61,15 @@ def main() -> int:
         workloads.append((f"sparse, {name}", spectra, made))
     for score in (SDP, HYPERSCORE):
         made = random_search(
-            10 + score, score, fragment=(0.5, 0.0), precursor=(3.0, 0.0), n_queries=int(8000 * n), n_peptides=int(60_000 * n),
-            which=(0, 1), most=2,
-        )  # fmt: skip
+            10 + score,
+            score,
+            fragment=(0.5, 0.0),
+            precursor=(3.0, 0.0),
+            n_queries=int(8000 * n),
+            n_peptides=int(60_000 * n),
+            which=(0, 1),
+            most=2,
+        )
         workloads.append((f"dense, {_NAMES[score]}", spectra, made))
     made = random_fragment_search(20, HYPERSCORE, precursor=(500.0, 0.0), n_queries=int(3000 * n), n_peptides=int(300_000 * n), most=1)
     workloads.append(("index of fragments", fragments, made))

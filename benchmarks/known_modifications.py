@@ -37,9 +37,13 @@ SETS = ("qc_shew", "ecoli_ltq")
 _DEAMIDATED = 0.3  # of the aspartates
 _AT_RANDOM = (("STY", 0.03), ("K", 0.02), ("R", 0.01), ("N", 0.02))
 _NAMES = {
-    "S": "Phosphoserine", "T": "Phosphothreonine", "Y": "Phosphotyrosine", "K": "N6-acetyllysine", "R": "Omega-N-methylarginine",
+    "S": "Phosphoserine",
+    "T": "Phosphothreonine",
+    "Y": "Phosphotyrosine",
+    "K": "N6-acetyllysine",
+    "R": "Omega-N-methylarginine",
     "N": "Deamidated asparagine",
-}  # fmt: skip
+}
 
 Marked = list[tuple[str, str]]
 """Residues, each with what the database knows there, or nothing."""
@@ -88,9 +92,12 @@ def searched(spectra: list[Path], database: Path, folder: Path, parameters: Iden
     accepted = np.array([row["q_value"] for row in rows]) <= 0.01
     at_share = at_equal_share(np.arange(1, len(rows) + 1.0), 2.0 * np.cumsum(is_false), 0.01)
     return {
-        "psms": int(accepted.sum()), "false": int(2 * (accepted & is_false).sum()), "psms_at_equal_share": round(at_share, 1),
-        "peptides_in_index": summary.n_peptides_in_index, "seconds": round(seconds, 1),
-    }  # fmt: skip
+        "psms": int(accepted.sum()),
+        "false": int(2 * (accepted & is_false).sum()),
+        "psms_at_equal_share": round(at_share, 1),
+        "peptides_in_index": summary.n_peptides_in_index,
+        "seconds": round(seconds, 1),
+    }
 
 
 def main() -> None:

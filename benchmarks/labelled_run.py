@@ -91,10 +91,26 @@ def search(checkout: Path, spectra: Path, database: Path, folder: Path) -> Path:
     launch = ["-m", "proteoscope"] if (checkout / "proteoscope").is_dir() else ["-c", "from gui.launch import main; main()"]
     project = folder / "project"
     subprocess.run(
-        [sys.executable, *launch, "identify", str(spectra), "--database", str(database), "--out", str(project), "--preset", "tmt",
-         "--device", "cpu"],
-        cwd=checkout, env=os.environ | {"PYTHONPATH": str(checkout)}, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [
+            sys.executable,
+            *launch,
+            "identify",
+            str(spectra),
+            "--database",
+            str(database),
+            "--out",
+            str(project),
+            "--preset",
+            "tmt",
+            "--device",
+            "cpu",
+        ],
+        cwd=checkout,
+        env=os.environ | {"PYTHONPATH": str(checkout)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     (table,) = project.glob("results/*/psms.parquet")
     return table
 
@@ -137,9 +153,14 @@ def record(checkout: Path, total: NDArray[np.float64], arguments: argparse.Names
     accepted, false = total[-1].astype(int).tolist()
     equal = {f"{share:g}": round(at_equal_share(total[:-1, 0], total[:-1, 1], share) / arguments.seeds, 1) for share in EQUAL_SHARES}
     return {
-        "figure": "labelled_run", "commit": commit, "seeds": arguments.seeds, "sampled": arguments.sampled, "accepted": accepted,
-        "false": false, "at_equal_share": equal,
-    }  # fmt: skip
+        "figure": "labelled_run",
+        "commit": commit,
+        "seeds": arguments.seeds,
+        "sampled": arguments.sampled,
+        "accepted": accepted,
+        "false": false,
+        "at_equal_share": equal,
+    }
 
 
 def main(words: Sequence[str] | None = None) -> None:

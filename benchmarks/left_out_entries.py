@@ -55,21 +55,24 @@ from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 SHEWANELLA, METAPROTEOME = "spectra/qc_shew_qe", "spectra/metaproteome_qe"
 SETS = {
     "ltq": (
-        "low-resolution", [f"spectra/bsa_ltq/BSA{number}.mzML" for number in (1, 2, 3)],
+        "low-resolution",
+        [f"spectra/bsa_ltq/BSA{number}.mzML" for number in (1, 2, 3)],
         "proteomes/18Protein_SoCe_Tr_detergents_trace.fasta",
     ),
     "ecoli": ("low-resolution", ["spectra/Ecoli_MS2_small.mzML"], "proteomes/ecoli_13spiked_2021_04.fasta"),
     "qe": (
-        "high-resolution", [f"{SHEWANELLA}/QC_Shew_18_02_Excerpt.mzXML"],
+        "high-resolution",
+        [f"{SHEWANELLA}/QC_Shew_18_02_Excerpt.mzXML"],
         f"{SHEWANELLA}/Shewanella_oneidensis_MR1_2010-04-22_Tryp_Pig_Bov.fasta",
     ),
     "metaproteome": ("high-resolution", [f"{METAPROTEOME}/2016_Jan_12_QE2_47_trimmed.mzML"], f"{METAPROTEOME}/metapeptides.fasta"),
     "velos": ("high-resolution", ["spectra/SmallCalibratible_Yeast.mzML"], "proteomes/yeast_2021_04_reviewed_UPS.fasta"),
     "hela": (
-        "high-resolution", ["spectra/hela_velos/TaGe_SA_HeLa_04_subset_longestSeq.mzML", "spectra/hela_velos/TaGe_SA_A549_3_snip.mzML"],
+        "high-resolution",
+        ["spectra/hela_velos/TaGe_SA_HeLa_04_subset_longestSeq.mzML", "spectra/hela_velos/TaGe_SA_A549_3_snip.mzML"],
         "proteomes/human.small.comet.fasta",
     ),
-}  # fmt: skip
+}
 MOVES, SIMILARITIES = (-19.0, -13.0, -7.0, 7.0, 13.0, 19.0), (0.1, 0.2, 0.3, 0.4)
 N_DRAWN = 2000
 
@@ -120,10 +123,24 @@ class Identified:
         nothing, taken = pa.nulls(n, pa.string()), pa.array(rows)
         texts = [self.peptidoform.take(taken).cast(pa.string()), self.sequence.take(taken).cast(pa.string())]
         return SpectralLibrary(
-            (Path("made"),), np.zeros(n, np.int64), np.arange(n) + 1, texts[0], *texts, nothing, nothing, nothing, nothing,
-            self.charge[rows], spectra.precursor_mz[of], np.full(n, np.nan), np.zeros(n, np.bool_), np.ones(n, np.int64), offsets, mz,
+            (Path("made"),),
+            np.zeros(n, np.int64),
+            np.arange(n) + 1,
+            texts[0],
+            *texts,
+            nothing,
+            nothing,
+            nothing,
+            nothing,
+            self.charge[rows],
+            spectra.precursor_mz[of],
+            np.full(n, np.nan),
+            np.zeros(n, np.bool_),
+            np.ones(n, np.int64),
+            offsets,
+            mz,
             intensity,
-        )  # fmt: skip
+        )
 
 
 class Counts(NamedTuple):
@@ -184,9 +201,15 @@ class RunTrials:
         is_there = np.isin(code, code[entries])[spectrum]
         homologous, contained = self._kinds(spectrum[is_false], entry[is_false])
         return Counts(
-            len(entries), len(spectrum), int((is_false & ~is_there).sum()), int((is_false & is_there).sum()), homologous, contained,
-            int((~is_known).sum()), n_resembling,
-        )  # fmt: skip
+            len(entries),
+            len(spectrum),
+            int((is_false & ~is_there).sum()),
+            int((is_false & is_there).sum()),
+            homologous,
+            contained,
+            int((~is_known).sum()),
+            n_resembling,
+        )
 
     def _kinds(self, spectrum: NDArray[np.int64], entry: NDArray[np.int64]) -> tuple[int, int]:
         """Return how many false matches are of homologous peptides, and how many others of peptides that the spectrum contains."""
@@ -215,9 +238,16 @@ class RunTrials:
             targets += (similar & ~matches.is_decoy[:, None]).sum(axis=0)
             decoys += (similar & matches.is_decoy[:, None]).sum(axis=0) / references.decoy_ratio
         for similarity, n_targets, n_decoys in zip(SIMILARITIES, targets.tolist(), decoys.tolist(), strict=True):
-            emit(labels, figure="moved precursors", similarity=similarity, spectra=len(code) * len(MOVES), targets=int(n_targets),
-                 decoys_by_ratio=round(n_decoys, 1), ratio=round(n_targets / max(n_decoys, 1e-9), 2) if n_decoys else None,
-                 accepted=accepted)  # fmt: skip
+            emit(
+                labels,
+                figure="moved precursors",
+                similarity=similarity,
+                spectra=len(code) * len(MOVES),
+                targets=int(n_targets),
+                decoys_by_ratio=round(n_decoys, 1),
+                ratio=round(n_targets / max(n_decoys, 1e-9), 2) if n_decoys else None,
+                accepted=accepted,
+            )
 
 
 class LibraryTrials:
@@ -256,9 +286,20 @@ def measure(made: Callable[[int, int], Counts], n_entries: int, first: int, n_tr
     low, high = np.quantile(false[drawn].sum(axis=1) / np.maximum(1, accepted[drawn].sum(axis=1)), (0.025, 0.975))
     shares = false / np.maximum(1, accepted)
     sums = {name: int(np.sum(values)) for name, values in counts._asdict().items() if name != "entries"}
-    emit(labels, figure="left out entries", entries=n_entries, most_entries=int(np.max(counts.entries)), trials=n_trials, first=first,
-         with_matches=int((accepted > 0).sum()), **sums, share=round(float(false.sum() / max(1, accepted.sum())), 4),
-         low=round(float(low), 4), high=round(float(high), 4), mean_share=round(float(shares.mean()), 4))  # fmt: skip
+    emit(
+        labels,
+        figure="left out entries",
+        entries=n_entries,
+        most_entries=int(np.max(counts.entries)),
+        trials=n_trials,
+        first=first,
+        with_matches=int((accepted > 0).sum()),
+        **sums,
+        share=round(float(false.sum() / max(1, accepted.sum())), 4),
+        low=round(float(low), 4),
+        high=round(float(high), 4),
+        mean_share=round(float(shares.mean()), 4),
+    )
 
 
 def main() -> None:
@@ -280,8 +321,11 @@ def main() -> None:
         if given.tolerance:
             parameters = parameters.changed(precursor_tolerance=given.tolerance)
         labels = {
-            "set": name, "tolerance": str(parameters.precursor_tolerance), "decoys": given.decoys, "all": given.all or name == "nist",
-        }  # fmt: skip
+            "set": name,
+            "tolerance": str(parameters.precursor_tolerance),
+            "decoys": given.decoys,
+            "all": given.all or name == "nist",
+        }
         if name == "nist":
             made: Callable[[int, int], Counts] = LibraryTrials(given.data, parameters).trial
         else:

@@ -49,8 +49,17 @@ def report(figure: str, found: dict[str, str], beside: dict[str, str], **more: A
     """Print a line of figures."""
     both = [(peptide, found[name]) for name, peptide in beside.items() if name in found]
     same = sum(one == other for one, other in both)
-    emit({}, figure=figure, psms=len(found), peptides=len(set(found.values())), identify_psms=len(beside),
-         identify_peptides=len(set(beside.values())), same=same, others=len(both) - same, **more)  # fmt: skip
+    emit(
+        {},
+        figure=figure,
+        psms=len(found),
+        peptides=len(set(found.values())),
+        identify_psms=len(beside),
+        identify_peptides=len(set(beside.values())),
+        same=same,
+        others=len(both) - same,
+        **more,
+    )
 
 
 class Comparison:

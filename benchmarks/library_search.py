@@ -46,9 +46,12 @@ from tests.peers.peer_programs import peers_folder
 RESOURCES = Resources(2)
 TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
 MEASURES = (  # of matchms: similarity, power of intensities, precursor tolerance
-    ("CosineGreedy", 1.0, "10 ppm"), ("CosineGreedy", 0.5, "10 ppm"), ("CosineGreedy", 1.0, "200 Da"), ("CosineGreedy", 0.5, "200 Da"),
+    ("CosineGreedy", 1.0, "10 ppm"),
+    ("CosineGreedy", 0.5, "10 ppm"),
+    ("CosineGreedy", 1.0, "200 Da"),
+    ("CosineGreedy", 0.5, "200 Da"),
     ("ModifiedCosineGreedy", 1.0, "200 Da"),
-)  # fmt: skip
+)
 ARRAYS = ("source", "number", "charge", "precursor_mz", "retention_time", "is_decoy", "n_members")
 
 
@@ -60,10 +63,11 @@ def report(**values: Any) -> None:
 def joined(one: SpectralLibrary, other: SpectralLibrary) -> SpectralLibrary:
     """The entries of both."""
     return replace(
-        one, **{name: pa.concat_arrays([getattr(one, name), getattr(other, name)]) for name in TEXTS},
+        one,
+        **{name: pa.concat_arrays([getattr(one, name), getattr(other, name)]) for name in TEXTS},
         **{name: np.concatenate((getattr(one, name), getattr(other, name))) for name in (*ARRAYS, "mz", "intensity")},
         offsets=np.concatenate((one.offsets, one.offsets[-1] + other.offsets[1:])),
-    )  # fmt: skip
+    )
 
 
 def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> SpectralLibrary:
@@ -94,9 +98,14 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
         for one in _with_changes(listed, order, of)
     ]
     return replace(
-        entries, mz=mz, intensity=intensity, name=pa.array([f"FOREIGN_{one}" for one in names]), peptidoform=pa.array(texts),
-        sequence=pa.array(names), proteins=pa.array(["FOREIGN"] * len(rows)),
-    )  # fmt: skip
+        entries,
+        mz=mz,
+        intensity=intensity,
+        name=pa.array([f"FOREIGN_{one}" for one in names]),
+        peptidoform=pa.array(texts),
+        sequence=pa.array(names),
+        proteins=pa.array(["FOREIGN"] * len(rows)),
+    )
 
 
 def _moved(mz: np.ndarray, charge: int, residues: np.ndarray, others: np.ndarray, tolerance: float) -> np.ndarray:
@@ -156,9 +165,12 @@ def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
     for similarity in ("entropy", "cosine"):
         for tolerance in ("10 ppm", "0.5 Da", "200 Da"):
             parameters = LibrarySearchParameters().changed(
-                similarity=similarity, precursor_tolerance=tolerance, fragment_tolerance="0.5 Da", minimum_matched_peaks=5,
+                similarity=similarity,
+                precursor_tolerance=tolerance,
+                fragment_tolerance="0.5 Da",
+                minimum_matched_peaks=5,
                 isotope_errors=(0, 1),
-            )  # fmt: skip
+            )
             accepted = false = 0
             for seed in range(n_seeds):
                 both = joined(library, exchanged(library, 1000 + seed, parameters.fragment_tolerance))
@@ -168,9 +180,17 @@ def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
                 accepted += len(entry)
                 false += int((entry >= len(library)).sum())
             low, high = false_share_interval(accepted, false, 0.5)
-            report(figure="foreign", library=library.sources[0].name, similarity=similarity, tolerance=tolerance, accepted=accepted,
-                 foreign=false,
-                 share=round(2 * false / max(1, accepted), 4), low=round(low, 4), high=round(high, 4))  # fmt: skip
+            report(
+                figure="foreign",
+                library=library.sources[0].name,
+                similarity=similarity,
+                tolerance=tolerance,
+                accepted=accepted,
+                foreign=false,
+                share=round(2 * false / max(1, accepted), 4),
+                low=round(low, 4),
+                high=round(high, 4),
+            )
 
 
 def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
@@ -191,18 +211,34 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
     charge = np.where(spectra.charge_mask & 1 > 0, -1, 1)
     nothing = pa.nulls(n, pa.string())
     library = SpectralLibrary(
-        (Path("massbank"),), np.zeros(n, np.int64), np.arange(n) + 1, pa.array(label), nothing, nothing, nothing, nothing, pa.array(label),
-        nothing, charge, spectra.precursor_mz, np.full(n, np.nan), np.zeros(n, np.bool_), np.ones(n, np.int64), of.offsets, of.mz,
+        (Path("massbank"),),
+        np.zeros(n, np.int64),
+        np.arange(n) + 1,
+        pa.array(label),
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        pa.array(label),
+        nothing,
+        charge,
+        spectra.precursor_mz,
+        np.full(n, np.nan),
+        np.zeros(n, np.bool_),
+        np.ones(n, np.int64),
+        of.offsets,
+        of.mz,
         of.intensity,
-    )  # fmt: skip
+    )
     for similarity in ("entropy", "cosine"):
         for tolerance in ("10 ppm", "200 Da"):
             parameters = LIBRARY_SEARCH.parameters_of("small-molecules").changed(similarity=similarity, precursor_tolerance=tolerance)
             searched(library, spectra.only(asked[:20]), parameters)  # loads kernels
             matches, references, seconds = searched(library, spectra.only(asked), parameters)
             right = label[references.entry[matches.reference]] == label[matches.spectrum]
-            report(figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()),
-                 **seconds)  # fmt: skip
+            report(
+                figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()), **seconds
+            )
     if with_matchms:
         for measure, power, tolerance in MEASURES:
             beside = matchms(spectra, rows, asked, label, tolerance, measure, power)
@@ -212,7 +248,7 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
 
 def matchms(
     spectra: Spectra, rows: np.ndarray, asked: np.ndarray, label: np.ndarray, tolerance: str, measure: str, power: float
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What a similarity of matchms finds, and how long its comparisons take."""
     python, script = peers_folder() / "python" / "bin" / "python", Path(__file__).with_name("compare_with_matchms.py")
     with tempfile.TemporaryDirectory() as folder:
@@ -235,14 +271,29 @@ def speed(data: Path, n_entries: int) -> None:
     nothing, none = pa.nulls(n_entries, pa.string()), np.zeros(n_entries, np.int64)
     precursor = spectra.precursor_mz[rows] + generator.integers(-100, 100, n_entries) * 0.5
     library = SpectralLibrary(
-        (Path("made"),), none, none + 1, pa.array([str(i) for i in range(n_entries)]), nothing, nothing, nothing, nothing, nothing, nothing,
-        none + 2, precursor, np.full(n_entries, np.nan), np.arange(n_entries) % 2 == 1, none + 1, offsets, mz, intensity,
-    )  # fmt: skip
+        (Path("made"),),
+        none,
+        none + 1,
+        pa.array([str(i) for i in range(n_entries)]),
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        none + 2,
+        precursor,
+        np.full(n_entries, np.nan),
+        np.arange(n_entries) % 2 == 1,
+        none + 1,
+        offsets,
+        mz,
+        intensity,
+    )
     parameters = LibrarySearchParameters().changed(isotope_errors=(0, 1))
     begun = time.perf_counter()
     _, references, seconds = searched(library, spectra, parameters)
-    report(figure="speed", spectra=len(spectra), references=len(references), **seconds,
-         with_index=round(time.perf_counter() - begun, 2))  # fmt: skip
+    report(figure="speed", spectra=len(spectra), references=len(references), **seconds, with_index=round(time.perf_counter() - begun, 2))
 
 
 def reading(data: Path, megabytes: int) -> None:

@@ -34,10 +34,30 @@ from proteoscope.kernels.match_score_layouts import MassLists, candidate_ranges
 
 __all__ = ["SHAPES", "Shape", "peptide_lists", "residue_lists"]
 
-_RESIDUES = np.array([
-    57.02146, 71.03711, 87.03203, 97.05276, 99.06841, 101.04768, 103.00919, 113.08406, 113.08406, 114.04293, 115.02694, 128.05858,
-    128.09496, 129.04259, 131.04049, 137.05891, 147.06841, 156.10111, 163.06333, 186.07931,
-])  # fmt: skip
+_RESIDUES = np.array(
+    [
+        57.02146,
+        71.03711,
+        87.03203,
+        97.05276,
+        99.06841,
+        101.04768,
+        103.00919,
+        113.08406,
+        113.08406,
+        114.04293,
+        115.02694,
+        128.05858,
+        128.09496,
+        129.04259,
+        131.04049,
+        137.05891,
+        147.06841,
+        156.10111,
+        163.06333,
+        186.07931,
+    ]
+)
 _WATER = 18.01056
 _PEPTIDES_AT_ONCE = 1_000_000
 
@@ -132,9 +152,13 @@ def main() -> None:
         make, n_queries, n = SHAPES[name]
         shape = make(options.queries or n_queries, options.candidates or n)
         about = {
-            "date": date.today().isoformat(), "shape": name, "queries": len(shape.queries.precursors), "top": shape.top,
-            "candidates": len(shape.candidates.precursors), "masses": len(shape.candidates.masses),
-        }  # fmt: skip
+            "date": date.today().isoformat(),
+            "shape": name,
+            "queries": len(shape.queries.precursors),
+            "top": shape.top,
+            "candidates": len(shape.candidates.precursors),
+            "masses": len(shape.candidates.masses),
+        }
         single(about, shape)
         whole(about | {"threads": options.threads}, shape, options.repeats)
 
@@ -172,9 +196,14 @@ def whole(about: dict[str, Any], shape: Shape, repeats: int) -> None:
     index = search._index
     assert index is not None
     emit(
-        about, form="index", building_s=round(min(building), 3), seconds=round(min(seconds), 3),
-        bytes=index.start.nbytes + index.posting.nbytes, rows=index.start.shape[1] - 2, best=int(found[1][:, 0].sum()),
-    )  # fmt: skip
+        about,
+        form="index",
+        building_s=round(min(building), 3),
+        seconds=round(min(seconds), 3),
+        bytes=index.start.nbytes + index.posting.nbytes,
+        rows=index.start.shape[1] - 2,
+        best=int(found[1][:, 0].sum()),
+    )
 
 
 if __name__ == "__main__":

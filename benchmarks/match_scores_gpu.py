@@ -55,9 +55,14 @@ def main() -> None:
         make, n_queries, n = SHAPES[name]
         shape = make(*((n_queries // 10, n // 10) if options.quick else (n_queries, n)))
         about: dict[str, Any] = {
-            "date": date.today().isoformat(), "card": usable[0].description, "shape": name, "queries": len(shape.queries.precursors),
-            "candidates": len(shape.candidates.precursors), "masses": len(shape.candidates.masses), "top": shape.top,
-        }  # fmt: skip
+            "date": date.today().isoformat(),
+            "card": usable[0].description,
+            "shape": name,
+            "queries": len(shape.queries.precursors),
+            "candidates": len(shape.candidates.precursors),
+            "masses": len(shape.candidates.masses),
+            "top": shape.top,
+        }
         single(about, shape)
         expected, seconds = processor(about | {"threads": options.threads}, shape)
         own = about | {"met": round(matches(shape) / 1e9, 3)}
@@ -129,11 +134,16 @@ def on_card(
     read = 4.0 * words(shape) if of_card.get("by_bits") else 2e9 * about["met"]
     best = min(sum(one) for one in times[1:])
     emit(
-        of_card, making_s=round(min(one for one, _ in times[1:]), 4), seconds=round(min(one for _, one in times[1:]), 4),
-        whole_s=round(best, 4), first_s=round(sum(times[0]), 3), kernels_ms={name: round(one * 1e3, 2) for name, one in kernels.items()},
+        of_card,
+        making_s=round(min(one for one, _ in times[1:]), 4),
+        seconds=round(min(one for _, one in times[1:]), 4),
+        whole_s=round(best, 4),
+        first_s=round(sum(times[0]), 3),
+        kernels_ms={name: round(one * 1e3, 2) for name, one in kernels.items()},
         gb_s=round(read / counting / 1e9, 1),
-        times=round(seconds / best, 1), same=bool(all(np.array_equal(mine, its) for mine, its in zip(found, expected, strict=True))),
-    )  # fmt: skip
+        times=round(seconds / best, 1),
+        same=bool(all(np.array_equal(mine, its) for mine, its in zip(found, expected, strict=True))),
+    )
 
 
 def matches(shape: Shape) -> int:

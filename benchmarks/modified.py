@@ -130,9 +130,14 @@ def entrapped(
 
 
 def entrapment(
-    data: Path, sets: tuple[str, ...], seeds: range, jobs: int, parameters: ModifiedSearchParameters, how: dict[str, Any],
+    data: Path,
+    sets: tuple[str, ...],
+    seeds: range,
+    jobs: int,
+    parameters: ModifiedSearchParameters,
+    how: dict[str, Any],
     searches: tuple[str, ...],
-) -> None:  # fmt: skip
+) -> None:
     """How many of the accepted are false, by search, set and group, and of all sets together."""
     tasks = [(name, seed) for seed in seeds for name in sets]
     if jobs > 1:
@@ -149,8 +154,13 @@ def entrapment(
             low, high = _interval(by_set if name == "all sets" else [counts])
             emit(
                 {"what": "entrapment", "search": search, "group": group, "set": name},
-                databases=len(seeds), psms=int(n), entrapped=int(n_false), false_share=round(weighted / max(n, 1.0), 4), low=low, high=high,
-            )  # fmt: skip
+                databases=len(seeds),
+                psms=int(n),
+                entrapped=int(n_false),
+                false_share=round(weighted / max(n, 1.0), 4),
+                low=low,
+                high=high,
+            )
 
 
 def _interval(by_set: list[Counts]) -> tuple[float, float]:
@@ -259,9 +269,12 @@ def main() -> None:
                     seconds = round(time.perf_counter() - began, 2)
                     rows = accepted(read_psms(folder / what.replace(" ", "-")))
                     emit(
-                        {"what": "open", "set": name, "search": what}, psms=len(rows), peptides=summary.n_peptides, seconds=seconds,
+                        {"what": "open", "set": name, "search": what},
+                        psms=len(rows),
+                        peptides=summary.n_peptides,
+                        seconds=seconds,
                         device=summary.device,
-                    )  # fmt: skip
+                    )
 
 
 if __name__ == "__main__":

@@ -64,9 +64,7 @@ def _shifts(n: int, copies: int) -> np.ndarray:
 def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: bool) -> tuple[float, float, HitArrays]:
     """Seconds of the plan and of the scoring, and the hits."""
     started = time.perf_counter()
-    search = plan_scoring(
-        work.index, work.peptides, work.modifications, work.parameters, Resources(threads, list(used), with_processor)
-    )  # fmt: skip
+    search = plan_scoring(work.index, work.peptides, work.modifications, work.parameters, Resources(threads, list(used), with_processor))
     planned = time.perf_counter()
     hits = search.score_one_by_one()
     return planned - started, time.perf_counter() - planned, hits
@@ -92,11 +90,16 @@ def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: S
         of_round = (whole - half) / (rounds - rounds // 2)
         first, alone = first or found, alone or (whole, of_round)
         emit(
-            {"workload": "k-means", "date": date.today().isoformat(), "points": n_points, "d": _DIMENSIONS, "k": _CENTROIDS}, cards=n,
-            rounds=found.rounds, seconds=round(whole, 4), round_ms=round(of_round * 1e3, 3), speedup=round(alone[0] / whole, 3),
-            round_speedup=round(alone[1] / of_round, 3), fastest_seconds=round(min(taken[rounds]), 4),
+            {"workload": "k-means", "date": date.today().isoformat(), "points": n_points, "d": _DIMENSIONS, "k": _CENTROIDS},
+            cards=n,
+            rounds=found.rounds,
+            seconds=round(whole, 4),
+            round_ms=round(of_round * 1e3, 3),
+            speedup=round(alone[0] / whole, 3),
+            round_speedup=round(alone[1] / of_round, 3),
+            fastest_seconds=round(min(taken[rounds]), 4),
             same=bool(np.array_equal(found.labels, first.labels) and np.array_equal(found.sums.sums, first.sums.sums)),
-        )  # fmt: skip
+        )
 
 
 def main() -> int:

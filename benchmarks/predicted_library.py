@@ -47,8 +47,15 @@ def predicted(database: Path, n_entries: int, resources: Resources) -> SpectralL
         indexed = time.perf_counter()
         library = spectral_library(list(PredictedLibrary(indexes, parameters, resources).pieces()), database)
         done = time.perf_counter()
-    emit({}, figure="predict", entries=len(library), peaks=len(library.mz), index_seconds=round(indexed - begun, 2),
-         seconds=round(done - indexed, 2), threads=resources.threads)  # fmt: skip
+    emit(
+        {},
+        figure="predict",
+        entries=len(library),
+        peaks=len(library.mz),
+        index_seconds=round(indexed - begun, 2),
+        seconds=round(done - indexed, 2),
+        threads=resources.threads,
+    )
     rows = np.unique(np.linspace(0, len(library) - 1, n_entries).astype(np.int64))
     return library.take(rows)
 
@@ -69,9 +76,20 @@ def compare(library: SpectralLibrary, spectra: Spectra, resources: Resources, re
                 matches = rated_matches(spectra, references, own, resources)
                 seconds, processor = time.perf_counter() - begun, time.process_time() - processor
             accepted = int(((matches.q_value <= own.fdr) & ~matches.is_decoy).sum())
-            emit({}, figure="search", device=name, threads=resources.threads, spectra=len(spectra), entries=len(library),
-                 references=len(references), tolerance=tolerance, accepted=accepted, seconds=round(seconds, 2),
-                 processor_seconds=round(processor, 2), index_seconds=round(with_index, 2))  # fmt: skip
+            emit(
+                {},
+                figure="search",
+                device=name,
+                threads=resources.threads,
+                spectra=len(spectra),
+                entries=len(library),
+                references=len(references),
+                tolerance=tolerance,
+                accepted=accepted,
+                seconds=round(seconds, 2),
+                processor_seconds=round(processor, 2),
+                index_seconds=round(with_index, 2),
+            )
 
 
 def write(database: Path) -> None:
@@ -81,8 +99,13 @@ def write(database: Path) -> None:
         begun = time.perf_counter()
         subprocess.run([sys.executable, "-m", "proteoscope", "predict", database, "--out", out, "--quiet"], check=True)
         seconds = time.perf_counter() - begun
-        emit({}, figure="command", seconds=round(seconds, 2), megabytes=round(out.stat().st_size / 1e6),
-             peak_megabytes=round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3))  # fmt: skip
+        emit(
+            {},
+            figure="command",
+            seconds=round(seconds, 2),
+            megabytes=round(out.stat().st_size / 1e6),
+            peak_megabytes=round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3),
+        )
 
 
 def main() -> None:

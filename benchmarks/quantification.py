@@ -88,11 +88,15 @@ def ratios(about: dict, real: list[Surveys], seed: int, ends: list[float]) -> No
             error = np.array([np.log(found[name]["two"] / found[name]["one"]) - planted[name] for name in both])
             apart = np.abs(error)
             emit(
-                about | {"end": end}, planted=len(planted), found=len(both), median_error=round(float(np.expm1(np.median(apart))), 4),
-                ninetieth=round(float(np.expm1(np.quantile(apart, 0.9))), 4), off_by_two=int((apart > np.log(2)).sum()),
+                about | {"end": end},
+                planted=len(planted),
+                found=len(both),
+                median_error=round(float(np.expm1(np.median(apart))), 4),
+                ninetieth=round(float(np.expm1(np.quantile(apart, 0.9))), 4),
+                off_by_two=int((apart > np.log(2)).sum()),
                 refused={one: refused.count(one) for one in sorted(set(refused))},
                 off={both[i]: round(float(np.exp(error[i])), 3) for i in np.flatnonzero(apart > np.log(2)).tolist()},
-            )  # fmt: skip
+            )
 
 
 def transfers(about: dict, real: list[Surveys], seed: int) -> None:
@@ -107,9 +111,15 @@ def transfers(about: dict, real: list[Surveys], seed: int) -> None:
     there = len(every) * len(runs) - len(known) - len(gone)
     wrong = sum(one in gone for one in kept)
     emit(
-        about, planted=len(every), absent=len(gone), there=there, kept=len(kept), false=wrong, rate=round(wrong / max(1, len(kept)), 5),
+        about,
+        planted=len(every),
+        absent=len(gone),
+        there=there,
+        kept=len(kept),
+        false=wrong,
+        rate=round(wrong / max(1, len(kept)), 5),
         found=round((len(kept) - wrong) / there, 4),
-    )  # fmt: skip
+    )
 
 
 def changes(about: dict, seed: int, rscript: str) -> None:
@@ -136,9 +146,14 @@ def mixtures(about: dict, real: list[Surveys], seed: int, rscript: str) -> None:
         design.write_text("file\tsample\tcondition\treplicate\n" + "".join(lines))
         for matched in (False, True):
             run_search(
-                "quantify", {"project": [project]}, device="cpu", run=(run,), options={"design": design}, groups=("a", "b"),
+                "quantify",
+                {"project": [project]},
+                device="cpu",
+                run=(run,),
+                options={"design": design},
+                groups=("a", "b"),
                 match_between_runs=matched,
-            )  # fmt: skip
+            )
             table, p_value, is_found = np.full((n, 6), np.nan), np.full(n, np.nan), np.zeros(n, np.bool_)
             for row in table_of(project, "protein_quantities"):
                 table[int(row["accession"][1:]), int(row["sample"][3:])] = row["log2_quantity"] or np.nan
@@ -189,11 +204,16 @@ def judged(
     for name, (p_value, is_one) in programs.items():
         other = {} if name != "limma" else {"largest_difference_of_log_p": float(np.nanmax(np.abs(np.log(p_value / ours))))}
         emit(
-            about | {"program": name}, proteins=len(changed),
-            tested=int(np.isfinite(p_value).sum()), changed=int(changed.sum()), found=int(is_one.sum()),
-            false=int((is_one & ~changed).sum()), rate=round(float((is_one & ~changed).sum() / max(1, is_one.sum())), 5),
-            power=round(float((is_one & changed).sum() / changed.sum()), 4), **other,
-        )  # fmt: skip
+            about | {"program": name},
+            proteins=len(changed),
+            tested=int(np.isfinite(p_value).sum()),
+            changed=int(changed.sum()),
+            found=int(is_one.sum()),
+            false=int((is_one & ~changed).sum()),
+            rate=round(float((is_one & ~changed).sum() / max(1, is_one.sum())), 5),
+            power=round(float((is_one & changed).sum() / changed.sum()), 4),
+            **other,
+        )
 
 
 def likelihood_moderated(logs: NDArray[np.float64]) -> NDArray[np.float64]:

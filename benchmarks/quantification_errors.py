@@ -49,9 +49,15 @@ _FDR = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts: dict[str, Callable[[int, str], Rows]] = {
-        "centre": centre, "small": small, "imputation": imputation, "charges": charges, "unconnected": unconnected, "blocks": blocks,
-        "transfers": transfers, "faims": faims,
-    }  # fmt: skip
+        "centre": centre,
+        "small": small,
+        "imputation": imputation,
+        "charges": charges,
+        "unconnected": unconnected,
+        "blocks": blocks,
+        "transfers": transfers,
+        "faims": faims,
+    }
     parser.add_argument("what", nargs="+", choices=list(parts))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=1)
@@ -126,9 +132,11 @@ def counted(q_value: Floats, changed: NDArray[np.bool_]) -> dict:
     """Counts of what is reported at 5 %."""
     reported = q_value <= _FDR
     return {
-        "tested": int(np.isfinite(q_value).sum()), "reported": int(reported.sum()), "false": int((reported & ~changed).sum()),
+        "tested": int(np.isfinite(q_value).sum()),
+        "reported": int(reported.sum()),
+        "false": int((reported & ~changed).sum()),
         "power": round(float(reported[changed].mean()), 4) if changed.any() else None,
-    }  # fmt: skip
+    }
 
 
 def centre(seed: int, rscript: str) -> Rows:
@@ -171,9 +179,11 @@ def imputation(seed: int, rscript: str) -> Rows:
             n_forms, n = len(grouping.sequence), grouping.n_proteins
             more = np.arange(n_wrong)
             grouping = Grouping(
-                np.concatenate([grouping.form, n_forms + more]), np.arange(n_forms + n_wrong),
-                np.concatenate([grouping.protein, n + more]), n + n_wrong,
-            )  # fmt: skip
+                np.concatenate([grouping.form, n_forms + more]),
+                np.arange(n_forms + n_wrong),
+                np.concatenate([grouping.protein, n + more]),
+                n + n_wrong,
+            )
             every = Amounts.of(np.concatenate([ions.value, wrong]))
             q_value = compared(every, grouping, design("aaabbb"), imputation=setting)[3]
             yield {"change": name, "imputation": setting}, counted(q_value, np.append(changed, np.zeros(n_wrong, np.bool_)))
@@ -198,9 +208,14 @@ def charges(seed: int, rscript: str) -> Rows:
         for level, amounts, true in (("peptides", levels.sequences, truth[protein]), ("proteins", levels.proteins, truth)):
             error = np.abs(np.log2(amounts.value[:, 1] / amounts.value[:, 0]) - true)
             error = error[np.isfinite(error)]
-            yield {"by": by, "level": level}, {
-                "ratios": len(error), "median_error": round(float(np.median(error)), 4), "95th": round(float(np.quantile(error, 0.95)), 4),
-            }  # fmt: skip
+            yield (
+                {"by": by, "level": level},
+                {
+                    "ratios": len(error),
+                    "median_error": round(float(np.median(error)), 4),
+                    "95th": round(float(np.quantile(error, 0.95)), 4),
+                },
+            )
 
 
 def unconnected(seed: int, rscript: str) -> Rows:

@@ -50,9 +50,11 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     sequences = [_sequence(k) for k in range(n)]
     nothing, none = np.zeros(0), np.zeros(0, np.int64)
     proteins = Proteins(
-        [f"sp|P{k:05d}|MADE{k}" for k in range(n_proteins)], [[]] * n_proteins, [f"Made protein {k}" for k in range(n_proteins)],
+        [f"sp|P{k:05d}|MADE{k}" for k in range(n_proteins)],
+        [[]] * n_proteins,
+        [f"Made protein {k}" for k in range(n_proteins)],
         np.full(n_proteins, 300),
-    )  # fmt: skip
+    )
     forms = Forms(sequences, np.arange(n), np.full(n, 1000.0), np.zeros((n, 7)))
     files = tuple(SourceFile(f"/made/{one.name}.mzML", "") for one in samples)
     matches = Matches(none, none, none, none, nothing, nothing, none, none, none, [])

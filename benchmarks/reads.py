@@ -144,9 +144,14 @@ PROGRAMS = {"Proteoscope": placed_here, "minimap2": placed_by_peer}
 def circumstances(asked: argparse.Namespace) -> dict[str, object]:
     """What figures depend on."""
     return {
-        "date": time.strftime("%Y-%m-%d"), "machine": processor().description, "threads": asked.threads, "device": asked.device,
-        "version": VERSION, "load": round(os.getloadavg()[0], 1), **({"remark": asked.remark} if asked.remark else {}),
-    }  # fmt: skip
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": processor().description,
+        "threads": asked.threads,
+        "device": asked.device,
+        "version": VERSION,
+        "load": round(os.getloadavg()[0], 1),
+        **({"remark": asked.remark} if asked.remark else {}),
+    }
 
 
 def are_at(found: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -167,10 +172,15 @@ def places(asked: argparse.Namespace) -> None:
                 by_gaps = {str(gaps): round(float(right[origins.gaps == gaps].mean()), 5) for gaps in range(3)}
                 wrong = int(((found.start >= 0) & ~right & (found.quality >= SURE)).sum())
                 emit(
-                    {"figure": "simulated reads", "program": program, **circumstances(asked)}, reads=asked.reads, round=number + 1,
-                    **found.cost, at_their_place=round(float(right.mean()), 5), by_gaps=by_gaps, placed=int((found.start >= 0).sum()),
+                    {"figure": "simulated reads", "program": program, **circumstances(asked)},
+                    reads=asked.reads,
+                    round=number + 1,
+                    **found.cost,
+                    at_their_place=round(float(right.mean()), 5),
+                    by_gaps=by_gaps,
+                    placed=int((found.start >= 0).sum()),
                     sure_and_wrong=wrong,
-                )  # fmt: skip
+                )
 
 
 def strains(asked: argparse.Namespace) -> None:
@@ -183,10 +193,15 @@ def strains(asked: argparse.Namespace) -> None:
     sure = peer.quality >= SURE
     same = are_at(own, peer.start, peer.is_reverse)
     emit(
-        {"figure": "reads of another strain", **circumstances(asked)}, reads=asked.reads, placed=int((own.start >= 0).sum()),
-        placed_by_minimap2=int((peer.start >= 0).sum()), sure_of_minimap2=int(sure.sum()), the_same=round(float(same[sure].mean()), 5),
-        sure_of_both=int((sure & (own.quality >= SURE)).sum()), the_same_of_both=round(float(same[sure & (own.quality >= SURE)].mean()), 6),
-    )  # fmt: skip
+        {"figure": "reads of another strain", **circumstances(asked)},
+        reads=asked.reads,
+        placed=int((own.start >= 0).sum()),
+        placed_by_minimap2=int((peer.start >= 0).sum()),
+        sure_of_minimap2=int(sure.sum()),
+        the_same=round(float(same[sure].mean()), 5),
+        sure_of_both=int((sure & (own.quality >= SURE)).sum()),
+        the_same_of_both=round(float(same[sure & (own.quality >= SURE)].mean()), 6),
+    )
 
 
 def main() -> None:

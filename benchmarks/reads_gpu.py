@@ -111,13 +111,22 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
         with Executor(Resources(threads, [device], False)).session(work_of(texts, patterns, rules)) as session:
             engine_s = minimum_seconds(partial(align_pairs, session, every, every, traces=traces), options.repeats)
         emit(
-            size, shape=str(search._best_shape(task)), opening_s=round(min(opening[1:]), 5), align_s=round(min(align[1:]), 5),
-            with_opening_s=round(min(both[1:]), 5), first_s=round(both[0], 3), engine_s=round(engine_s, 5), kernels_ms=kernels,
-            gcups_with_opening=round(cells / min(both[1:]) / 1e9), gcups_align=round(cells / min(align[1:]) / 1e9),
-            gcups_kernels=round(cells / sum(kernels.values()) / 1e6), predicted_ms=round(1e3 * predicted, 3),
-            processor_threads=threads, processor_gcups=round(cells * some / n / processor_s / 1e9, 2),
+            size,
+            shape=str(search._best_shape(task)),
+            opening_s=round(min(opening[1:]), 5),
+            align_s=round(min(align[1:]), 5),
+            with_opening_s=round(min(both[1:]), 5),
+            first_s=round(both[0], 3),
+            engine_s=round(engine_s, 5),
+            kernels_ms=kernels,
+            gcups_with_opening=round(cells / min(both[1:]) / 1e9),
+            gcups_align=round(cells / min(align[1:]) / 1e9),
+            gcups_kernels=round(cells / sum(kernels.values()) / 1e6),
+            predicted_ms=round(1e3 * predicted, 3),
+            processor_threads=threads,
+            processor_gcups=round(cells * some / n / processor_s / 1e9, 2),
             same=is_same(found, texts, patterns, pairs, rules, traces=traces),
-        )  # fmt: skip
+        )
         profile(options, about, texts, patterns, rules, pairs, traces)
 
 
@@ -164,11 +173,18 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
             ms = {name: round(1e3 * min(one[name] for one in took[1:]), 3) for name in took[0]}
             own = replace(task, patterns_of_text=1.0)
             emit(
-                about, part="laid", traces=traces, plan=shape.plan, lanes=shape.lanes, columns=shape.columns, kernels_ms=ms,
+                about,
+                part="laid",
+                traces=traces,
+                plan=shape.plan,
+                lanes=shape.lanes,
+                columns=shape.columns,
+                kernels_ms=ms,
                 gcups=round(3.0 * n * 250 * 200 / (ms["align_reads"] / 1e3) / 1e9),
                 predicted_ms=round(1e3 * seconds(shape, own, search._properties), 3),
-                registers_predicted=registers(shape.columns, 2, PREFIX, traces=traces), **attributes(timed, shape),
-            )  # fmt: skip
+                registers_predicted=registers(shape.columns, 2, PREFIX, traces=traces),
+                **attributes(timed, shape),
+            )
 
 
 def attributes(device: CudaCard, shape: GapsMisShape) -> dict[str, Any]:
@@ -195,12 +211,16 @@ def tasks(n: int, seed: int = 40) -> list[dict[str, Any]]:
         patterns = int(random.choice([50, 100, 400]))
         found.append(
             {
-                "texts": texts, "patterns": max(1, min(patterns, 400_000 // texts)), "text": text,
-                "pattern": int(text * random.choice([0.4, 0.8])), "gaps": int(random.choice([1, 2, 2, 3])),
-                "mode": int(random.choice([PREFIX, PREFIX, WITHIN, LOCAL])), "letters": int(random.choice([4, 4, 5, 20])),
+                "texts": texts,
+                "patterns": max(1, min(patterns, 400_000 // texts)),
+                "text": text,
+                "pattern": int(text * random.choice([0.4, 0.8])),
+                "gaps": int(random.choice([1, 2, 2, 3])),
+                "mode": int(random.choice([PREFIX, PREFIX, WITHIN, LOCAL])),
+                "letters": int(random.choice([4, 4, 5, 20])),
                 "traces": bool(k % 2),
             }
-        )  # fmt: skip
+        )
     return found
 
 
@@ -215,9 +235,15 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
         chosen, fastest = times.pop("chosen"), min(times.values())
         good += times[chosen] <= 1.05 * fastest
         emit(
-            about, part="plans", number=number, pairs=len(pairs[0]), **asked, ms={name: round(1e3 * one, 3) for name, one in times.items()},
-            chosen=chosen, over_fastest=round(times[chosen] / fastest - 1, 3),
-        )  # fmt: skip
+            about,
+            part="plans",
+            number=number,
+            pairs=len(pairs[0]),
+            **asked,
+            ms={name: round(1e3 * one, 3) for name, one in times.items()},
+            chosen=chosen,
+            over_fastest=round(times[chosen] / fastest - 1, 3),
+        )
     emit(about, part="plans", shapes=len(every), within_5_percent=good)
 
 
@@ -238,9 +264,14 @@ def made(asked: dict[str, Any], number: int) -> tuple[tuple[Sequences, Sequences
 
 
 def one_task(
-    options: argparse.Namespace, columns: tuple[Sequences, Sequences], pairs: _Pairs, rules: GapRules,
-    asked: dict[str, Any], times: dict[str, Any], device: CudaCard | None = None,
-) -> None:  # fmt: skip
+    options: argparse.Namespace,
+    columns: tuple[Sequences, Sequences],
+    pairs: _Pairs,
+    rules: GapRules,
+    asked: dict[str, Any],
+    times: dict[str, Any],
+    device: CudaCard | None = None,
+) -> None:
     """Seconds of each plan into `times`, and the name of the chosen one."""
     device = device or card(0)
     plain, n, traces = ReadSearch(device, *columns, rules), len(pairs[0]), asked["traces"]

@@ -255,9 +255,10 @@ def main() -> int:
     found: dict[str, dict[str, str]] = {}
     with tempfile.TemporaryDirectory(prefix="proteoscope-tables-") as name:
         environment = {
-            **os.environ, "PYTHONPATH": os.pathsep.join([str(options.checkout), os.environ.get("PYTHONPATH", "")]),
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(options.checkout), os.environ.get("PYTHONPATH", "")]),
             "PROTEOSCOPE_CACHE": f"{name}/cache",
-        }  # fmt: skip
+        }
         made = Path(name, "made")
         make_files(options.data, made)
         for number, case in enumerate([*small(options.data), *(() if options.small else large(options.data))]):
@@ -276,8 +277,12 @@ def main() -> int:
     if options.against is None:
         return 0
     expected = json.loads(options.against.read_text())
-    differing = [f"{search}: {name}" for search, files in found.items() for name in sorted({*files, *expected.get(search, {})})
-                 if files.get(name) != expected.get(search, {}).get(name)]  # fmt: skip
+    differing = [
+        f"{search}: {name}"
+        for search, files in found.items()
+        for name in sorted({*files, *expected.get(search, {})})
+        if files.get(name) != expected.get(search, {}).get(name)
+    ]
     print("\n".join(differing) or "all are the same", file=sys.stderr)
     return bool(differing)
 

@@ -90,10 +90,18 @@ def published_figures() -> list[Published]:
         row = rows[-1]
         found.append(
             Published(
-                one["what"], one["source"], one["by"], one.get("published"), one["unit"], one["higher_is_better"], float(row[one["field"]]),
-                str(row.get("date", "")), _device(row), one["file"],
+                one["what"],
+                one["source"],
+                one["by"],
+                one.get("published"),
+                one["unit"],
+                one["higher_is_better"],
+                float(row[one["field"]]),
+                str(row.get("date", "")),
+                _device(row),
+                one["file"],
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -125,11 +133,18 @@ def _published_table() -> str:
     head = ("what", "source", "on", "published", "ours", "times better", "ours on", "measured", "command of")
     rows = [
         (
-            one.what, one.source, one.by, "" if one.value is None else f"{one.value:,.4g} {one.unit}", f"{one.ours:,.4g} {one.unit}",
-            "" if one.ratio is None else f"{one.ratio:,.3g}", one.device, one.date, one.file,
+            one.what,
+            one.source,
+            one.by,
+            "" if one.value is None else f"{one.value:,.4g} {one.unit}",
+            f"{one.ours:,.4g} {one.unit}",
+            "" if one.ratio is None else f"{one.ratio:,.3g}",
+            one.device,
+            one.date,
+            one.file,
         )
         for one in published_figures()
-    ]  # fmt: skip
+    ]
     return rows_table(head, rows)
 
 

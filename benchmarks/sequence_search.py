@@ -107,9 +107,12 @@ def measure_speed(data: Path, thread_counts: Sequence[int]) -> None:
         names = len(database.accession_bytes) + len(database.description_bytes) + 8 * len(database)
         packed = sum(path.stat().st_size for path in Path(folder).rglob("*.npy")) - names
         emit(
-            "opening", sequences=len(database), seconds=round(float(np.median(seconds)), 4), digest_seconds=round(digesting, 4),
+            "opening",
+            sequences=len(database),
+            seconds=round(float(np.median(seconds)), 4),
+            digest_seconds=round(digesting, 4),
             bytes_a_residue=round(packed / database.n_residues, 4),
-        )  # fmt: skip
+        )
         query_set = read_sequences([query_file], Progress())
         queries = [query_set.codes(i) for i in in_file_order(query_set)]
         score_all(queries[:1], database.residues, database.offsets, SCHEME, 1, Progress())
@@ -117,9 +120,13 @@ def measure_speed(data: Path, thread_counts: Sequence[int]) -> None:
             _, best = scored(queries, database, threads)
             gcups = query_set.n_residues * database.n_residues / best / 1e9
             emit(
-                "scoring", threads=threads, register_bytes=REGISTER_BYTES, seconds=round(best, 3), gcups=round(gcups, 1),
+                "scoring",
+                threads=threads,
+                register_bytes=REGISTER_BYTES,
+                seconds=round(best, 3),
+                gcups=round(gcups, 1),
                 gcups_per_core=round(gcups / threads, 1),
-            )  # fmt: skip
+            )
         for query in (queries[0], queries[4], queries[-1]):
             _, best = scored([query], database, 1)
             emit(
@@ -169,10 +176,15 @@ def end_to_end(queries: Path, database: Path, *options: str) -> dict[str, Any]:
     summary = json.loads(output)
     steps = {name: step["seconds"] for name, step in summary["stages"].items()}
     return {
-        "seconds": round(seconds, 2), "processor_seconds": round(usage.ru_utime + usage.ru_stime, 2),
-        "peak_megabytes": round(usage.ru_maxrss / 1024), "device": summary["device"], "steps": steps,
-        "gcups": summary["gcups"], "hits": summary["n_hits"], "shares": summary["shares"],
-    }  # fmt: skip
+        "seconds": round(seconds, 2),
+        "processor_seconds": round(usage.ru_utime + usage.ru_stime, 2),
+        "peak_megabytes": round(usage.ru_maxrss / 1024),
+        "device": summary["device"],
+        "steps": steps,
+        "gcups": summary["gcups"],
+        "hits": summary["n_hits"],
+        "shares": summary["shares"],
+    }
 
 
 def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
@@ -200,11 +212,18 @@ def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
         theirs.append((time.perf_counter() - began, time.process_time() - used))
     (wall, processor), (parasail_wall, parasail_processor) = (np.min(seconds, axis=0).tolist() for seconds in (ours, theirs))
     emit(
-        "beside", threads=threads, repeats=repeats, register_bytes=REGISTER_BYTES,
-        seconds=round(wall, 2), processor_seconds=round(processor, 2),
-        parasail=parasail.__version__, parasail_seconds=round(parasail_wall, 2), parasail_processor_seconds=round(parasail_processor, 2),
-        ratio=round(wall / parasail_wall, 3), ratio_of_processor_seconds=round(processor / parasail_processor, 3),
-    )  # fmt: skip
+        "beside",
+        threads=threads,
+        repeats=repeats,
+        register_bytes=REGISTER_BYTES,
+        seconds=round(wall, 2),
+        processor_seconds=round(processor, 2),
+        parasail=parasail.__version__,
+        parasail_seconds=round(parasail_wall, 2),
+        parasail_processor_seconds=round(parasail_processor, 2),
+        ratio=round(wall / parasail_wall, 3),
+        ratio_of_processor_seconds=round(processor / parasail_processor, 3),
+    )
 
 
 def measure_devices(data: Path, wishes: Sequence[str], repeats: int) -> None:
@@ -342,9 +361,11 @@ def found_by_peer(peer: str, query_file: Path, database: Path, scop: Scop, threa
     hits, seconds = run_peer(peer, query_file, database, LARGEST_E_VALUE, MAXIMUM_HITS, threads)
     kept = [hit for hit in hits if hit.subject in scop.number and hit.subject != hit.query]
     return Found(
-        np.array([scop.number[hit.query] for hit in kept]), np.array([scop.number[hit.subject] for hit in kept]),
-        np.array([hit.e_value for hit in kept]), np.array([hit.bit_score for hit in kept]),
-    ), seconds  # fmt: skip
+        np.array([scop.number[hit.query] for hit in kept]),
+        np.array([scop.number[hit.subject] for hit in kept]),
+        np.array([hit.e_value for hit in kept]),
+        np.array([hit.bit_score for hit in kept]),
+    ), seconds
 
 
 def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> None:

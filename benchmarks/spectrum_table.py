@@ -39,9 +39,19 @@ def made_project(folder: Path, n: int) -> Project:
     height, charges, offsets = rng.lognormal(10, 2, n).astype(np.float32), np.full(n, 4, np.uint32), offsets_of(np.full(n, _PEAKS))
     mz, intensity = np.sort(rng.uniform(100, 1500, (n, _PEAKS)), axis=1).ravel(), rng.lognormal(5, 1, n * _PEAKS).astype(np.float32)
     spectra = Spectra(
-        ("run.mzML",), np.zeros(n, np.int32), names, np.arange(1, n + 1), np.arange(n), np.linspace(0, 7200, n), precursor, height, charges,
-        offsets, mz, intensity,
-    )  # fmt: skip
+        ("run.mzML",),
+        np.zeros(n, np.int32),
+        names,
+        np.arange(1, n + 1),
+        np.arange(n),
+        np.linspace(0, 7200, n),
+        precursor,
+        height,
+        charges,
+        offsets,
+        mz,
+        intensity,
+    )
     found = identification(n_spectra=_IDENTIFIED)
     project = Project.create_or_open(folder)
     with project.run("identify", PARAMETERS) as run:
@@ -80,8 +90,14 @@ def main() -> int:
             yield
             settle()
             taken = time.perf_counter() - began - 0.1
-            emit(figure="stall", step=name, spectra=options.spectra, own_ms=round(1000 * meter.own), clock_ms=round(1000 * meter.clock),
-                 seconds=round(taken, 2))  # fmt: skip
+            emit(
+                figure="stall",
+                step=name,
+                spectra=options.spectra,
+                own_ms=round(1000 * meter.own),
+                clock_ms=round(1000 * meter.clock),
+                seconds=round(taken, 2),
+            )
             for place, times in meter.places.most_common(4):
                 print(f"    {name}: {times:4d}  {place}", file=sys.stderr, flush=True)
 

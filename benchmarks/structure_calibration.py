@@ -50,8 +50,9 @@ _E_VALUES = (10.0, 1.0, 0.1, 0.01)
 _BINS, _MINIMUM_PROBABILITY, _DRAWS = 10, 0.05, 1000
 _NEAR_FOLDS = (
     {f"c.{number}" for number in (2, 3, 4, 5, 23, 26, 27, 28, 30, 31, 32, 37, 44, 66, 78, 79, 87, 91, 108, 111)},
-    {f"b.{number}" for number in (66, 67, 68, 69, 70)}, {"b.80", "b.81"},
-)  # fmt: skip
+    {f"b.{number}" for number in (66, 67, 68, 69, 70)},
+    {"b.80", "b.81"},
+)
 """Folds of SCOPe that resemble each other so much that they are often counted as one: Rossmann-like, propellers, helices of strands."""
 
 
@@ -224,16 +225,27 @@ def e_value_figures(pairs: Pairs, calibrations: list[Calibration]) -> list[dict[
         near |= is_one[:, None] & is_one[None]
     rows = []
     for chains, among, counted in (
-        ("reversed", "other folds", other_fold), ("reversed", "all", np.ones((n, n), np.bool_)), ("real", "other classes", other_class),
-        ("real", "other folds", other_fold), ("real", "other folds, near ones left out", other_fold & ~near),
-    ):  # fmt: skip
+        ("reversed", "other folds", other_fold),
+        ("reversed", "all", np.ones((n, n), np.bool_)),
+        ("real", "other classes", other_class),
+        ("real", "other folds", other_fold),
+        ("real", "other folds, near ones left out", other_fold & ~near),
+    ):
         e_values = chances[chains] * counted.sum(axis=1, keepdims=True)
         numbers = {f"E <= {most:g}": round(float(((e_values <= most) & counted).sum() / n), 4) for most in _E_VALUES}
         finding = {f"E <= {most:g}": int(((e_values <= most) & counted).any(axis=1).sum()) for most in _E_VALUES}
-        rows.append({
-            "figure": "e_values", "mode": "sensitive", "chains": chains, "among": among, "pairs": int(counted.sum()), "queries": n,
-            "mean_number": numbers, "queries_with_one": finding,
-        })  # fmt: skip
+        rows.append(
+            {
+                "figure": "e_values",
+                "mode": "sensitive",
+                "chains": chains,
+                "among": among,
+                "pairs": int(counted.sum()),
+                "queries": n,
+                "mean_number": numbers,
+                "queries_with_one": finding,
+            }
+        )
     return rows
 
 
@@ -251,11 +263,15 @@ def same_fold_figures(pairs: Pairs, calibrations: list[Calibration], mode: str) 
     bins, rows = np.minimum((probabilities * _BINS).astype(np.int64), _BINS - 1), []
     for one in range(_BINS):
         own = bins == one
-        rows.append({
-            "hits": int(own.sum()), "probability": round(float(probabilities[own].mean()), 4) if own.any() else None,
-            "share": round(float(truth[own].mean()), 4) if own.any() else None, "near_folds": int(near[own].sum()),
-            "query_folds": len(set(pairs.labels.fold[pairs.query[own]])),
-        })  # fmt: skip
+        rows.append(
+            {
+                "hits": int(own.sum()),
+                "probability": round(float(probabilities[own].mean()), 4) if own.any() else None,
+                "share": round(float(truth[own].mean()), 4) if own.any() else None,
+                "near_folds": int(near[own].sum()),
+                "query_folds": len(set(pairs.labels.fold[pairs.query[own]])),
+            }
+        )
     likely = probabilities >= _MINIMUM_PROBABILITY
     errors = {"all": calibration_error(probabilities, truth), "5 % or more": calibration_error(probabilities[likely], truth[likely])}
     errors["5 % or more, near folds left out"] = calibration_error(probabilities[likely & ~near], truth[likely & ~near])
@@ -272,11 +288,15 @@ def same_fold_figures(pairs: Pairs, calibrations: list[Calibration], mode: str) 
         drawn.append(np.abs(sums[:, 0]).sum() / sums[:, 1].sum())
     n = len(pairs.lengths)
     return {
-        "figure": "same_fold", "mode": mode, "hits": len(truth), "of_same_fold": int(truth.sum()),
+        "figure": "same_fold",
+        "mode": mode,
+        "hits": len(truth),
+        "of_same_fold": int(truth.sum()),
         "share_of_pairs": round(float(((pairs.labels.fold[:, None] == pairs.labels.fold[None]).sum() - n) / (n * (n - 1))), 5),
         "calibration_error": {name: round(value, 4) for name, value in errors.items()},
-        "interval": [round(float(one), 4) for one in np.quantile(drawn, [0.025, 0.975])], "bins": rows,
-    }  # fmt: skip
+        "interval": [round(float(one), 4) for one in np.quantile(drawn, [0.025, 0.975])],
+        "bins": rows,
+    }
 
 
 def main() -> None:

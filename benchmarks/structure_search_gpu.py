@@ -65,11 +65,24 @@ def main() -> None:
             chosen = slice(first, first + _SAMPLE)
             is_same = np.array_equal(scores[chosen], sample[chosen]) and np.array_equal(element_scores[chosen], sample_elements[chosen])
             cells = float(many.lengths[scores >= 0].sum()) * len(query.state)
-            print(json.dumps({
-                "mode": mode, "threshold": threshold, "query": len(query.state), "chains": options.chains, "residues": len(many.state),
-                "aligned": int((scores >= 0).sum()), "opening_s": round(opening, 3), "first_s": round(seconds[0], 4),
-                "best_s": round(min(seconds[1:]), 4), "gcups": round(cells / min(seconds[1:]) / 1e9, 1), "same_as_processor": bool(is_same),
-            }), flush=True)  # fmt: skip
+            print(
+                json.dumps(
+                    {
+                        "mode": mode,
+                        "threshold": threshold,
+                        "query": len(query.state),
+                        "chains": options.chains,
+                        "residues": len(many.state),
+                        "aligned": int((scores >= 0).sum()),
+                        "opening_s": round(opening, 3),
+                        "first_s": round(seconds[0], 4),
+                        "best_s": round(min(seconds[1:]), 4),
+                        "gcups": round(cells / min(seconds[1:]) / 1e9, 1),
+                        "same_as_processor": bool(is_same),
+                    }
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

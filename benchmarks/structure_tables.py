@@ -86,9 +86,10 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
             if max(superposed.tm_score_query[k], superposed.tm_score_target[k]) >= _MINIMUM_TM_SCORE and near.sum() >= _FEWEST_NEAR:
                 found.append((pairs[near, 0] + offsets[i], pairs[near, 1] + offsets[target]))
     return AlignedResidues(
-        np.concatenate([first for first, _ in found]), np.concatenate([second for _, second in found]),
+        np.concatenate([first for first, _ in found]),
+        np.concatenate([second for _, second in found]),
         np.concatenate([np.full(len(first), len(first) ** -0.5) for first, _ in found]),
-    )  # fmt: skip
+    )
 
 
 def learned_alphabets(chains: Chains) -> dict[str, Any]:
@@ -134,9 +135,12 @@ def learned_tables(arrays: StructureArrays, aligned: AlignedResidues) -> dict[st
         unrelated.append(table[codes[random[0]], codes[random[1]]])
     weights = _logistic_weights(np.stack(related, 1), np.stack(unrelated, 1)) / np.log(2)
     return {
-        "baseline": BASELINE, "gap_first": GAP_FIRST, "gap_next": GAP_NEXT,
-        "weights": {name: round(float(weight), 4) for name, weight in zip(LEARNED, weights, strict=True)}, "tables": tables,
-    }  # fmt: skip
+        "baseline": BASELINE,
+        "gap_first": GAP_FIRST,
+        "gap_next": GAP_NEXT,
+        "weights": {name: round(float(weight), 4) for name, weight in zip(LEARNED, weights, strict=True)},
+        "tables": tables,
+    }
 
 
 def _log_odds(codes: NDArray[np.uint8], aligned: AlignedResidues) -> NDArray[np.float64]:

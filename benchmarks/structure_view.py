@@ -70,9 +70,16 @@ def measure_frames(n_chains: int, n_residues: int) -> None:
                     renderer.picture(scene.bodies(renderer.maximum_triangles), camera, scene.sphere(), look, SIZE, is_smooth=is_smooth)
                     times.append((time.perf_counter() - started) * 1000)
                 emit(
-                    "frame", times[1:], by=renderer.name, style=style, at_rest=is_smooth, chains=n_chains, residues=n_residues,
-                    triangles=n_triangles, first=round(times[0], 1),
-                )  # fmt: skip
+                    "frame",
+                    times[1:],
+                    by=renderer.name,
+                    style=style,
+                    at_rest=is_smooth,
+                    chains=n_chains,
+                    residues=n_residues,
+                    triangles=n_triangles,
+                    first=round(times[0], 1),
+                )
         renderer.close()
 
 

@@ -156,11 +156,18 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
         with Executor(resources).session(work_of(chains.arrays)) as session:
             every = Comparison(chains, chains, parameters, session, resources)
             share = {"sequence_share": round(sequence_share(every, range(0, n, _OF_SHARE), labels, place), 3)}
-    rows.append({
-        "mode": mode, "held_out": "all", "queries": len(everyone), **ranking_figures(everyone, labels), **share,
-        "seconds": round(seconds, 1),
-        "threads": threads, "version": VERSION,
-    })  # fmt: skip
+    rows.append(
+        {
+            "mode": mode,
+            "held_out": "all",
+            "queries": len(everyone),
+            **ranking_figures(everyone, labels),
+            **share,
+            "seconds": round(seconds, 1),
+            "threads": threads,
+            "version": VERSION,
+        }
+    )
     print(json.dumps(rows[-1]), flush=True)
     return rows
 

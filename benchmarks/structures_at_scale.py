@@ -73,9 +73,21 @@ def run(query: Path, database: Path, device: str, cache: Path, scratch: Path) ->
         "PROTEOSCOPE_CACHE": str(cache),
     }
     command = [
-        sys.executable, "-m", "proteoscope", "structures", str(query), "--database", str(database), "--out", str(hits), "--project",
-        str(project), "--device", device, "--quiet",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "proteoscope",
+        "structures",
+        str(query),
+        "--database",
+        str(database),
+        "--out",
+        str(hits),
+        "--project",
+        str(project),
+        "--device",
+        device,
+        "--quiet",
+    ]
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
@@ -105,9 +117,14 @@ def main() -> None:
             best = min(runs)
             emit(
                 {"figure": "structures at scale", "date": str(date.today()), "threads": available_threads(), "device": device},
-                chains=options.chains, query=query.stem, seconds=round(median(one[0] for one in runs), 3), least_seconds=round(best[0], 3),
-                describing_seconds=round(first[0], 1), steps=best[1], megabytes=max(one[2] for one in runs),
-            )  # fmt: skip
+                chains=options.chains,
+                query=query.stem,
+                seconds=round(median(one[0] for one in runs), 3),
+                least_seconds=round(best[0], 3),
+                describing_seconds=round(first[0], 1),
+                steps=best[1],
+                megabytes=max(one[2] for one in runs),
+            )
 
 
 if __name__ == "__main__":

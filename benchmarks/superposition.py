@@ -70,9 +70,7 @@ def main() -> None:
     if installed("TMalign"):
         with tempfile.TemporaryDirectory() as folder:
             position = [own.position[own.rows(i)] for i in range(len(own))]
-            peer = np.array([
-                tm_align(position[i], position[k], Path(folder)) for i, targets, _ in drawn for k in targets.tolist()
-            ])  # fmt: skip
+            peer = np.array([tm_align(position[i], position[k], Path(folder)) for i, targets, _ in drawn for k in targets.tolist()])
     for effort in ("quick", "thorough"):
         seconds, scores = [], np.zeros((0, 2))
         for _ in range(_REPEATS):
@@ -86,16 +84,24 @@ def main() -> None:
             seconds.append(time.process_time() - began)
             scores = np.concatenate(found)
         row = {
-            "date": datetime.now(UTC).date().isoformat(), "machine": options.machine, "figure": "superposition", "effort": effort,
-            "pairs": len(scores), "milliseconds": round(min(seconds) / len(scores) * 1e3, 2), "tm_score": round(float(scores.mean()), 4),
-        }  # fmt: skip
+            "date": datetime.now(UTC).date().isoformat(),
+            "machine": options.machine,
+            "figure": "superposition",
+            "effort": effort,
+            "pairs": len(scores),
+            "milliseconds": round(min(seconds) / len(scores) * 1e3, 2),
+            "tm_score": round(float(scores.mean()), 4),
+        }
         if len(peer):
             apart, is_alike = (scores - peer).mean(axis=1), peer.max(axis=1) > _ALIKE
             for name, some in (("all", apart), ("alike", apart[is_alike])):
                 row[name] = {
-                    "pairs": len(some), "mean": round(float(some.mean()), 4), "below": int((some < -_APART).sum()),
-                    "above": int((some > _APART).sum()), "worst": round(float(some.min()), 3),
-                }  # fmt: skip
+                    "pairs": len(some),
+                    "mean": round(float(some.mean()), 4),
+                    "below": int((some < -_APART).sum()),
+                    "above": int((some > _APART).sum()),
+                    "worst": round(float(some.min()), 3),
+                }
         print(json.dumps(row), flush=True)
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")

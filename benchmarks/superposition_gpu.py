@@ -91,9 +91,15 @@ def main() -> None:
             used = [slice(place, place + count) for place, count in zip(found.places[:done], expected.counts[:done], strict=True)]
             same.append(all(np.array_equal(found.pairs[one], expected.pairs[one]) for one in used))
             row = {
-                "device": f"cuda:{options.device}", "block": block, "resident": resident, "pairs": done, "first_s": round(first_s, 2),
-                "best_s": round(min(seconds), 4), "pairs_per_s": round(done / min(seconds)), "same_as_processor": bool(all(same)),
-            }  # fmt: skip
+                "device": f"cuda:{options.device}",
+                "block": block,
+                "resident": resident,
+                "pairs": done,
+                "first_s": round(first_s, 2),
+                "best_s": round(min(seconds), 4),
+                "pairs_per_s": round(done / min(seconds)),
+                "same_as_processor": bool(all(same)),
+            }
             rows.append(row)
             print(json.dumps(row), flush=True)
     with RESULTS.open("a", encoding="utf-8") as file:

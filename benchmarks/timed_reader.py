@@ -68,9 +68,13 @@ def read_structures(paths: Sequence[str]) -> None:
 
 
 READERS: dict[str, Callable[[Sequence[str]], None]] = {
-    "spectra": read_spectra, "library": read_library, "proteins": read_proteins, "reads": read_reads, "pairs": read_pairs,
+    "spectra": read_spectra,
+    "library": read_library,
+    "proteins": read_proteins,
+    "reads": read_reads,
+    "pairs": read_pairs,
     "structures": read_structures,
-}  # fmt: skip
+}
 
 
 def main() -> None:

@@ -102,6 +102,8 @@ def _transferred(project: Path, present: set[str], settings: Mapping[str, float]
     moved = [row["peptide"] for row in rows if row["source"] == "transferred"]
     single = [one for one in moved if n_files[one] == 1]
     return {
-        "reported": len(moved), "false": sum(one not in present for one in moved), "single_donor": len(single),
+        "reported": len(moved),
+        "false": sum(one not in present for one in moved),
+        "single_donor": len(single),
         "false_single_donor": sum(one not in present for one in single),
-    }  # fmt: skip
+    }

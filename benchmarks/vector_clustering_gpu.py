@@ -35,8 +35,11 @@ from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 _WIDTH, _MINIMUM_MZ, _MAXIMUM_MZ = 0.05, 50.0, 2000.0
 _PPM, _JITTER_PPM = 20.0, 2.0
 _LINKAGES = {
-    "single": Linkage(SINGLE, 0.6), "dbscan": Linkage(SINGLE, 0.6, 5), "complete": Linkage(COMPLETE, 0.6), "average": Linkage(AVERAGE, 0.6),
-}  # fmt: skip
+    "single": Linkage(SINGLE, 0.6),
+    "dbscan": Linkage(SINGLE, 0.6, 5),
+    "complete": Linkage(COMPLETE, 0.6),
+    "average": Linkage(AVERAGE, 0.6),
+}
 
 
 class TimedCard:
@@ -163,14 +166,31 @@ def main() -> None:
             stages = {stage: round(one, 4) for stage, one in sorted(timed.seconds.items(), key=lambda one: -one[1])}
             on_processor = seconds_of(OnProcessor(processor, many, ends), linkage, part, last)
             sizes = np.bincount(labels)
-            print(json.dumps({
-                "linkage": name, "copies": copies, "vectors": len(ends), "elements": len(many.bins), "pairs": int(pairs.sum()),
-                "islands": len(cuts) - 1, "largest_island": int(np.diff(cuts).max()), "clusters": int((sizes > 0).sum()),
-                "largest_cluster": int(sizes.max()), "first_s": round(seconds[0], 3), "second_s": round(seconds[1], 3),
-                "stages_s": {**stages, "host": round(whole - sum(timed.seconds.values()), 4)}, "part": last,
-                "part_pairs": int(pairs[:last].sum()), "processor_s": round(on_processor, 3), "threads": processor.threads,
-                "same_again": bool(np.array_equal(labels, again)), "same_as_processor": bool(np.array_equal(labels[:last], part[:last])),
-            }), flush=True)  # fmt: skip
+            print(
+                json.dumps(
+                    {
+                        "linkage": name,
+                        "copies": copies,
+                        "vectors": len(ends),
+                        "elements": len(many.bins),
+                        "pairs": int(pairs.sum()),
+                        "islands": len(cuts) - 1,
+                        "largest_island": int(np.diff(cuts).max()),
+                        "clusters": int((sizes > 0).sum()),
+                        "largest_cluster": int(sizes.max()),
+                        "first_s": round(seconds[0], 3),
+                        "second_s": round(seconds[1], 3),
+                        "stages_s": {**stages, "host": round(whole - sum(timed.seconds.values()), 4)},
+                        "part": last,
+                        "part_pairs": int(pairs[:last].sum()),
+                        "processor_s": round(on_processor, 3),
+                        "threads": processor.threads,
+                        "same_again": bool(np.array_equal(labels, again)),
+                        "same_as_processor": bool(np.array_equal(labels[:last], part[:last])),
+                    }
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

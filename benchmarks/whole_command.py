@@ -160,11 +160,16 @@ def measured(case: Case) -> dict[str, Any]:
     found = [run(*one) for one in case.commands]
     best, seconds = json.loads(min(found, key=lambda one: one.seconds).text), [one.seconds for one in found]
     return {
-        **case.about, "commands": len(found), "seconds": round(median(seconds), 3), "least_seconds": round(min(seconds), 3),
-        "most_seconds": round(max(seconds), 3), "processor_seconds": round(median(one.processor_seconds for one in found), 3),
-        "own_seconds": best["seconds"], "steps": {name: round(step["seconds"], 3) for name, step in best["stages"].items()},
+        **case.about,
+        "commands": len(found),
+        "seconds": round(median(seconds), 3),
+        "least_seconds": round(min(seconds), 3),
+        "most_seconds": round(max(seconds), 3),
+        "processor_seconds": round(median(one.processor_seconds for one in found), 3),
+        "own_seconds": best["seconds"],
+        "steps": {name: round(step["seconds"], 3) for name, step in best["stages"].items()},
         "peak_megabytes": round(max(one.peak for one in found) / 1e6),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

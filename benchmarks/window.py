@@ -42,8 +42,18 @@ from typing import Any
 from proteoscope.engine.execution.libraries import bound_kept_memory
 
 KINDS = (
-    "identify", "align", "structures", "cluster", "explain", "reads", "modified", "import", "library", "evidence", "quantify",
-)  # fmt: skip
+    "identify",
+    "align",
+    "structures",
+    "cluster",
+    "explain",
+    "reads",
+    "modified",
+    "import",
+    "library",
+    "evidence",
+    "quantify",
+)
 _COMPARED = "compared"
 """A project with two identifications."""
 _BEAT_MS = 2

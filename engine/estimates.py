@@ -263,11 +263,26 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
         total.transfer * scale, total.kernel * scale, total.synchronisation * scale, max(0.0, seconds - on_devices), total.memory
     )
     return Estimate(
-        kind, device.name, device.description, seconds, shown, split.transfer, split.kernel, split.synchronisation, split.host,
-        bound_of(split), _BASE_BYTES * (2 if cards else 1) + expectation.memory_bytes, card_bytes, dict(expectation.counts), memory.n,
-        all(is_own for _, is_own in parameters), works, steps, memory.typical_error("all", raw),
+        kind,
+        device.name,
+        device.description,
+        seconds,
+        shown,
+        split.transfer,
+        split.kernel,
+        split.synchronisation,
+        split.host,
+        bound_of(split),
+        _BASE_BYTES * (2 if cards else 1) + expectation.memory_bytes,
+        card_bytes,
+        dict(expectation.counts),
+        memory.n,
+        all(is_own for _, is_own in parameters),
+        works,
+        steps,
+        memory.typical_error("all", raw),
         notes=tuple(f"'{name}' was not measured on this device" for name in sorted(missing)),
-    )  # fmt: skip
+    )
 
 
 def device_title(device: Device) -> str:

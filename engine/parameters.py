@@ -67,8 +67,16 @@ Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modificatio
 
 
 def parameter(
-    default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, editor: Editor = "", **bounds: Any,
-) -> Any:  # fmt: skip
+    default: Any,
+    *,
+    title: str,
+    help: str,
+    group: str,
+    unit: str = "",
+    advanced: bool = False,
+    editor: Editor = "",
+    **bounds: Any,
+) -> Any:
     """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...)."""
     extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor}
     return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)

@@ -260,12 +260,16 @@ class SearchRun(Generic[Read]):
             remember_run(found, device, self.threads, measured, self.seconds - advice)
         parts = ("seconds", "transfer", "kernel", "synchronisation", "host")
         return {
-            **{name: round(getattr(found, name), 4) for name in parts}, "bound": found.bound, "device": found.device,
+            **{name: round(getattr(found, name), 4) for name in parts},
+            "bound": found.bound,
+            "device": found.device,
             "steps": {name: round(seconds, 4) for name, seconds in found.steps.items()},
             "works": {name: round(seconds, 4) for name, seconds in found.works.items()},
-            "memory_bytes": round(found.memory_bytes), "card_bytes": round(found.card_bytes), "runs": found.n_runs,
+            "memory_bytes": round(found.memory_bytes),
+            "card_bytes": round(found.card_bytes),
+            "runs": found.n_runs,
             "was_compiled": self.was_compiled,
-        }  # fmt: skip
+        }
 
 
 def _tell_device(device: Device, wish: str, progress: Progress, *, is_passed_over: bool) -> None:
@@ -351,9 +355,7 @@ def search_run(
             values = request.parameters.model_dump(mode="json")
             if request.resume:
                 check_same(project, request.resume, request, spec.kind, inputs)
-            recorded = project.run(
-                spec.kind, values, inputs, version=VERSION, device=chosen, progress=recording, resume=request.resume
-            )  # fmt: skip
+            recorded = project.run(spec.kind, values, inputs, version=VERSION, device=chosen, progress=recording, resume=request.resume)
             run = stack.enter_context(recorded)
             recording.log_to(run.log)
             searching.project, searching.run = project, run

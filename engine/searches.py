@@ -29,9 +29,18 @@ from proteoscope.engine.summary import Summary
 __all__ = ["SEARCHES", "resume_run", "run_search", "search_of_kind"]
 
 SEARCHES: tuple[Search, ...] = (
-    IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, LIBRARY_SEARCH,
-    READ_ALIGNMENT, IMPORT, EVIDENCE, QUANTIFICATION,
-)  # fmt: skip
+    IDENTIFICATION,
+    SEQUENCE_SEARCH,
+    STRUCTURE_SEARCH,
+    CLUSTERING,
+    EXPLANATION,
+    MODIFIED_SEARCH,
+    LIBRARY_SEARCH,
+    READ_ALIGNMENT,
+    IMPORT,
+    EVIDENCE,
+    QUANTIFICATION,
+)
 
 
 def search_of_kind(kind: str) -> Search:
@@ -48,10 +57,18 @@ def search_of_kind(kind: str) -> Search:
 
 
 def run_search(
-    kind: str, inputs: Mapping[str, Sequence[str | Path]], *, project: str | Path | None = None, out: str | Path | None = None,
-    preset: str = "", options: Mapping[str, Any] | None = None, device: str = "auto", threads: int | None = None,
-    progress: Progress | None = None, **parameters: Any,
-) -> Summary:  # fmt: skip
+    kind: str,
+    inputs: Mapping[str, Sequence[str | Path]],
+    *,
+    project: str | Path | None = None,
+    out: str | Path | None = None,
+    preset: str = "",
+    options: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Summary:
     """Do a search as a script asks for it; `docs/from_python.md` shows each.
 
     Parameters
@@ -75,7 +92,7 @@ def run_search(
 
 def resume_run(
     project: str | Path, run: str = "", *, device: str = "", threads: int | None = None, progress: Progress | None = None
-) -> Summary:  # fmt: skip
+) -> Summary:
     """Go on with a run of a project that was stopped or killed, as a script asks for it: the one of this id, else the last that can.
 
     Paths in its parameters are meant from the working directory in which it was begun.

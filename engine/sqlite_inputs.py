@@ -19,9 +19,13 @@ _LARGEST_SCHEMA = 10_000  # tables, indexes, views and triggers
 
 
 def open_sqlite(
-    path: Path, options: str = "mode=ro&immutable=1", *, longest_value: int = LONGEST_VALUE, timeout: float = 0.0,
+    path: Path,
+    options: str = "mode=ro&immutable=1",
+    *,
+    longest_value: int = LONGEST_VALUE,
+    timeout: float = 0.0,
     is_cancelled: Callable[[], bool] | None = None,
-) -> sqlite3.Connection:  # fmt: skip
+) -> sqlite3.Connection:
     """Open a database that anybody may have written.
 
     Functions, extensions and virtual tables that its schema names are not run, no other file is attached, values longer than

@@ -14,10 +14,39 @@ from typing import NamedTuple
 from proteoscope.engine.errors import InputError
 
 __all__ = [
-    "ANNOTATED", "ANNOTATION_BYTES", "ATOMS", "ATTRIBUTES", "BOUNDS", "CELLS", "CHARACTERS", "CIF_CHARACTERS", "CIF_ROWS", "CIF_VALUES",
-    "COMPUTING_STEPS", "ENTRIES", "FEATURES", "LIBRARY_PEAKS", "LINES", "MATCHES", "NOISE", "PACKED_BYTES", "PEAKS", "READS", "RECORDS",
-    "REFERENCES", "RUN_PEAKS", "SCORES", "SCORE_NAMES", "SEARCHED", "SPECTRA", "TABLE_BYTES", "TAGS", "WORDS", "Bound", "Unfolding",
-]  # fmt: skip
+    "ANNOTATED",
+    "ANNOTATION_BYTES",
+    "ATOMS",
+    "ATTRIBUTES",
+    "BOUNDS",
+    "CELLS",
+    "CHARACTERS",
+    "CIF_CHARACTERS",
+    "CIF_ROWS",
+    "CIF_VALUES",
+    "COMPUTING_STEPS",
+    "ENTRIES",
+    "FEATURES",
+    "LIBRARY_PEAKS",
+    "LINES",
+    "MATCHES",
+    "NOISE",
+    "PACKED_BYTES",
+    "PEAKS",
+    "READS",
+    "RECORDS",
+    "REFERENCES",
+    "RUN_PEAKS",
+    "SCORES",
+    "SCORE_NAMES",
+    "SEARCHED",
+    "SPECTRA",
+    "TABLE_BYTES",
+    "TAGS",
+    "WORDS",
+    "Bound",
+    "Unfolding",
+]
 
 
 class Bound(NamedTuple):
@@ -49,9 +78,11 @@ class Bound(NamedTuple):
         """
         if n > self.most(n_bytes):
             raise InputError(
-                path, f"unfolds to more than {self.most(n_bytes):,} {self.what}, the most that its {n_bytes:,} bytes may", place=place,
+                path,
+                f"unfolds to more than {self.most(n_bytes):,} {self.what}, the most that its {n_bytes:,} bytes may",
+                place=place,
                 remedy=self.remedy,
-            )  # fmt: skip
+            )
 
 
 class Unfolding:

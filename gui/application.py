@@ -65,9 +65,7 @@ class _Faults(QObject):
         super().__init__(window)
         self._met.connect(window.tell_fault)
         sys.excepthook = self._take
-        threading.excepthook = lambda args: self._take(
-            args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback
-        )  # fmt: skip
+        threading.excepthook = lambda args: self._take(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
 
     def _take(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         sys.__excepthook__(kind, error, trace)

@@ -63,9 +63,12 @@ class ConversionDialog(JobDialog):
         self._frames = {line: Outlined(line) for line in (self.charges, self.masses, self.times)}
         self._lay_out()
         for signal in (
-            self.spectra.changed, self.project.changed, self.out.changed, self.which.currentIndexChanged,
+            self.spectra.changed,
+            self.project.changed,
+            self.out.changed,
+            self.which.currentIndexChanged,
             *(line.textChanged for line in self._frames),
-        ):  # fmt: skip
+        ):
             signal.connect(self.check)
         self.check()
 
@@ -113,9 +116,10 @@ class ConversionDialog(JobDialog):
     def _selection(self) -> SpectrumSelection:
         charges, masses, times = (line.text().strip() for line in self._frames)
         return SpectrumSelection(
-            charges_of(charges) if charges else None, number_range(masses, "masses") if masses else None,
+            charges_of(charges) if charges else None,
+            number_range(masses, "masses") if masses else None,
             number_range(times, "times") if times else None,
-        )  # fmt: skip
+        )
 
     def _wrong_choice(self) -> str:
         """What is wrong with charges, masses or times; the first is marked."""

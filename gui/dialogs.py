@@ -115,9 +115,11 @@ class StructuresQuestion(QMessageBox):
         self.setText("The export copies atoms from structure files outside the project.")
         more = f"\n… and {len(folders) - self._SHOWN} more folders" if len(folders) > self._SHOWN else ""
         self.setInformativeText(
-            "The project names these folders:\n\n" + "\n".join(folder[:_MAXIMUM_PATH] for folder in folders[: self._SHOWN]) + more
+            "The project names these folders:\n\n"
+            + "\n".join(folder[:_MAXIMUM_PATH] for folder in folders[: self._SHOWN])
+            + more
             + "\n\nRead them only if you know them. Files of the same names in another folder will do."
-        )  # fmt: skip
+        )
         self.read_button = self.addButton("Read these folders", QMessageBox.ButtonRole.AcceptRole)
         self.choose_button = self.addButton("Choose a folder…", QMessageBox.ButtonRole.ActionRole)
         self.cancel_button = self.addButton(QMessageBox.StandardButton.Cancel)

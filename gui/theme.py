@@ -55,16 +55,44 @@ class Colours:
 
 
 LIGHT = Colours(
-    surface="#f3f4f6", field="#ffffff", raised="#fafbfc", striped="#f5f7fa", outline="#c3c8d0", frame="#757c88",
-    text="#1b2027", faint_text="#545c69", disabled_text="#8b929d", accent="#1f63a8", accent_text="#ffffff", link="#17558f",
-    good="#1c6b3a", attention="#8a5300", wrong="#b3261e", tooltip="#fffdf2", tooltip_text="#1b2027",
-)  # fmt: skip
+    surface="#f3f4f6",
+    field="#ffffff",
+    raised="#fafbfc",
+    striped="#f5f7fa",
+    outline="#c3c8d0",
+    frame="#757c88",
+    text="#1b2027",
+    faint_text="#545c69",
+    disabled_text="#8b929d",
+    accent="#1f63a8",
+    accent_text="#ffffff",
+    link="#17558f",
+    good="#1c6b3a",
+    attention="#8a5300",
+    wrong="#b3261e",
+    tooltip="#fffdf2",
+    tooltip_text="#1b2027",
+)
 
 DARK = Colours(
-    surface="#1e2126", field="#16181c", raised="#2a2e35", striped="#1b1e22", outline="#454b55", frame="#757c87",
-    text="#e6e8eb", faint_text="#a7aeb9", disabled_text="#757c87", accent="#2f6fb3", accent_text="#ffffff", link="#7db8f0",
-    good="#6cc58c", attention="#e5ad54", wrong="#ff8a80", tooltip="#343941", tooltip_text="#e6e8eb",
-)  # fmt: skip
+    surface="#1e2126",
+    field="#16181c",
+    raised="#2a2e35",
+    striped="#1b1e22",
+    outline="#454b55",
+    frame="#757c87",
+    text="#e6e8eb",
+    faint_text="#a7aeb9",
+    disabled_text="#757c87",
+    accent="#2f6fb3",
+    accent_text="#ffffff",
+    link="#7db8f0",
+    good="#6cc58c",
+    attention="#e5ad54",
+    wrong="#ff8a80",
+    tooltip="#343941",
+    tooltip_text="#e6e8eb",
+)
 
 
 def colours() -> Colours:
@@ -221,14 +249,28 @@ def _palette(chosen: Colours) -> QPalette:
     palette = QPalette()
     role, group = QPalette.ColorRole, QPalette.ColorGroup
     for where, colour in (
-        (role.Window, chosen.surface), (role.WindowText, chosen.text), (role.Base, chosen.field), (role.AlternateBase, chosen.striped),
-        (role.Text, chosen.text), (role.Button, chosen.raised), (role.ButtonText, chosen.text), (role.BrightText, chosen.wrong),
-        (role.Highlight, chosen.accent), (role.HighlightedText, chosen.accent_text), (role.Accent, chosen.accent),
-        (role.Link, chosen.link), (role.LinkVisited, chosen.link), (role.PlaceholderText, chosen.faint_text),
-        (role.ToolTipBase, chosen.tooltip), (role.ToolTipText, chosen.tooltip_text), (role.Mid, chosen.outline),
-        (role.Light, QColor(chosen.raised).lighter(108).name()), (role.Midlight, QColor(chosen.raised).lighter(103).name()),
-        (role.Dark, QColor(chosen.outline).darker(115).name()), (role.Shadow, "#000000"),
-    ):  # fmt: skip
+        (role.Window, chosen.surface),
+        (role.WindowText, chosen.text),
+        (role.Base, chosen.field),
+        (role.AlternateBase, chosen.striped),
+        (role.Text, chosen.text),
+        (role.Button, chosen.raised),
+        (role.ButtonText, chosen.text),
+        (role.BrightText, chosen.wrong),
+        (role.Highlight, chosen.accent),
+        (role.HighlightedText, chosen.accent_text),
+        (role.Accent, chosen.accent),
+        (role.Link, chosen.link),
+        (role.LinkVisited, chosen.link),
+        (role.PlaceholderText, chosen.faint_text),
+        (role.ToolTipBase, chosen.tooltip),
+        (role.ToolTipText, chosen.tooltip_text),
+        (role.Mid, chosen.outline),
+        (role.Light, QColor(chosen.raised).lighter(108).name()),
+        (role.Midlight, QColor(chosen.raised).lighter(103).name()),
+        (role.Dark, QColor(chosen.outline).darker(115).name()),
+        (role.Shadow, "#000000"),
+    ):
         palette.setColor(where, QColor(colour))
     for where in (role.WindowText, role.Text, role.ButtonText):
         palette.setColor(group.Disabled, where, QColor(chosen.disabled_text))

@@ -33,12 +33,20 @@ DOCS = REPOSITORY / "docs"
 PARTS: dict[str, tuple[str, ...]] = {
     "Begin": ("installing", "gpu", "first_search", "examples", "window", "troubleshooting"),
     "Searches": (
-        "identification", "modified", "clustering", "sequences", "structures", "reads", "evidence", "imported", "comparison",
+        "identification",
+        "modified",
+        "clustering",
+        "sequences",
+        "structures",
+        "reads",
+        "evidence",
+        "imported",
+        "comparison",
     ),
     "Files and projects": ("files", "databases", "stacks", "spectra", "runs", "projects"),
     "Machines": ("command_line", "cost_model", "cluster", "from_python"),
     "How it is done": ("methods", "security"),
-}  # fmt: skip
+}
 """Pages of `docs` by part of the manual, in their order; what is not named here comes behind the searches."""
 
 
@@ -82,14 +90,29 @@ def build(out: Path) -> None:
         pages, made = Path(work) / "pages", Path(work) / "html"
         write_pages(pages)
         settings = {
-            "project": "Proteoscope", "release": VERSION, "extensions": ["myst_parser"], "html_theme": "furo", "myst_heading_anchors": 4,
-            "html_copy_source": False, "html_show_sphinx": False, "html_show_copyright": False, "html_title": f"Proteoscope {VERSION}",
-            "nitpicky": True, "source_suffix": {".md": "markdown"},
-        }  # fmt: skip
+            "project": "Proteoscope",
+            "release": VERSION,
+            "extensions": ["myst_parser"],
+            "html_theme": "furo",
+            "myst_heading_anchors": 4,
+            "html_copy_source": False,
+            "html_show_sphinx": False,
+            "html_show_copyright": False,
+            "html_title": f"Proteoscope {VERSION}",
+            "nitpicky": True,
+            "source_suffix": {".md": "markdown"},
+        }
         app = Sphinx(
-            str(pages), None, str(made), str(Path(work) / "trees"), "html", confoverrides=settings, status=None, warningiserror=True,
+            str(pages),
+            None,
+            str(made),
+            str(Path(work) / "trees"),
+            "html",
+            confoverrides=settings,
+            status=None,
+            warningiserror=True,
             exception_on_warning=False,
-        )  # fmt: skip
+        )
         app.build()
         if app.statuscode:
             sys.exit("The manual has faults")
@@ -189,9 +212,10 @@ def _formats() -> Iterator[str]:
         ("search", "format", "endings", "what it is"),
         (
             (f"`{search.kind}`", f"`{one.name}`", " ".join(f"`{ending}`" for ending in one.endings) or "a folder", one.title)
-            for search in SEARCHES for one in search.exports
+            for search in SEARCHES
+            for one in search.exports
         ),
-    )  # fmt: skip
+    )
 
 
 def _commands() -> Iterator[str]:

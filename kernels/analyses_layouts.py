@@ -9,9 +9,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 __all__ = [
-    "BLOCK", "OPERATIONS", "PROBLEMS", "TILE", "TOGETHER", "Round", "Spent", "addition_rounds", "multiplication_rounds", "reduction_rounds",
-    "scan_levels", "scan_rounds",
-]  # fmt: skip
+    "BLOCK",
+    "OPERATIONS",
+    "PROBLEMS",
+    "TILE",
+    "TOGETHER",
+    "Round",
+    "Spent",
+    "addition_rounds",
+    "multiplication_rounds",
+    "reduction_rounds",
+    "scan_levels",
+    "scan_rounds",
+]
 
 BLOCK, TILE = 256, 16
 """Threads of a block; side of the tiles of a matrix product."""

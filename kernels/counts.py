@@ -183,9 +183,19 @@ def index_building(*, forms: int, ions: int, slots: int, chunks: int) -> Operati
 
 
 def index_search(
-    *, queries: int, segments: int, windows: int, pairs: int, forms_of_chunk: int, visits: int, kept: int, bins: int, scores: int,
-    shared_bytes: int, rounds: int = 1,
-) -> OperationCounts:  # fmt: skip
+    *,
+    queries: int,
+    segments: int,
+    windows: int,
+    pairs: int,
+    forms_of_chunk: int,
+    visits: int,
+    kept: int,
+    bins: int,
+    scores: int,
+    shared_bytes: int,
+    rounds: int = 1,
+) -> OperationCounts:
     """Queries in an index that is on the device, see `proteoscope.kernels.cuda.fragment_index`.
 
     Parameters

@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "DICTIONARY_TYPES", "DigestionRules", "FormSources", "KnownFormRules", "KnownForms", "KnownSites", "PeptideDictionary",
+    "DICTIONARY_TYPES",
+    "DigestionRules",
+    "FormSources",
+    "KnownFormRules",
+    "KnownForms",
+    "KnownSites",
+    "PeptideDictionary",
     "PeptideEntries",
-]  # fmt: skip
+]
 
 _ENTRY_TYPES = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)
 DICTIONARY_TYPES: dict[str, type[np.generic]] = {

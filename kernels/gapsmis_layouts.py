@@ -20,9 +20,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "LETTERS", "LOCAL", "MAXIMUM_GAPS", "NO_ALIGNMENT", "PREFIX", "SINGLE_PASS", "WITHIN", "Alignments", "GapRules", "Sequences",
-    "score_bits", "windows",
-]  # fmt: skip
+    "LETTERS",
+    "LOCAL",
+    "MAXIMUM_GAPS",
+    "NO_ALIGNMENT",
+    "PREFIX",
+    "SINGLE_PASS",
+    "WITHIN",
+    "Alignments",
+    "GapRules",
+    "Sequences",
+    "score_bits",
+    "windows",
+]
 
 PREFIX, WITHIN, LOCAL = 0, 1, 2
 """The whole pattern with a prefix of the text; the whole pattern with any part of the text; a part of the pattern, whose score must be

@@ -15,9 +15,26 @@ from numpy.typing import NDArray
 from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = [
-    "AT_THE_END", "IN_PIECES", "LOW_BITS", "NEVER", "POINTS_OF_RUN", "Assigned", "Assigner", "PointSums", "Rounds", "Tally", "VectorSums",
-    "VectorTerms", "keep_empty", "moved_centroids", "movement", "rounds_through_host", "sums_of", "tally_through_host", "total_sums",
-]  # fmt: skip
+    "AT_THE_END",
+    "IN_PIECES",
+    "LOW_BITS",
+    "NEVER",
+    "POINTS_OF_RUN",
+    "Assigned",
+    "Assigner",
+    "PointSums",
+    "Rounds",
+    "Tally",
+    "VectorSums",
+    "VectorTerms",
+    "keep_empty",
+    "moved_centroids",
+    "movement",
+    "rounds_through_host",
+    "sums_of",
+    "tally_through_host",
+    "total_sums",
+]
 
 NEVER, AT_THE_END, IN_PIECES = range(3)
 """When an assignment tells sums: never, of all items at its end, or as often as the end moves of those between."""

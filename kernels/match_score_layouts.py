@@ -20,9 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "CANDIDATES_OF_CHUNK", "MassLists", "MassRows", "candidate_ranges", "check_candidates", "counting", "longest", "maximum_matches",
+    "CANDIDATES_OF_CHUNK",
+    "MassLists",
+    "MassRows",
+    "candidate_ranges",
+    "check_candidates",
+    "counting",
+    "longest",
+    "maximum_matches",
     "score_type",
-]  # fmt: skip
+]
 
 CANDIDATES_OF_CHUNK = 1 << 16
 """A posting is the number of a candidate in its chunk, 16 bits."""

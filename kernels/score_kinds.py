@@ -79,26 +79,46 @@ def _logarithm_of_hundredfold(dot: Floats) -> Floats:
 
 SCORE_KINDS: tuple[ScoreKind, ...] = (
     ScoreKind(
-        "spectral-dot-product", "SDP", "Spectral dot product",
-        "spectral_dot_product", "search_by_dot_product", 0.1,
-        dense_on_card="search_tile_by_dot_product", in_index=IndexTerms(_nothing, _itself),
+        "spectral-dot-product",
+        "SDP",
+        "Spectral dot product",
+        "spectral_dot_product",
+        "search_by_dot_product",
+        0.1,
+        dense_on_card="search_tile_by_dot_product",
+        in_index=IndexTerms(_nothing, _itself),
     ),
     ScoreKind(
-        "ksdp", "KSDP", "Kernel spectral dot product",
-        "kernel_spectral_dot_product", "search_by_kernel_dot_product", 0.5, tail_root="ksdp_power", needs_roots=True,
+        "ksdp",
+        "KSDP",
+        "Kernel spectral dot product",
+        "kernel_spectral_dot_product",
+        "search_by_kernel_dot_product",
+        0.5,
+        tail_root="ksdp_power",
+        needs_roots=True,
     ),
     ScoreKind(
-        "hyperscore", "Hyperscore",
+        "hyperscore",
+        "Hyperscore",
         "ln(matched N-terminal ions!) + ln(matched C-terminal ions!) + ln(1 + 100 × SDP), with a spectrum of unit length; the scale is this"
         " program's own, neither X!Tandem's nor Sage's",
-        "hyperscore_of_match", "search_by_hyperscore", 0.5,
-        dense_on_card="search_tile_by_hyperscore", in_index=IndexTerms(_logarithms_of_factorials, _logarithm_of_hundredfold),
+        "hyperscore_of_match",
+        "search_by_hyperscore",
+        0.5,
+        dense_on_card="search_tile_by_hyperscore",
+        in_index=IndexTerms(_logarithms_of_factorials, _logarithm_of_hundredfold),
     ),
     ScoreKind(
-        "xcorr", "XCorr", "Cross-correlation",
-        "cross_correlation", "search_by_cross_correlation", 0.05, needs_correlation=True,
+        "xcorr",
+        "XCorr",
+        "Cross-correlation",
+        "cross_correlation",
+        "search_by_cross_correlation",
+        0.05,
+        needs_correlation=True,
     ),
-)  # fmt: skip
+)
 """All scores; kernels know each by its place here."""
 
 SDP, KSDP, HYPERSCORE, XCORR = 0, 1, 2, 3

@@ -74,9 +74,14 @@ class StructureArrays(NamedTuple):
         residues = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
         elements = slice(int(self.element_offsets[i]), int(self.element_offsets[i + 1]))
         return StructureArrays(
-            self.offsets[i : i + 2] - residues.start, self.state[residues], self.length[residues], self.angle[residues],
-            self.element_offsets[i : i + 2] - elements.start, self.element_type[elements], self.element_length[elements],
-        )  # fmt: skip
+            self.offsets[i : i + 2] - residues.start,
+            self.state[residues],
+            self.length[residues],
+            self.angle[residues],
+            self.element_offsets[i : i + 2] - elements.start,
+            self.element_type[elements],
+            self.element_length[elements],
+        )
 
 
 class Rewards(NamedTuple):
@@ -123,11 +128,13 @@ class ChainPairs(NamedTuple):
         lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.offsets) for some in every)])
         starts = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.start_offsets) for some in every)])
         return cls(
-            np.concatenate([np.empty((0, 3)), *(some.position for some in every)]), np.cumsum(lengths),
+            np.concatenate([np.empty((0, 3)), *(some.position for some in every)]),
+            np.cumsum(lengths),
             np.concatenate([np.empty(0, np.int64), *(some.fixed + first for some, first in zip(every, chains[:-1], strict=True))]),
             np.concatenate([np.empty(0, np.int64), *(some.mobile + first for some, first in zip(every, chains[:-1], strict=True))]),
-            np.concatenate([np.empty((0, 2), np.int32), *(some.start_pairs for some in every)]), np.cumsum(starts),
-        )  # fmt: skip
+            np.concatenate([np.empty((0, 2), np.int32), *(some.start_pairs for some in every)]),
+            np.cumsum(starts),
+        )
 
     @property
     def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

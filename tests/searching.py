@@ -41,9 +41,15 @@ def _few_proteins() -> str:
 
 
 def _asked(
-    inputs: dict[str, Files], parameters: SearchParameters, project: Where, out: Where = None, format: str = "", device: str = "auto",
-    threads: int | None = None, **options: Any,
-) -> SearchRequest:  # fmt: skip
+    inputs: dict[str, Files],
+    parameters: SearchParameters,
+    project: Where,
+    out: Where = None,
+    format: str = "",
+    device: str = "auto",
+    threads: int | None = None,
+    **options: Any,
+) -> SearchRequest:
     return SearchRequest(inputs, parameters, project, out, format, options, device, threads)
 
 
@@ -66,9 +72,15 @@ def find_modified(
 
 
 def import_results(
-    results: Files, spectra: Files, project: Where, databases: Files = (), parameters: SearchParameters | None = None, *,
-    progress: Progress | None = None, **settings: Any,
-) -> ImportSummary:  # fmt: skip
+    results: Files,
+    spectra: Files,
+    project: Where,
+    databases: Files = (),
+    parameters: SearchParameters | None = None,
+    *,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> ImportSummary:
     """Import results of another search engine, likewise; with the usual parameters where none are given."""
     from proteoscope.engine.imported import search
     from proteoscope.engine.imported.parameters import ImportParameters
@@ -96,9 +108,15 @@ def explain(
 
 
 def find_structures(
-    queries: Files, database: Files, out: Where, parameters: SearchParameters, *, project_folder: Where = None,
-    progress: Progress | None = None, **settings: Any,
-) -> StructureSearchSummary:  # fmt: skip
+    queries: Files,
+    database: Files,
+    out: Where,
+    parameters: SearchParameters,
+    *,
+    project_folder: Where = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> StructureSearchSummary:
     """Find structures, likewise."""
     from proteoscope.engine.structure_search import search
 
@@ -107,9 +125,16 @@ def find_structures(
 
 
 def align(
-    queries: Files, databases: Files, out: Where, parameters: SearchParameters, *, format: str = "tsv", project_folder: Where = None,
-    progress: Progress | None = None, **settings: Any,
-) -> SequenceSearchSummary:  # fmt: skip
+    queries: Files,
+    databases: Files,
+    out: Where,
+    parameters: SearchParameters,
+    *,
+    format: str = "tsv",
+    project_folder: Where = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> SequenceSearchSummary:
     """Search sequences, likewise."""
     from proteoscope.engine.sequence_search import search
 
@@ -117,9 +142,17 @@ def align(
 
 
 def align_reads(
-    texts: str | Path, patterns: str | Path, out: Where, parameters: SearchParameters, *, format: str = "tsv", is_sorted: bool = False,
-    project_folder: Where = None, progress: Progress | None = None, **settings: Any,
-) -> ReadAlignmentSummary:  # fmt: skip
+    texts: str | Path,
+    patterns: str | Path,
+    out: Where,
+    parameters: SearchParameters,
+    *,
+    format: str = "tsv",
+    is_sorted: bool = False,
+    project_folder: Where = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> ReadAlignmentSummary:
     """Align reads, likewise."""
     from proteoscope.engine.read_alignment import search
 

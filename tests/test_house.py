@@ -132,8 +132,11 @@ _DOTTED = re.compile(r"proteoscope\.\w+(\.\w+)+(:\w+)?")
 
 
 def test_no_text_names_a_module(modules):
-    installer = {path: Module(tree := ast.parse(text), list(ast.walk(tree))) for path, text in texts().items()
-                 if path.startswith("installer/") and path.endswith(".py")}  # fmt: skip
+    installer = {
+        path: Module(tree := ast.parse(text), list(ast.walk(tree)))
+        for path, text in texts().items()
+        if path.startswith("installer/") and path.endswith(".py")
+    }
     found = []
     for path, module in {**modules, **installer}.items():
         docstrings = {id(node.value) for node in module.nodes if isinstance(node, ast.Expr)}

@@ -22,9 +22,14 @@ class ToyParser(MgfParser):
 
 
 TOY = FileFormat(
-    "Toy", "spectra", (".toy", ".toyspectra"), lambda: ToyParser, is_like=lambda beginning: beginning.text.startswith(HEAD),
-    term=("MS:1000001", "toy format"), spectra_called_by="scan",
-)  # fmt: skip
+    "Toy",
+    "spectra",
+    (".toy", ".toyspectra"),
+    lambda: ToyParser,
+    is_like=lambda beginning: beginning.text.startswith(HEAD),
+    term=("MS:1000001", "toy format"),
+    spectra_called_by="scan",
+)
 
 
 def write_toy(path: Path, n_spectra: int = 5) -> Path:

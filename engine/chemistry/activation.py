@@ -14,9 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "Activation", "activation_names", "activation_of_filter", "activation_of_text", "activations_of_names", "activations_of_terms",
-    "combine_activations", "series_letters", "series_of_name",
-]  # fmt: skip
+    "Activation",
+    "activation_names",
+    "activation_of_filter",
+    "activation_of_text",
+    "activations_of_names",
+    "activations_of_terms",
+    "combine_activations",
+    "series_letters",
+    "series_of_name",
+]
 
 
 class Activation(IntEnum):
@@ -39,18 +46,33 @@ class Activation(IntEnum):
 _NAMES = {Activation.UNKNOWN: "", Activation.ETCID: "ETciD", Activation.ETHCD: "EThcD"}
 _BY_NAME = {_NAMES.get(one, one.name).lower(): one for one in Activation if one}
 _TERMS = {
-    1000133: Activation.CID, 1000433: Activation.CID, 1002472: Activation.CID, 1002679: Activation.CID, 1000422: Activation.HCD,
-    1002481: Activation.HCD, 1002678: Activation.HCD, 1000598: Activation.ETD, 1000250: Activation.ECD, 1003294: Activation.EAD,
-    1003182: Activation.ETCID, 1002631: Activation.ETHCD, 1000599: Activation.PQD, 1003246: Activation.UVPD, 1000435: Activation.PD,
+    1000133: Activation.CID,
+    1000433: Activation.CID,
+    1002472: Activation.CID,
+    1002679: Activation.CID,
+    1000422: Activation.HCD,
+    1002481: Activation.HCD,
+    1002678: Activation.HCD,
+    1000598: Activation.ETD,
+    1000250: Activation.ECD,
+    1003294: Activation.EAD,
+    1003182: Activation.ETCID,
+    1002631: Activation.ETHCD,
+    1000599: Activation.PQD,
+    1003246: Activation.UVPD,
+    1000435: Activation.PD,
     1000262: Activation.IRMPD,
-}  # fmt: skip
+}
 """By the numbers of terms of the PSI-MS vocabulary, those of supplemental collisions among them."""
 _COLLISIONS = frozenset({Activation.CID, Activation.HCD, Activation.PQD})
 _ELECTRONS = frozenset({Activation.ETD, Activation.ECD, Activation.EAD})
 _BOTH = frozenset({Activation.ETCID, Activation.ETHCD})
 _SERIES = {
-    **dict.fromkeys(_COLLISIONS, "by"), Activation.ETD: "cz", Activation.ECD: "cz", **dict.fromkeys((Activation.EAD, *_BOTH), "bycz"),
-}  # fmt: skip
+    **dict.fromkeys(_COLLISIONS, "by"),
+    Activation.ETD: "cz",
+    Activation.ECD: "cz",
+    **dict.fromkeys((Activation.EAD, *_BOTH), "bycz"),
+}
 _USUAL_SERIES = "by"
 _WORDS = re.compile(
     r"(?<![a-z])(?:ethcd|etcid|etcad|etshcd|etd ?\+ ?sa|etd|ecd|ead|hcd|cid|cad|pqd|uvpd|irmpd|pd|electron[ -]transfer dissociation"
@@ -59,10 +81,18 @@ _WORDS = re.compile(
 """Tried in this order at each place, so that a name that holds another comes first."""
 _FILTER = re.compile(r"@([a-z]{2,8})(?![a-z])")
 _OTHER_NAMES = {
-    "etcad": "etcid", "etd+sa": "etcid", "cad": "cid", "etshcd": "ethcd", "electron transfer dissociation": "etd",
-    "electron capture dissociation": "ecd", "electron activated dissociation": "ead", "beam type": "hcd", "higher energy": "hcd",
-    "collision": "cid", "collisional": "cid",
-}  # fmt: skip
+    "etcad": "etcid",
+    "etd+sa": "etcid",
+    "cad": "cid",
+    "etshcd": "ethcd",
+    "electron transfer dissociation": "etd",
+    "electron capture dissociation": "ecd",
+    "electron activated dissociation": "ead",
+    "beam type": "hcd",
+    "higher energy": "hcd",
+    "collision": "cid",
+    "collisional": "cid",
+}
 
 
 def activation_of_text(text: str) -> Activation:

@@ -24,16 +24,33 @@ _MAXIMUM_KINDS = 5000
 _SITE_BEHIND = re.compile(r"\s*[(\[][^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*[)\]]$|:[A-Za-z-]{1,12}$")
 _RECORD = re.compile(r"(?:unimod|u)\s*:\s*(\d{1,6})", re.IGNORECASE)
 _ABBREVIATED = {
-    "ox": "Oxidation", "ac": "Acetyl", "ph": "Phospho", "cam": "Carbamidomethyl", "de": "Deamidated", "me": "Methyl", "di": "Dimethyl",
-    "tr": "Trimethyl", "gl": "GlyGly", "cm": "Carbamidomethyl",
-}  # fmt: skip
+    "ox": "Oxidation",
+    "ac": "Acetyl",
+    "ph": "Phospho",
+    "cam": "Carbamidomethyl",
+    "de": "Deamidated",
+    "me": "Methyl",
+    "di": "Dimethyl",
+    "tr": "Trimethyl",
+    "gl": "GlyGly",
+    "cm": "Carbamidomethyl",
+}
 """MaxQuant's short names, before version 1.6."""
 _OTHER_TITLES = {
-    "oxidation of m": "Oxidation", "carbamidomethylation of c": "Carbamidomethyl", "carbamidomethylation": "Carbamidomethyl",
-    "acetylation": "Acetyl", "acetylation of protein n-term": "Acetyl", "acetylation of k": "Acetyl", "phosphorylation": "Phospho",
-    "deamidation": "Deamidated", "deamidation of n": "Deamidated", "deamidation of q": "Deamidated", "pyrolidone from q": "Gln->pyro-Glu",
-    "pyrolidone from e": "Glu->pyro-Glu", "glygly": "GG",
-}  # fmt: skip
+    "oxidation of m": "Oxidation",
+    "carbamidomethylation of c": "Carbamidomethyl",
+    "carbamidomethylation": "Carbamidomethyl",
+    "acetylation": "Acetyl",
+    "acetylation of protein n-term": "Acetyl",
+    "acetylation of k": "Acetyl",
+    "phosphorylation": "Phospho",
+    "deamidation": "Deamidated",
+    "deamidation of n": "Deamidated",
+    "deamidation of q": "Deamidated",
+    "pyrolidone from q": "Gln->pyro-Glu",
+    "pyrolidone from e": "Glu->pyro-Glu",
+    "glygly": "GG",
+}
 """Titles of PeptideShaker and others that Unimod has otherwise."""
 
 

@@ -190,9 +190,12 @@ class _Kind:
             else PointSums(np.zeros((k, d), np.int64), np.zeros(k, np.int64))
         )
         return {
-            "labels": np.full(0 if tells == SUMS else n, -1, np.int32), "distances": np.empty(n if tells == DISTANCES else 0),
-            "rounds": np.zeros(1, np.int64), "changed": np.zeros(1, np.int64), **sums._asdict(),
-        }  # fmt: skip
+            "labels": np.full(0 if tells == SUMS else n, -1, np.int32),
+            "distances": np.empty(n if tells == DISTANCES else 0),
+            "rounds": np.zeros(1, np.int64),
+            "changed": np.zeros(1, np.int64),
+            **sums._asdict(),
+        }
 
     def _shape(self, state: Any) -> tuple[int, int]:
         columns: Columns = state["centroids"]
@@ -342,10 +345,13 @@ class _Computation:
         yield Piece(
             last,
             {
-                "labels": self._labels, **came.sums._asdict(), **{f"of_{name}": column for name, column in of.items()},
-                "rounds": np.array([came.n]), "changed": np.array([came.changed]),
+                "labels": self._labels,
+                **came.sums._asdict(),
+                **{f"of_{name}": column for name, column in of.items()},
+                "rounds": np.array([came.n]),
+                "changed": np.array([came.changed]),
             },
-        )  # fmt: skip
+        )
 
 
 def _are_same(one: Any, other: Any) -> bool:

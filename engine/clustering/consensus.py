@@ -86,9 +86,17 @@ def described_clusters(
 
     def describe(part: Partition) -> None:
         describe_clusters(
-            vectors.arrays, vectors.n_bins, member_offsets, members, _CHOICES[parameters.consensus_spectrum], brightness, part.first,
-            part.last, representative, similarity,
-        )  # fmt: skip
+            vectors.arrays,
+            vectors.n_bins,
+            member_offsets,
+            members,
+            _CHOICES[parameters.consensus_spectrum],
+            brightness,
+            part.first,
+            part.last,
+            representative,
+            similarity,
+        )
 
     parts = equal_partitions(np.diff(member_offsets), threads)
     run_on_threads(describe, parts, threads, progress, steps=lambda part: int(member_offsets[part.last] - member_offsets[part.first]))
@@ -111,14 +119,20 @@ def consensus_spectra(
     parts = equal_partitions(np.diff(member_offsets), threads)
     progress.stage("Making mean spectra", 2 * len(which))
     run_on_threads(
-        lambda part: count_mean_peaks(*settings, part.first, part.last, count), parts, threads, progress,
+        lambda part: count_mean_peaks(*settings, part.first, part.last, count),
+        parts,
+        threads,
+        progress,
         steps=lambda part: part.last - part.first,
-    )  # fmt: skip
+    )
     offsets = offsets_of(count)
     mz, intensity = np.empty(offsets[-1]), np.empty(offsets[-1])
     means = PeakArrays(offsets, mz, intensity)
     run_on_threads(
-        lambda part: mean_peaks(*settings, part.first, part.last, means), parts, threads, progress,
+        lambda part: mean_peaks(*settings, part.first, part.last, means),
+        parts,
+        threads,
+        progress,
         steps=lambda part: part.last - part.first,
-    )  # fmt: skip
+    )
     return ConsensusSpectra(offsets, mz, intensity)

@@ -39,16 +39,18 @@ CLUSTERING = Search(
     icon="cluster",
     parameters=lambda: clustering.parameters.ClusteringParameters,
     preset="high-resolution",
-    inputs=(
-        Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
-    ),
+    inputs=(Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),),
     options=(
         Option(
-            "strict", "Refuse files with spectra that cannot be read",
+            "strict",
+            "Refuse files with spectra that cannot be read",
             "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
         Option(
-            "consensus", "", "write the consensus spectra of clusters of two and more into this file (MGF)", metavar="FILE",
+            "consensus",
+            "",
+            "write the consensus spectra of clusters of two and more into this file (MGF)",
+            metavar="FILE",
             is_output_file=True,
         ),
         Option("labels", "", "table of known labels, to tell how well clusters agree with them", metavar="FILE"),
@@ -72,7 +74,7 @@ CLUSTERING = Search(
         ("points", lambda: clustering.assignment.PointsToCentroids),
         ("vectors", lambda: clustering.assignment.VectorsToCentroids),
     ),
-)  # fmt: skip
+)
 
 EXPLANATION = Search(
     kind="explain",
@@ -88,8 +90,15 @@ EXPLANATION = Search(
     preset="standard",
     inputs=(
         Input(
-            "project", "Project", "project", "PROJECT", "the folder of a project with an identification", several=False,
-            wanted="a project with an identification", one="project", hint="the folder of a project",
+            "project",
+            "Project",
+            "project",
+            "PROJECT",
+            "the folder of a project with an identification",
+            several=False,
+            wanted="a project with an identification",
+            one="project",
+            hint="the folder of a project",
         ),
     ),
     shortcuts=("run", "precursor_tolerance", "minimum_similarity", "mass_difference"),
@@ -106,4 +115,4 @@ EXPLANATION = Search(
         Export("tsv", "Table, tab-separated", lambda: clustering.exporting.export_explained, (".tsv",)),
         *library_exports(lambda: clustering.exporting.export_explained_library),
     ),
-)  # fmt: skip
+)

@@ -140,9 +140,13 @@ class Explained:
 
 
 def identified_library(
-    spectra: Spectra, identified: Identified, ion_series: str, fragment_tolerance: Tolerance, parameters: ExplanationParameters,
+    spectra: Spectra,
+    identified: Identified,
+    ion_series: str,
+    fragment_tolerance: Tolerance,
+    parameters: ExplanationParameters,
     resources: Resources,
-) -> Library:  # fmt: skip
+) -> Library:
     """Return the library of identified spectra; `ion_series`: the parameter of their search."""
     own, factor = spectra_of(spectra, identified), bin_factors(spectra, parameters, resources)
     shuffled = shuffled_spectra(own, identified, ion_series, parameters.seed, fragment_tolerance, resources)
@@ -187,9 +191,7 @@ def plan_same_mass(queries: Queries, library: Library, parameters: ExplanationPa
     return SameMassPlan(queries, candidates, shifts)
 
 
-def plan_other_masses(
-    queries: Queries, library: Library, excluded: NDArray[np.int64], parameters: ExplanationParameters
-) -> OtherMassPlan:  # fmt: skip
+def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.int64], parameters: ExplanationParameters) -> OtherMassPlan:
     """Plan the comparison with peptides of another mass, of all spectra but those excluded."""
     reach = parameters.mass_difference / queries.charge
     low, high = _ranges(queries, library, (queries.mz - reach)[:, None], (queries.mz + reach)[:, None])
@@ -236,9 +238,18 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
 
     def compare(part: Partition) -> None:
         nearest_shifted(
-            queries.arrays, mass, plan.candidates, library.arrays, library_mass, plan.bin_width, library.n_bins, part.first, part.last,
-            nearest, similarity,
-        )  # fmt: skip
+            queries.arrays,
+            mass,
+            plan.candidates,
+            library.arrays,
+            library_mass,
+            plan.bin_width,
+            library.n_bins,
+            part.first,
+            part.last,
+            nearest,
+            similarity,
+        )
 
     parts = equal_partitions(plan.candidates.high - plan.candidates.low + 1, resources.threads, per_worker=32)
     run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first)
@@ -266,9 +277,15 @@ def _ranges(
 
 
 def _best_of_spectra(
-    queries: Queries, library: Library, nearest: NDArray[np.int64], similarity: NDArray[np.float64], value: NDArray[np.float64],
-    shifts: NDArray[np.float64], *, is_modified: bool,
-) -> Explained:  # fmt: skip
+    queries: Queries,
+    library: Library,
+    nearest: NDArray[np.int64],
+    similarity: NDArray[np.float64],
+    value: NDArray[np.float64],
+    shifts: NDArray[np.float64],
+    *,
+    is_modified: bool,
+) -> Explained:
     """Return the match of each spectrum with the best charge, with q-values.
 
     Parameters
@@ -283,6 +300,12 @@ def _best_of_spectra(
     difference = errors[np.arange(len(best)), np.abs(errors).argmin(axis=1)]
     is_decoy = library.is_decoy[taken]
     return Explained(
-        queries.spectrum[best], library.row[taken], queries.charge[best], is_decoy, np.full(len(best), is_modified), of_best,
-        q_values(of_best, is_decoy, plus_one=is_modified), difference,
-    )  # fmt: skip
+        queries.spectrum[best],
+        library.row[taken],
+        queries.charge[best],
+        is_decoy,
+        np.full(len(best), is_modified),
+        of_best,
+        q_values(of_best, is_decoy, plus_one=is_modified),
+        difference,
+    )

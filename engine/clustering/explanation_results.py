@@ -26,9 +26,14 @@ _UNEXPLAINED, _IDENTIFIED, _EXPLAINED = 0, 1, 2
 
 
 def report(
-    results: Run, matches: Explained, spectra: Spectra, identified: Identified, out: Path | None, parameters: ExplanationParameters,
+    results: Run,
+    matches: Explained,
+    spectra: Spectra,
+    identified: Identified,
+    out: Path | None,
+    parameters: ExplanationParameters,
     progress: Progress,
-) -> tuple[Explained, Counted]:  # fmt: skip
+) -> tuple[Explained, Counted]:
     """Write the explained spectra, also into the file `out`; return those accepted at the false discovery rate, and their counts."""
     similar = matches.take(matches.similarity >= parameters.minimum_similarity)
     reported = similar.take(~similar.is_decoy)

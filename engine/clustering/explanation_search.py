@@ -66,9 +66,10 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
         identified = read_identified(source.psms, len(spectra), parameters.peptide_fdr)
         if not len(identified):
             raise InputError(
-                source.psms, f"run {source.run} has no PSM up to a q-value of {parameters.peptide_fdr:g}",
+                source.psms,
+                f"run {source.run} has no PSM up to a q-value of {parameters.peptide_fdr:g}",
                 remedy="Explain a run that identified something, or raise peptide_fdr",
-            )  # fmt: skip
+            )
         return spectra, identified
 
     with project_run(spec, read, EXPLANATION, progress) as (run, results):
@@ -102,28 +103,46 @@ def _warn_of_narrow_bins(tolerance: Tolerance, parameters: ExplanationParameters
     if tolerance.width(_USUAL_MZ) > _MAXIMUM_BINS_OF_TOLERANCE * parameters.bin_width:
         progress.message(
             f"The run was searched with a fragment tolerance of {tolerance}, and bins are {parameters.bin_width:g} Th"
-            " wide: the preset low-resolution suits it better", "warning",
-        )  # fmt: skip
+            " wide: the preset low-resolution suits it better",
+            "warning",
+        )
 
 
 def _summary(
-    run: SearchRun[Inputs], source_run: str, n_spectra: int, identified: Identified, accepted: Explained, totals: Counted,
+    run: SearchRun[Inputs],
+    source_run: str,
+    n_spectra: int,
+    identified: Identified,
+    accepted: Explained,
+    totals: Counted,
     parameters: ExplanationParameters,
-) -> ExplanationSummary:  # fmt: skip
+) -> ExplanationSummary:
     """Record the run and return its summary."""
     n_modified, certainty = int(accepted.is_modified.sum()), totals.certainty()
     counts = {
-        "spectra": n_spectra, "identified": len(identified), "unidentified": n_spectra - len(np.unique(identified.spectrum)),
-        "explained": len(accepted), "modified": n_modified,
-    }  # fmt: skip
+        "spectra": n_spectra,
+        "identified": len(identified),
+        "unidentified": n_spectra - len(np.unique(identified.spectrum)),
+        "explained": len(accepted),
+        "modified": n_modified,
+    }
     run.record(
-        counts, f"{counted(len(accepted), 'spectrum', 'spectra')} explained", exports=[EXPLAINED_FILE], source_run=source_run,
+        counts,
+        f"{counted(len(accepted), 'spectrum', 'spectra')} explained",
+        exports=[EXPLAINED_FILE],
+        source_run=source_run,
         certainty={"explained": certainty},
-    )  # fmt: skip
+    )
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ExplanationSummary(
-        **run.summary_fields, **numbers, source_run=source_run, n_same=len(accepted) - n_modified,
-        n_peptides=len(np.unique(identified.peptide)), fdr=parameters.fdr, decoys=totals.decoys,
-        false_share_low=certainty["false_share_low"], false_share_high=certainty["false_share_high"],
+        **run.summary_fields,
+        **numbers,
+        source_run=source_run,
+        n_same=len(accepted) - n_modified,
+        n_peptides=len(np.unique(identified.peptide)),
+        fdr=parameters.fdr,
+        decoys=totals.decoys,
+        false_share_low=certainty["false_share_low"],
+        false_share_high=certainty["false_share_high"],
         targets_at_5_percent=totals.targets_at_5_percent,
-    )  # fmt: skip
+    )

@@ -65,14 +65,19 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
     first[own.peptide[::-1]] = np.arange(len(own))[::-1]
     of = first[peptide[rows]]
     both = replace(
-        own, spectrum=np.concatenate((own.spectrum, spectrum[rows])), charge=np.concatenate((own.charge, charge)),
-        mass=np.concatenate((own.mass, own.mass[of])), peptide=np.concatenate((own.peptide, peptide[rows])),
-    )  # fmt: skip
+        own,
+        spectrum=np.concatenate((own.spectrum, spectrum[rows])),
+        charge=np.concatenate((own.charge, charge)),
+        mass=np.concatenate((own.mass, own.mass[of])),
+        peptide=np.concatenate((own.peptide, peptide[rows])),
+    )
     joined = replace(
-        members, identified=both, q_value=np.concatenate((members.q_value, same["q_value"].to_numpy()[rows])),
+        members,
+        identified=both,
+        q_value=np.concatenate((members.q_value, same["q_value"].to_numpy()[rows])),
         score=np.concatenate((members.score, np.full(len(rows), -np.inf))),  # identified ones are the better of equal ones
         proteins=pa.concat_arrays([members.proteins, members.proteins.take(pa.array(of))]),
-    )  # fmt: skip
+    )
     return write_members(project, request, joined, spectra, source, progress)
 
 

@@ -14,7 +14,7 @@ _WAYS = {
     "hierarchical": ("hierarchical clustering ({linkage} linkage)", _MURTAGH),
     "dbscan": ("DBSCAN, a core having {minimum_neighbours} neighbours", _ESTER),
     "k-means": ("k-means ({seeding} first centroids, at most {rounds} rounds)", _LLOYD),
-}  # fmt: skip
+}
 _SHUFFLED = "Lam H, Deutsch EW, Aebersold R. Artificial decoy spectral libraries. J Proteome Res 2010, 9:605."
 
 
@@ -34,9 +34,10 @@ def clustering_methods(facts: RunFacts) -> Methods:
     of = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
     bound = "" if facts.text("method") == "k-means" else f", up to a distance (1 less the cosine) of {facts.text('maximum_distance')}"
     found = (
-        "" if n_clusters is None or n_clustered is None
+        ""
+        if n_clusters is None or n_clustered is None
         else f"{counted(n_clustered, 'spectrum', 'spectra')} joined {counted(n_clusters, 'cluster')} of two or more."
-    )  # fmt: skip
+    )
     sentences = [
         f"The MS/MS spectra of {listed(facts.names('spectra'))}{of} were grouped by {named}{bound}, among precursors of the "
         f"same charge within {facts.text('precursor_tolerance')}.",

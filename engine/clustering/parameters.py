@@ -13,8 +13,13 @@ from proteoscope.engine.spectra.vector_settings import Merging, Transform
 __all__ = ["ClusteringParameters", "ExplanationParameters", "VectorParameters"]
 
 _CLUSTERS, _MEANS, _PRECURSOR, _VECTORS, _CONSENSUS, _EXPLANATION = (
-    "Clusters", "k-means", "Precursor", "Vectors", "Consensus", "Explanation",
-)  # fmt: skip
+    "Clusters",
+    "k-means",
+    "Precursor",
+    "Vectors",
+    "Consensus",
+    "Explanation",
+)
 _WIDEST_PRECURSOR = {"ppm": 1_000_000, "Da": 10_000}
 _MAXIMUM_BINS = 1 << 20
 
@@ -23,13 +28,23 @@ class VectorParameters(SearchParameters):
     """Settings that decide the vectors that spectra are compared by (`proteoscope.engine.spectra.vector_settings.VectorSettings`)."""
 
     bin_width: float = parameter(
-        0.05, ge=0.001, le=10, title="Bin width", unit="Th", group=_VECTORS,
+        0.05,
+        ge=0.001,
+        le=10,
+        title="Bin width",
+        unit="Th",
+        group=_VECTORS,
         help="Peaks in the same bin of m/z are compared: 0.02 to 0.05 for high resolution, 0.3 to 0.5 for ion traps.",
-    )  # fmt: skip
+    )
     bin_spread: float = parameter(
-        0.0, ge=0, le=1, title="Share of neighbouring bins", group=_VECTORS, advanced=True,
+        0.0,
+        ge=0,
+        le=1,
+        title="Share of neighbouring bins",
+        group=_VECTORS,
+        advanced=True,
         help="What the bins beside a peak's own get of its weight; 0.5 helps where peaks scatter by about a bin.",
-    )  # fmt: skip
+    )
     minimum_mz: float = parameter(
         50.0, ge=0, le=10_000, title="Lowest m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks below are not used."
     )
@@ -37,9 +52,12 @@ class VectorParameters(SearchParameters):
         2000.0, ge=10, le=20_000, title="Highest m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks from here on are not used."
     )
     intensity_transform: Transform = parameter(
-        "square-root", title="Intensities", group=_VECTORS, advanced=True,
+        "square-root",
+        title="Intensities",
+        group=_VECTORS,
+        advanced=True,
         help="How intensities are weighted: the root keeps a few large peaks from deciding alone.",
-    )  # fmt: skip
+    )
     peak_merging: Merging = parameter(
         "sum",
         title="Peaks in one bin",
@@ -48,17 +66,33 @@ class VectorParameters(SearchParameters):
         help="What several peaks in one bin count: their sum, mean or largest.",
     )
     precursor_removal: float = parameter(
-        0.5, ge=0, le=20, title="Precursor removal", unit="Th", group=_VECTORS, advanced=True,
+        0.5,
+        ge=0,
+        le=20,
+        title="Precursor removal",
+        unit="Th",
+        group=_VECTORS,
+        advanced=True,
         help="Peaks so near to the precursor are not used: all spectra that are compared share it. 0 keeps them.",
-    )  # fmt: skip
+    )
     rarity: float = parameter(
-        0.0, ge=0, le=2, title="Weight of rare peaks", group=_VECTORS, advanced=True,
+        0.0,
+        ge=0,
+        le=2,
+        title="Weight of rare peaks",
+        group=_VECTORS,
+        advanced=True,
         help="How much more peaks weigh that few spectra have; 0: all the same, 1: the logarithm of how many spectra there are for each.",
-    )  # fmt: skip
+    )
     peaks_per_window: int = parameter(
-        0, ge=0, le=1000, title="Peaks kept in 100 Th", group=_VECTORS, advanced=True,
+        0,
+        ge=0,
+        le=1000,
+        title="Peaks kept in 100 Th",
+        group=_VECTORS,
+        advanced=True,
         help="The most intense peaks of each 100 Th are used; 0: of the whole spectrum alone.",
-    )  # fmt: skip
+    )
     minimum_precursor_mz: float = parameter(
         0.0,
         ge=0,
@@ -70,13 +104,24 @@ class VectorParameters(SearchParameters):
         help="Spectra of lighter ones stay alone.",
     )
     maximum_precursor_mz: float = parameter(
-        100_000.0, ge=0, le=100_000, title="Highest precursor", unit="Th", group=_PRECURSOR, advanced=True,
+        100_000.0,
+        ge=0,
+        le=100_000,
+        title="Highest precursor",
+        unit="Th",
+        group=_PRECURSOR,
+        advanced=True,
         help="Spectra of heavier ones stay alone.",
-    )  # fmt: skip
+    )
     minimum_charge: int = parameter(
-        0, ge=0, le=31, title="Lowest charge", group=_PRECURSOR, advanced=True,
+        0,
+        ge=0,
+        le=31,
+        title="Lowest charge",
+        group=_PRECURSOR,
+        advanced=True,
         help="Spectra with fewer charges stay alone; 0 also takes those whose charge the file does not say.",
-    )  # fmt: skip
+    )
     maximum_charge: int = parameter(
         31, ge=1, le=31, title="Highest charge", group=_PRECURSOR, advanced=True, help="Spectra with more charges stay alone."
     )
@@ -116,13 +161,19 @@ class ClusteringParameters(VectorParameters):
     """All that decides the clusters, besides the spectra."""
 
     method: Literal["hierarchical", "dbscan", "k-means"] = parameter(
-        "hierarchical", title="Method", group=_CLUSTERS,
+        "hierarchical",
+        title="Method",
+        group=_CLUSTERS,
         help="Hierarchical: clusters up to a distance. DBSCAN: chains of neighbours. k-means: a given number of clusters.",
-    )  # fmt: skip
+    )
     maximum_distance: float = parameter(
-        0.3, ge=0, le=0.99, title="Largest distance", group=_CLUSTERS,
+        0.3,
+        ge=0,
+        le=0.99,
+        title="Largest distance",
+        group=_CLUSTERS,
         help="1 less the cosine of two spectra's vectors: up to it clusters are joined, and spectra are neighbours.",
-    )  # fmt: skip
+    )
     linkage: Literal["average", "complete"] = parameter(
         "average",
         title="Linkage",
@@ -130,20 +181,31 @@ class ClusteringParameters(VectorParameters):
         help="Hierarchical: whether the mean or the largest distance between two clusters counts.",
     )
     minimum_neighbours: int = parameter(
-        2, ge=1, le=1000, title="Neighbours of a core", group=_CLUSTERS, advanced=True,
+        2,
+        ge=1,
+        le=1000,
+        title="Neighbours of a core",
+        group=_CLUSTERS,
+        advanced=True,
         help="DBSCAN: spectra within the distance, itself included, that make a spectrum the core of a cluster.",
-    )  # fmt: skip
+    )
     precursor_tolerance: Tolerance = parameter(
-        Tolerance(20.0, "ppm"), title="Precursor tolerance", group=_PRECURSOR, editor="tolerance",
+        Tolerance(20.0, "ppm"),
+        title="Precursor tolerance",
+        group=_PRECURSOR,
+        editor="tolerance",
         help="Only spectra whose precursors agree so far are compared, as 20 ppm or 0.05 Da.",
-    )  # fmt: skip
+    )
     clusters: int = parameter(
         0, ge=0, le=10_000_000, title="Number of clusters", group=_MEANS, help="k-means: how many; 0: one for each ten spectra."
     )
     seeding: Literal["first", "random", "k-means++"] = parameter(
-        "random", title="First centroids", group=_MEANS, advanced=True,
+        "random",
+        title="First centroids",
+        group=_MEANS,
+        advanced=True,
         help="k-means: the first spectra, random ones, or random ones far from each other, which takes longest.",
-    )  # fmt: skip
+    )
     seed: int = parameter(
         1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same centroids."
     )
@@ -151,13 +213,20 @@ class ClusteringParameters(VectorParameters):
         100, ge=1, le=10_000, title="Most rounds", group=_MEANS, advanced=True, help="k-means ends after so many rounds."
     )
     movement: float = parameter(
-        1e-4, ge=0, le=1, title="Least movement", group=_MEANS, advanced=True,
+        1e-4,
+        ge=0,
+        le=1,
+        title="Least movement",
+        group=_MEANS,
+        advanced=True,
         help="k-means ends when centroids move by less than this part of the variance, all squared and summed.",
-    )  # fmt: skip
+    )
     consensus_spectrum: Literal["most-similar", "best", "mean"] = parameter(
-        "most-similar", title="Consensus spectrum", group=_CONSENSUS,
+        "most-similar",
+        title="Consensus spectrum",
+        group=_CONSENSUS,
         help="Of each cluster: the member most similar to the others, the most intense one, or the mean of all.",
-    )  # fmt: skip
+    )
 
     @property
     def least_similarity(self) -> float:
@@ -176,32 +245,56 @@ class ExplanationParameters(VectorParameters):
         help="The identification whose spectra are explained; the newest where it is empty.",
     )
     minimum_similarity: float = parameter(
-        0.6, ge=0, le=1, title="Least similarity", group=_EXPLANATION,
+        0.6,
+        ge=0,
+        le=1,
+        title="Least similarity",
+        group=_EXPLANATION,
         help="Cosine of a spectrum and an identified one from which on it is reported.",
-    )  # fmt: skip
+    )
     precursor_tolerance: Tolerance = parameter(
-        Tolerance(10.0, "ppm"), title="Precursor tolerance", group=_PRECURSOR, editor="tolerance",
+        Tolerance(10.0, "ppm"),
+        title="Precursor tolerance",
+        group=_PRECURSOR,
+        editor="tolerance",
         help="Error of the precursor mass, as 10 ppm or 0.05 Da.",
-    )  # fmt: skip
+    )
     isotope_errors: tuple[int, ...] = parameter(
-        (0, 1, 2), title="Isotope errors", group=_PRECURSOR,
+        (0, 1, 2),
+        title="Isotope errors",
+        group=_PRECURSOR,
         help="Isotope peaks that the instrument may have taken for the monoisotopic one, as 0, 1, 2.",
-    )  # fmt: skip
+    )
     mass_difference: float = parameter(
-        0.0, ge=0, le=1000, title="Largest mass difference", unit="Da", group=_PRECURSOR,
+        0.0,
+        ge=0,
+        le=1000,
+        title="Largest mass difference",
+        unit="Da",
+        group=_PRECURSOR,
         help="Spectra so much lighter or heavier than a peptide may join it, as probably modified; 0: only those of the same mass.",
-    )  # fmt: skip
+    )
     precursor_weight: float = parameter(
-        0.1, ge=0, le=1, title="Weight of the precursor", group=_PRECURSOR, advanced=True,
+        0.1,
+        ge=0,
+        le=1,
+        title="Weight of the precursor",
+        group=_PRECURSOR,
+        advanced=True,
         help="Of two peptides as similar, the one of nearer mass is taken: a cosine lower by this at the end of the tolerance.",
-    )  # fmt: skip
+    )
     fdr: float = parameter(
         0.01, gt=0, le=1, title="False discovery rate", group=_EXPLANATION, help="Explanations up to this q-value are counted and shown."
     )
     peptide_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Identified up to", group=_EXPLANATION, advanced=True,
+        0.01,
+        gt=0,
+        le=1,
+        title="Identified up to",
+        group=_EXPLANATION,
+        advanced=True,
         help="PSMs of the run up to this q-value are identified spectra.",
-    )  # fmt: skip
+    )
     seed: int = parameter(
         1,
         ge=0,

@@ -95,9 +95,12 @@ def cluster_quality(cluster: NDArray[np.int64], labels: NDArray[np.int64]) -> Qu
     other = -_sum(count, n, count / of_label[pairs[1]])
     labels_entropy, clusters_entropy = _entropy(of_label, n), _entropy(of_cluster, n)
     return Quality(
-        n, n_clustered / n, wrong / max(1, n_clustered), 1.0 if clusters_entropy == 0 else 1.0 - other / clusters_entropy,
+        n,
+        n_clustered / n,
+        wrong / max(1, n_clustered),
+        1.0 if clusters_entropy == 0 else 1.0 - other / clusters_entropy,
         1.0 if labels_entropy == 0 else 1.0 - joint / labels_entropy,
-    )  # fmt: skip
+    )
 
 
 def majority_labels(

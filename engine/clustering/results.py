@@ -109,9 +109,14 @@ def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spe
 
 
 def write_clusters(
-    results: Run, clusters: SpectrumClusters, spectra: Spectra, labels: tuple[list[str], NDArray[np.int64], NDArray[np.float64]] | None,
-    consensus_file: Path | None, parameters: ClusteringParameters, resources: Resources,
-) -> None:  # fmt: skip
+    results: Run,
+    clusters: SpectrumClusters,
+    spectra: Spectra,
+    labels: tuple[list[str], NDArray[np.int64], NDArray[np.float64]] | None,
+    consensus_file: Path | None,
+    parameters: ClusteringParameters,
+    resources: Resources,
+) -> None:
     """Write the tables of a run, ``clusters.tsv`` where the project shows it, and the file of consensus spectra.
 
     Parameters

@@ -44,8 +44,14 @@ def _state(centroids: dict[str, Any], n: int, rounds: int) -> dict[str, Any]:
     before = np.full(n, -2, np.int32) if rounds > 1 else None
     tells = SUMS if before is None else ROUNDS
     return {
-        "centroids": centroids, "previous": None, "tells": tells, "rounds": rounds, "tolerance": 0.0, "before": before, "round_cost": 1.0,
-    }  # fmt: skip
+        "centroids": centroids,
+        "previous": None,
+        "tells": tells,
+        "rounds": rounds,
+        "tolerance": 0.0,
+        "before": before,
+        "round_cost": 1.0,
+    }
 
 
 def sample_points(size: float, seed: int) -> Sample:

@@ -39,15 +39,22 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
     """
     parameters, labels, consensus = request.parameters_as(ClusteringParameters), request.path("labels"), request.path("consensus")
     spec = RunSpec(
-        "cluster", request, {"spectra": "SPECTRA.mzML"},
-        {"spectra": request.files("spectra"), "labels": [] if labels is None else [labels]}, request.outputs("consensus"),
-    )  # fmt: skip
+        "cluster",
+        request,
+        {"spectra": "SPECTRA.mzML"},
+        {"spectra": request.files("spectra"), "labels": [] if labels is None else [labels]},
+        request.outputs("consensus"),
+    )
 
     def read(progress: Progress, threads: int) -> Spectra:
         return read_spectra(
-            request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, takes_negative=True,
+            request.files("spectra"),
+            progress=progress,
+            strict=request.flag("strict"),
+            threads=threads,
+            takes_negative=True,
             spool=spec.spool,
-        )  # fmt: skip
+        )
 
     with project_run(spec, read, CLUSTERING, progress) as (run, results):
         opening = run.begin(run.resources)

@@ -73,9 +73,7 @@ def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
     elements = max(1.0, len(vectors.arrays.bins) / max(1, len(ends)))
     n_steps = max(1, int((len(ends) + window_pairs(ends).sum()) * elements / STEP_PRODUCTS))
     method = SINGLE if parameters.method == "dbscan" else _LINKAGES[parameters.linkage]
-    return LinkagePlan(
-        work_of(vectors.arrays, ends), n_steps, Linkage(method, parameters.least_similarity, parameters.minimum_neighbours)
-    )  # fmt: skip
+    return LinkagePlan(work_of(vectors.arrays, ends), n_steps, Linkage(method, parameters.least_similarity, parameters.minimum_neighbours))
 
 
 def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources: Resources) -> NDArray[np.int64]:
@@ -93,9 +91,13 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
     if plan.vectors is None or plan.centroids is None:
         return labels
     found = k_means(
-        Executor(resources), plan.vectors, plan.centroids, rounds=parameters.rounds, tolerance=parameters.movement,
+        Executor(resources),
+        plan.vectors,
+        plan.centroids,
+        rounds=parameters.rounds,
+        tolerance=parameters.movement,
         progress=resources.progress,
-    ).labels  # fmt: skip
+    ).labels
     joined = plan.places[found >= 0]
     _, first, cluster = np.unique(found[found >= 0], return_index=True, return_inverse=True)
     labels[joined] = joined[first][cluster]

@@ -19,9 +19,16 @@ __all__ = [
 
 _MAXIMUM_CHARGE = 31
 _CHARGE = Column(
-    "charge", "z", "Charge of the precursor; negative for negative ions", "integer", 4, type="int32", is_nullable=True,
-    low=-_MAXIMUM_CHARGE, high=_MAXIMUM_CHARGE,
-)  # fmt: skip
+    "charge",
+    "z",
+    "Charge of the precursor; negative for negative ions",
+    "integer",
+    4,
+    type="int32",
+    is_nullable=True,
+    low=-_MAXIMUM_CHARGE,
+    high=_MAXIMUM_CHARGE,
+)
 _MZ = Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f", is_nullable=True, low=-1e9, high=1e9)
 _TIME = Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True, low=-1e12, high=1e12)
 _FILE = Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False)
@@ -43,17 +50,21 @@ CLUSTERS = Table.of(
         _TIME,
         Column("title", "Consensus spectrum", "Name of the member that stands for the cluster", width=36),
         Column("consensus", meaning="Row of the table of consensus spectra", kind="identifier", rows_of="consensus"),
+        Column("label", "Label", "Most frequent label of its spectra, where labels were given", width=24, is_shown=False, is_nullable=True),
         Column(
-            "label", "Label", "Most frequent label of its spectra, where labels were given", width=24, is_shown=False, is_nullable=True
-        ),
-        Column(
-            "label_share", "Share", "Part of its labelled spectra with that label", "percent", 7, unit="%", is_shown=False,
+            "label_share",
+            "Share",
+            "Part of its labelled spectra with that label",
+            "percent",
+            7,
+            unit="%",
+            is_shown=False,
             is_nullable=True,
         ),
     ),
     shown="cluster n_members precursor_mz charge mean_similarity least_similarity retention_time title label label_share",
     links="cluster consensus",
-)  # fmt: skip
+)
 
 MEMBERS = Table.of(
     "members",
@@ -68,8 +79,14 @@ MEMBERS = Table.of(
         _CHARGE,
         _TIME,
         Column(
-            "similarity_to_consensus", "Similarity", "Cosine of the spectrum and its cluster's consensus spectrum", "number", 9, 3,
-            saved=".4f", is_nullable=True,
+            "similarity_to_consensus",
+            "Similarity",
+            "Cosine of the spectrum and its cluster's consensus spectrum",
+            "number",
+            9,
+            3,
+            saved=".4f",
+            is_nullable=True,
         ),
         Column("is_consensus", "Consensus", "Whether it stands for the cluster", "truth", 9),
         Column("n_members", "Spectra", "Spectra of the cluster", "integer", 7, is_shown=False, low=0, high=1 << 40),
@@ -77,7 +94,7 @@ MEMBERS = Table.of(
     shown="cluster title precursor_mz charge similarity_to_consensus retention_time is_consensus n_members spectrum_id spectrum_file",
     links="spectrum",
     saved="spectrum_file spectrum_id title cluster precursor_mz charge similarity_to_consensus is_consensus",
-)  # fmt: skip
+)
 
 CONSENSUS = Table.of(
     "consensus",
@@ -108,11 +125,25 @@ EXPLAINED = Table.of(
         _CHARGE,
         Column("similarity", "Similarity", "Cosine of the spectrum and the identified one", "number", 9, 3, saved=".4f", is_nullable=True),
         Column(
-            "mass_difference", "Mass difference", "Measured less the peptide's mass; beyond the tolerance a probable modification",
-            "number", 10, 4, unit="Da", saved=".6f", is_nullable=True, low=-1e9, high=1e9,
+            "mass_difference",
+            "Mass difference",
+            "Measured less the peptide's mass; beyond the tolerance a probable modification",
+            "number",
+            10,
+            4,
+            unit="Da",
+            saved=".6f",
+            is_nullable=True,
+            low=-1e9,
+            high=1e9,
         ),
         Column(
-            "q_value", "q-value", "Smallest false discovery rate at which the explanation is accepted", "probability", 8, saved=".6f",
+            "q_value",
+            "q-value",
+            "Smallest false discovery rate at which the explanation is accepted",
+            "probability",
+            8,
+            saved=".6f",
             is_nullable=True,
         ),
         Column("nearest_spectrum", "Identified spectrum", "The identified spectrum that is most similar", width=30, is_nullable=True),
@@ -124,7 +155,7 @@ EXPLAINED = Table.of(
     shown="scan peptide charge similarity q_value mass_difference precursor_mz retention_time nearest_spectrum spectrum_id spectrum_file",
     links="spectrum nearest kind",
     saved="spectrum_file spectrum_id peptide charge similarity mass_difference q_value nearest_spectrum",
-)  # fmt: skip
+)
 
 MAP = Table.of(
     "map",

@@ -41,9 +41,13 @@ def add_cache(commands: Any) -> None:
         "cache", help="list or clear indexes for later searches, and checkpoints", epilog=_EPILOG.format(kinds=", ".join(kinds.values()))
     )
     parser.add_argument(
-        "--clear", nargs="?", const="all", choices=("all", *kinds, _CHECKPOINTS), metavar="KIND",
+        "--clear",
+        nargs="?",
+        const="all",
+        choices=("all", *kinds, _CHECKPOINTS),
+        metavar="KIND",
         help=f"remove what is in the cache: of one kind ({', '.join((*kinds, _CHECKPOINTS))}), or all",
-    )  # fmt: skip
+    )
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_cache)
 

@@ -36,16 +36,20 @@ def add_compare(commands: Any) -> None:
     parser = commands.add_parser("compare", help="compare finished runs", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("projects", nargs="+", metavar="PROJECT", help="project folder; of several, runs are compared across them")
     parser.add_argument(
-        "--run", action="append", default=[], metavar="ID",
+        "--run",
+        action="append",
+        default=[],
+        metavar="ID",
         help="a run to compare, may be given several times: of each project that has one of this name; all that can be when not given",
-    )  # fmt: skip
+    )
     parser.add_argument("--threshold", type=float, default=0.01, metavar="Q", help="q-value up to which items count (default: %(default)s)")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for tables and figures, made where it is missing")
     parser.add_argument("--mirrors", type=int, default=10, metavar="N", help="figures of spectra with two answers (default: %(default)s)")
     parser.add_argument(
-        "--spreadsheet-safe", action="store_true",
+        "--spreadsheet-safe",
+        action="store_true",
         help="put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula",
-    )  # fmt: skip
+    )
     parser.add_argument("--json", action="store_true", help="print the overlaps for scripts")
     parser.set_defaults(command=_compare)
 

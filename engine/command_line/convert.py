@@ -36,9 +36,11 @@ def add_convert(commands: Any) -> None:
     """Add ``convert`` to the sub-commands, which are argparse's sub-parsers."""
     formats = [one.name for one in formats_of("spectra") if one.writer]
     parser = commands.add_parser(
-        "convert", help=f"write spectra, or some of them, as {', '.join(formats[:-1])} or {formats[-1]}", epilog=_EPILOG,
+        "convert",
+        help=f"write spectra, or some of them, as {', '.join(formats[:-1])} or {formats[-1]}",
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("spectra", nargs="+", metavar="SPECTRA", help=f"{names_of('spectra')} files, also gzipped")
     parser.add_argument("--out", required=True, type=output_name, metavar="FILE", help="file to write; - for standard output")
     parser.add_argument("--format", choices=[name.lower() for name in formats], help="what to write there (default: by the ending of FILE)")

@@ -23,9 +23,10 @@ __all__ = ["add_devices"]
 def add_devices(commands: Any) -> None:
     """Add ``devices`` to the sub-commands, which are argparse's sub-parsers."""
     parser = commands.add_parser(
-        "devices", help="list what can compute on this machine, or measure it",
+        "devices",
+        help="list what can compute on this machine, or measure it",
         epilog="What is measured is kept for the estimates and the division of work of all searches to come. Compiling comes on top, once.",
-    )  # fmt: skip
+    )
     parser.add_argument("--calibrate", action="store_true", help="measure each device, a few seconds for each")
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_devices)

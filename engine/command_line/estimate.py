@@ -28,9 +28,11 @@ and beginnings. With --growth it needs no command: then the seconds, memory and,
 def add_estimate(commands: Any, parse: Callable[[list[str]], argparse.Namespace]) -> None:
     """Add ``estimate`` to the sub-commands, which are argparse's sub-parsers. `parse`: what the program makes of arguments."""
     parser = commands.add_parser(
-        "estimate", help="tell what a search will take, before it is run", epilog=_EPILOG,
+        "estimate",
+        help="tell what a search will take, before it is run",
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.add_argument("--growth", action="store_true", help="project large searches on many GPUs")
     parser.add_argument("--price", type=_price, metavar="AMOUNT", help="of an hour of a GPU, in any currency, for --growth")

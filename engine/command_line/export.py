@@ -32,28 +32,39 @@ def add_export(commands: Any) -> None:
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument("--format", required=True, choices=formats)
     parser.add_argument(
-        "--out", required=True, type=output_name, metavar="PATH",
+        "--out",
+        required=True,
+        type=output_name,
+        metavar="PATH",
         help="a folder where the format is several files, else a file, or - for standard output",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--spreadsheet-safe", action="store_true",
+        "--spreadsheet-safe",
+        action="store_true",
         help="in tsv, put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula;"
         " without it, and in every other format, texts stay as they are",
-    )  # fmt: skip
+    )
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
     parser.add_argument("--query", default="", metavar="NAME", help="of a search with queries: the hits of the one of this name alone")
     parser.add_argument(
-        "--consensus", choices=("merged", "best"), default="merged",
+        "--consensus",
+        choices=("merged", "best"),
+        default="merged",
         help="of a spectral library: whether an entry is the mean of all spectra of its peptide and charge (default), or the best of them",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--accepted-only", action="store_true",
+        "--accepted-only",
+        action="store_true",
         help="in tsv of identifications: only targets that are accepted at the false discovery rate of the run",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--structures", nargs="+", type=Path, default=[], metavar="PATH",
+        "--structures",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="PATH",
         help="of evidence as structures: the structure files to read, or their folders; no others outside the project are read",
-    )  # fmt: skip
+    )
     parser.set_defaults(command=_export)
 
 
@@ -85,9 +96,15 @@ def _export(options: argparse.Namespace) -> None:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} reads no structures; leave --structures out")
     with output_file(options.out) as path, interruptible(progress):
         request = ExportRequest(
-            run.id, options.format, path, options.spreadsheet_safe, options.query, options.consensus, options.accepted_only,
+            run.id,
+            options.format,
+            path,
+            options.spreadsheet_safe,
+            options.query,
+            options.consensus,
+            options.accepted_only,
             tuple(options.structures),
-        )  # fmt: skip
+        )
         written = search.export(project, request, progress)
     if options.out != STANDARD_OUTPUT:
         for path in written:

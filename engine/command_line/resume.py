@@ -87,12 +87,18 @@ def _runs(options: argparse.Namespace) -> None:
     if options.json:
         rows = [
             {
-                "id": run.id, "kind": run.kind, "status": run.status, "can_be_resumed": run.id in resumable,
-                "started": run.started.isoformat(), "finished": None if run.finished is None else run.finished.isoformat(),
-                "device": run.device, "version": run.version, "message": run.message,
+                "id": run.id,
+                "kind": run.kind,
+                "status": run.status,
+                "can_be_resumed": run.id in resumable,
+                "started": run.started.isoformat(),
+                "finished": None if run.finished is None else run.finished.isoformat(),
+                "device": run.device,
+                "version": run.version,
+                "message": run.message,
             }
             for run in runs
-        ]  # fmt: skip
+        ]
         print(json.dumps(rows, indent=2))
         return
     width = max((len(run.id) for run in runs), default=0)

@@ -53,9 +53,12 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
         parser.add_argument("--out", type=output_name, metavar="FILE", help="also write the table of results here; - for standard output")
     else:
         parser.add_argument(
-            "--out", required=True, type=output_name, metavar="FILE",
+            "--out",
+            required=True,
+            type=output_name,
+            metavar="FILE",
             help="file for the results; - for standard output, where then nothing else is printed",
-        )  # fmt: skip
+        )
         formats = [export.name for export in search.exports]
         parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
@@ -88,14 +91,19 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     """Add the options that every search has, and those of this one's own; `preset`: the one to begin with, where not the usual one."""
     usual = preset or search.preset
     parser.add_argument(
-        "--preset", default=None if search.fitting else usual or None, metavar="NAME|FILE.toml",
+        "--preset",
+        default=None if search.fitting else usual or None,
+        metavar="NAME|FILE.toml",
         help="parameters to begin with" + (f" (default: {usual}{', or what suits the files' if search.fitting else ''})" if usual else ""),
-    )  # fmt: skip
+    )
     if resources.path("presets", search.kind, f"{PUBLISHED}.toml").is_file():
         parser.add_argument(
-            "--published", dest="preset", action="store_const", const=PUBLISHED,
+            "--published",
+            dest="preset",
+            action="store_const",
+            const=PUBLISHED,
             help=f"the settings of the paper that the method comes from: the same as --preset {PUBLISHED}",
-        )  # fmt: skip
+        )
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
     )
@@ -106,10 +114,12 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
             text = f"{described[name].help} The same as --set {name}=VALUE (default: {described[name].default})".replace("%", "%%")
         parser.add_argument(flag, dest=f"parameter_{name}", metavar="VALUE", help=text)
     parser.add_argument(
-        "--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all",
+        "--device",
+        default="auto",
+        metavar="auto|cpu|cuda|cuda:N|all",
         help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
         " together (default: %(default)s)",
-    )  # fmt: skip
+    )
     parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
     of_workers = "compute in other processes, here or on other machines: local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
     of_certificates = "certificates for --workers tls://HOST:PORT, as 'workers certificates' makes them"
@@ -133,9 +143,13 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
     assert first.demo is not None
     parser = commands.add_parser("demo", help="try searches on the samples that ship with the program", epilog=_DEMO_EPILOG)
     parser.add_argument(
-        "search", nargs="?", choices=list(by_kind), default=first.kind, metavar="SEARCH",
+        "search",
+        nargs="?",
+        choices=list(by_kind),
+        default=first.kind,
+        metavar="SEARCH",
         help=f"which one: {', '.join(by_kind)} (default: %(default)s)",
-    )  # fmt: skip
+    )
     parser.add_argument("--out", default="proteoscope_demo", metavar="DIR", help="project folder (default: %(default)s)")
     add_search_options(parser, first, first.demo.preset)
 

@@ -64,9 +64,13 @@ def _start_workers(options: argparse.Namespace) -> None:
     security = _security(options, "worker")
 
     cluster.serving.serve_workers(
-        options.address, security, count=options.count, threads=options.threads, device=options.device,
+        options.address,
+        security,
+        count=options.count,
+        threads=options.threads,
+        device=options.device,
         ends_with_input=options.certificates == "-",
-    )  # fmt: skip
+    )
 
 
 def _security(options: argparse.Namespace, role: Any) -> Any:

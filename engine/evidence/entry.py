@@ -48,18 +48,40 @@ EVIDENCE = Search(
     preset="standard",
     inputs=(
         Input(
-            "project", "Project", "project", "PROJECT", "the folder of a project with an identification", several=False,
-            wanted="a project with an identification", one="project", hint="the folder of a project",
+            "project",
+            "Project",
+            "project",
+            "PROJECT",
+            "the folder of a project with an identification",
+            several=False,
+            wanted="a project with an identification",
+            one="project",
+            hint="the folder of a project",
         ),
         Input(
-            "structures", "Structures", "structures", "STRUCTURES", "a structure database, or files, folders or lists of files",
-            option="--structures", is_kept=True, wanted="structures to show the peptides on", one="database",
-            hint="a structure database, or files with structures,", also="structure database",
+            "structures",
+            "Structures",
+            "structures",
+            "STRUCTURES",
+            "a structure database, or files, folders or lists of files",
+            option="--structures",
+            is_kept=True,
+            wanted="structures to show the peptides on",
+            one="database",
+            hint="a structure database, or files with structures,",
+            also="structure database",
         ),
         Input(
-            "homologues", "Homologues", "proteins", "FASTA",
+            "homologues",
+            "Homologues",
+            "proteins",
+            "FASTA",
             "sequences among which homologues of the proteins are found, for the conservation of their residues",
-            option="--homologues", is_kept=True, is_optional=True, wanted="sequences to find homologues among", one="database",
+            option="--homologues",
+            is_kept=True,
+            is_optional=True,
+            wanted="sequences to find homologues among",
+            one="database",
         ),
     ),
     options=(
@@ -73,7 +95,8 @@ EVIDENCE = Search(
     writes="given project",
     run=_run,
     kernels=(
-        lambda: structures.compilation.STRUCTURE_KERNELS, lambda: sequence_search.compilation.ALIGNMENT,
+        lambda: structures.compilation.STRUCTURE_KERNELS,
+        lambda: sequence_search.compilation.ALIGNMENT,
         lambda: structure_search.compilation.STRUCTURES,
     ),
     modules=(lambda: evidence.search,),
@@ -82,11 +105,10 @@ EVIDENCE = Search(
     stored=lambda: evidence.tables.STORED,
     exports=(
         Export("tsv", "Tables, tab-separated", lambda: evidence.exporting.export_tables),
+        Export("gff3", "Peptides and modified residues along proteins (GFF3)", lambda: evidence.exporting.export_gff3, (".gff3", ".gff")),
         Export(
-            "gff3", "Peptides and modified residues along proteins (GFF3)", lambda: evidence.exporting.export_gff3, (".gff3", ".gff")
-        ),
-        Export(
-            "structures", "Structures with their coverage, for PyMOL, ChimeraX and others",
+            "structures",
+            "Structures with their coverage, for PyMOL, ChimeraX and others",
             lambda: evidence.exporting.export_structures,
             structure_folders=lambda project, run: evidence.named_structures.recorded_folders(project, run),
         ),
@@ -94,4 +116,4 @@ EVIDENCE = Search(
     # An identification of so few spectra has no modified residue; the search of what it left has.
     demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="modified"),
     work=(*sequence_search.SEQUENCE_SEARCH.work, *structure_search.STRUCTURE_SEARCH.work),
-)  # fmt: skip
+)

@@ -40,9 +40,11 @@ def expected(request: SearchRequest) -> Expectation:
     works = [scoring_of(queries, subjects)]
     aligned = proteins * min(chains, parameters.chains_per_protein)
     host = {
-        "read": proteins * _PROTEIN, "index": len(source.files) * _FILE, "plan": 0.1,
+        "read": proteins * _PROTEIN,
+        "index": len(source.files) * _FILE,
+        "plan": 0.1,
         "report": proteins * _PROTEIN + aligned * _ALIGNED + min(aligned, float(len(source.files))) * _FILE,
-    }  # fmt: skip
+    }
     memory = chains * _LENGTH * 40
     if request.inputs.get("homologues"):
         others = input_size(request.files("homologues"))

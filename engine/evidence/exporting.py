@@ -177,12 +177,12 @@ class _Evidence:
         mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
         letters = mapped["chain_letter"].fill_null("?").to_numpy().astype("S1").view(np.uint8)
         self._residues = _Groups(
-            residues["protein"].to_numpy(), residues["position"].to_numpy(), residues["n_psms"].to_numpy().astype(np.int64),
+            residues["protein"].to_numpy(),
+            residues["position"].to_numpy(),
+            residues["n_psms"].to_numpy().astype(np.int64),
             pa.compute.list_value_length(residues["modifications"]).to_numpy() > 0,
-        )  # fmt: skip
-        self._mapped = _Groups(
-            mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), letters
-        )  # fmt: skip
+        )
+        self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), letters)
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Return rows of a chain under residues of the protein, the spectra of each, and whether it is modified."""

@@ -27,9 +27,17 @@ from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
 
 __all__ = [
-    "SHOWN_TOO", "IdentifiedPeptides", "Modifications", "ProteinEntry", "SourceTables", "fixed_modifications", "identified_peptides",
-    "known_sums", "protein_entries", "source_tables",
-]  # fmt: skip
+    "SHOWN_TOO",
+    "IdentifiedPeptides",
+    "Modifications",
+    "ProteinEntry",
+    "SourceTables",
+    "fixed_modifications",
+    "identified_peptides",
+    "known_sums",
+    "protein_entries",
+    "source_tables",
+]
 
 _REMEDY = "Run the identification again"
 _MODIFICATIONS = ("modification_positions", "modification_names", "modification_masses")
@@ -82,9 +90,13 @@ class Modifications:
         known, codes = np.unique(np.array(names, np.str_), return_inverse=True)
         unknown = np.full(len(names), np.nan)
         return cls(
-            offsets_of(lengths), np.asarray(position, np.int64), codes.astype(np.int64).reshape(-1), np.asarray(mass, np.float64),
-            unknown if probability is None else np.asarray(probability, np.float64), tuple(known.tolist()),
-        )  # fmt: skip
+            offsets_of(lengths),
+            np.asarray(position, np.int64),
+            codes.astype(np.int64).reshape(-1),
+            np.asarray(mass, np.float64),
+            unknown if probability is None else np.asarray(probability, np.float64),
+            tuple(known.tolist()),
+        )
 
     def followed_by(self, other: Modifications) -> Modifications:
         """Return those of these peptidoforms and of others behind them."""
@@ -177,10 +189,11 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
         owner = np.repeat(np.arange(len(first)), lengths)
         probability = _best_probabilities(owner, position, form, *(_numbers(table[name]) for name in _SHIFTS))
     found = IdentifiedPeptides(
-        tuple(encoded.dictionary.to_pylist()), tuple(some["sequence"].to_pylist()),
+        tuple(encoded.dictionary.to_pylist()),
+        tuple(some["sequence"].to_pylist()),
         Modifications.of(lengths, position, names.to_pylist(), mass.to_numpy(), probability),
         *_of_forms(form, len(first), _numbers(table["q_value"]), intensities[table["spectrum"].to_numpy()]),
-    )  # fmt: skip
+    )
     return found if tables.explained is None else _with_explained(found, tables.explained, intensities, maximum_q_value)
 
 
@@ -234,9 +247,12 @@ def known_sums(group: NDArray[np.int64], values: NDArray[np.float64], n: int) ->
 
 
 def _best_probabilities(
-    owner: NDArray[np.int64], position: NDArray[np.int64], form: NDArray[np.int64], place: NDArray[np.float64],
+    owner: NDArray[np.int64],
+    position: NDArray[np.int64],
+    form: NDArray[np.int64],
+    place: NDArray[np.float64],
     probability: NDArray[np.float64],
-) -> NDArray[np.float64]:  # fmt: skip
+) -> NDArray[np.float64]:
     """How sure the place of each modification is, by the spectrum of its peptidoform that is surest of a shift there; NaN without one.
 
     Parameters
@@ -265,18 +281,24 @@ def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[
     parsed = [_parsed(name, path) for name in more]
     carried = [one for form in parsed for one in form.modifications]
     changes = Modifications.of(
-        np.array([len(one.modifications) for one in parsed], np.int64), [one[0] for one in carried], [one[1] for one in carried],
+        np.array([len(one.modifications) for one in parsed], np.int64),
+        [one[0] for one in carried],
+        [one[1] for one in carried],
         [one[2] for one in carried],
-    )  # fmt: skip
+    )
     form = names.indices.to_numpy().astype(np.int64)[n_known:]
     n_psms, q_value, intensity = _of_forms(form, n, _numbers(table["q_value"]), intensities[spectrum])
     n_psms[:n_known] += found.n_psms
     q_value[:n_known] = np.minimum(q_value[:n_known], found.q_value)
     before = np.append(found.intensity, np.full(n - n_known, np.nan))
     return IdentifiedPeptides(
-        (*found.peptides, *more), (*found.sequences, *(one.sequence for one in parsed)), found.modifications.followed_by(changes),
-        n_psms, q_value, np.where(np.isnan(before), intensity, before + np.nan_to_num(intensity)),
-    )  # fmt: skip
+        (*found.peptides, *more),
+        (*found.sequences, *(one.sequence for one in parsed)),
+        found.modifications.followed_by(changes),
+        n_psms,
+        q_value,
+        np.where(np.isnan(before), intensity, before + np.nan_to_num(intensity)),
+    )
 
 
 def _parsed(name: str, path: Path) -> Peptidoform:

@@ -87,11 +87,14 @@ class MappedRows:
         chain = np.repeat(np.arange(len(mapped)), lengths)
         protein = np.array([one.near.protein for one in mapped], np.int64)
         return cls(
-            chain, residues.offsets[protein[chain]] + pairs[:, 0], pairs[:, 0], pairs[:, 1],
+            chain,
+            residues.offsets[protein[chain]] + pairs[:, 0],
+            pairs[:, 0],
+            pairs[:, 1],
             np.concatenate([np.zeros(0), *(one.exposure[one.near.pairs[:, 1]] for one in mapped)]),
             np.concatenate([np.zeros((0, 3)), *(one.chains.position[one.near.pairs[:, 1]] for one in mapped)]).astype(np.float64),
             offsets_of(lengths),
-        )  # fmt: skip
+        )
 
     def __len__(self) -> int:
         return len(self.row)
@@ -152,10 +155,15 @@ def mapped_chains(
         pairs = _with_gaps_at_breaks(one.pairs, own, proteins[one.protein].sequence)
         mapped.append(
             MappedChain(
-                replace(one, pairs=pairs), own, source.paths[int(source.file[one.chain])], exposure,
-                None if isinstance(atoms, InputError) else atoms, _unseen(pairs, own), fault,
+                replace(one, pairs=pairs),
+                own,
+                source.paths[int(source.file[one.chain])],
+                exposure,
+                None if isinstance(atoms, InputError) else atoms,
+                _unseen(pairs, own),
+                fault,
             )
-        )  # fmt: skip
+        )
     for text in faults[:_MAXIMUM_FAULTS_TOLD]:
         resources.progress.message(f"Exposure and distances are not known: {text}", "warning")
     if len(faults) > _MAXIMUM_FAULTS_TOLD:

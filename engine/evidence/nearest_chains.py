@@ -65,9 +65,13 @@ class NearChain:
 
 
 def align_proteins(
-    proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, n: int, maximum_e_value: float, resources: Resources,
+    proteins: Sequence[ProteinEntry],
+    subjects: SequenceDatabase,
+    n: int,
+    maximum_e_value: float,
+    resources: Resources,
     take: Callable[[QueryHits], None],
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[str, ...]:
     """Align proteins with sequences, exhaustively (BLOSUM62, 11/1); `take` gets the n best of each, some proteins after the other, whose
     `query_index` is their number. The names of the devices that scored.
 
@@ -101,9 +105,14 @@ def nearest_chains(
     if not len(proteins) or not len(chains):
         return [], ()
     subjects = SequenceDatabase(
-        np.asarray(chains.residue), np.asarray(chains.offsets), np.arange(len(chains), dtype=np.uint32), *_names(len(chains)),
-        *_names(len(chains)), 0, 0,
-    )  # fmt: skip
+        np.asarray(chains.residue),
+        np.asarray(chains.offsets),
+        np.arange(len(chains), dtype=np.uint32),
+        *_names(len(chains)),
+        *_names(len(chains)),
+        0,
+        0,
+    )
     found: list[NearChain] = []
     devices = align_proteins(proteins, subjects, n, maximum_e_value, resources, lambda batch: found.extend(_near(batch.hits)))
     return found, devices
@@ -139,6 +148,12 @@ def _near(hits: Hits) -> Iterator[NearChain]:
         # X is like nothing.
         is_same = (query == subject) & is_pair & (query != ord("X"))
         yield NearChain(
-            proteins[k], chains[k], int(hits.rank[k]), pairs, float(is_same.sum() / max(1, len(pairs))),
-            int(len(is_pair) - is_pair.sum()), float(hits.e_value[k]), float(hits.bit_score[k]),
-        )  # fmt: skip
+            proteins[k],
+            chains[k],
+            int(hits.rank[k]),
+            pairs,
+            float(is_same.sum() / max(1, len(pairs))),
+            int(len(is_pair) - is_pair.sum()),
+            float(hits.e_value[k]),
+            float(hits.bit_score[k]),
+        )

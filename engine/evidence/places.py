@@ -163,8 +163,14 @@ def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Pl
     new = of_site[is_new]
     sums = known_sums(new, peptides.intensity[peptide[is_new]], len(begins))
     return Sites(
-        protein[begins], position[begins], name[begins], carried.mass[rows[begins]],
-        np.bincount(new, peptides.n_psms[peptide[is_new]], len(begins)).astype(np.int64), np.bincount(new, minlength=len(begins)),
+        protein[begins],
+        position[begins],
+        name[begins],
+        carried.mass[rows[begins]],
+        np.bincount(new, peptides.n_psms[peptide[is_new]], len(begins)).astype(np.int64),
+        np.bincount(new, minlength=len(begins)),
         np.minimum.reduceat(peptides.q_value[peptide], begins) if len(begins) else np.zeros(0),
-        np.fmax.reduceat(carried.probability[rows], begins) if len(begins) else np.zeros(0), sums, carried.names,
-    )  # fmt: skip
+        np.fmax.reduceat(carried.probability[rows], begins) if len(begins) else np.zeros(0),
+        sums,
+        carried.names,
+    )

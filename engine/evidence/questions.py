@@ -17,8 +17,15 @@ from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = [
-    "MissedStretches", "Pairs", "PlacedSites", "SharedPeptides", "missed_stretches", "near_pairs", "placed_sites", "shared_peptides",
-]  # fmt: skip
+    "MissedStretches",
+    "Pairs",
+    "PlacedSites",
+    "SharedPeptides",
+    "missed_stretches",
+    "near_pairs",
+    "placed_sites",
+    "shared_peptides",
+]
 
 _PEPTIDE_LENGTHS = 7, 30
 _PEPTIDE_MASS = 4600.0  # Da, about what is fragmented well
@@ -175,9 +182,14 @@ def _nearest_ligands(one: MappedChain, rows: NDArray[np.int64]) -> tuple[list[st
 
 
 def near_pairs(
-    residues: ResidueEvidence, sites: Sites, mapped: Sequence[MappedChain], rows: MappedRows, distance: float, separation: int,
+    residues: ResidueEvidence,
+    sites: Sites,
+    mapped: Sequence[MappedChain],
+    rows: MappedRows,
+    distance: float,
+    separation: int,
     progress: Progress,
-) -> Pairs:  # fmt: skip
+) -> Pairs:
     """Modified residues and lysines of each protein's nearest chain whose Cα lie within a distance (Å), and which are at least so many
     residues of the protein apart; of each chain the pairs with a modified one first, and of these the nearest. Where a chain has more of
     them than are looked at, that is told."""
@@ -225,9 +237,13 @@ def _atom_distances(one: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int
 
 
 def missed_stretches(
-    proteins: Sequence[ProteinEntry], residues: ResidueEvidence, mapped: Sequence[MappedChain], rows: MappedRows, progress: Progress,
+    proteins: Sequence[ProteinEntry],
+    residues: ResidueEvidence,
+    mapped: Sequence[MappedChain],
+    rows: MappedRows,
+    progress: Progress,
     n_enzymes: int = 3,
-) -> MissedStretches:  # fmt: skip
+) -> MissedStretches:
     """Return stretches that no peptide covers, with the enzymes whose peptides, fully cut, would show most of their residues."""
     is_missed = residues.n_peptides == 0
     is_end = np.zeros(len(is_missed) + 1, np.bool_)
@@ -256,9 +272,15 @@ def missed_stretches(
     best = np.argsort(-n_seen, axis=1, kind="stable")[:, :n_enzymes]
     start = residues.offsets[protein]
     return MissedStretches(
-        protein, first - start, last - start, _sums(row >= 0, first, last).astype(np.int64), np.clip(mean, 0.0, 1.0), best,
-        np.take_along_axis(n_seen, best, axis=1), names,
-    )  # fmt: skip
+        protein,
+        first - start,
+        last - start,
+        _sums(row >= 0, first, last).astype(np.int64),
+        np.clip(mean, 0.0, 1.0),
+        best,
+        np.take_along_axis(n_seen, best, axis=1),
+        names,
+    )
 
 
 def _sums(values: NDArray, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray:

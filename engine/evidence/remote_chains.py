@@ -112,9 +112,15 @@ def _remote(first: NearChain, protein: ProteinEntry, beside: AlignedChains) -> N
     is_same = (letters == np.frombuffer(LETTERS.encode(), np.uint8)[codes]) & (letters != ord("X"))
     gaps = int((np.diff(pairs, axis=0) - 1).sum()) if len(pairs) else 0
     return NearChain(
-        first.protein, beside.target_number, 0, pairs, float(is_same.mean()) if len(pairs) else 0.0, gaps,
-        tm_score=float(beside.found.tm_score_query[beside.k]), through=first.chain,
-    )  # fmt: skip
+        first.protein,
+        beside.target_number,
+        0,
+        pairs,
+        float(is_same.mean()) if len(pairs) else 0.0,
+        gaps,
+        tm_score=float(beside.found.tm_score_query[beside.k]),
+        through=first.chain,
+    )
 
 
 def _through(near: NDArray[np.int64], beside: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -67,9 +67,15 @@ class Evidence:
 
 
 def evidence_of_residues(
-    peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], tables: SourceTables, conservation: Conservation,
-    near: Sequence[NearChain], structures: ChainFiles, parameters: EvidenceParameters, resources: Resources,
-) -> Evidence:  # fmt: skip
+    peptides: IdentifiedPeptides,
+    proteins: Sequence[ProteinEntry],
+    tables: SourceTables,
+    conservation: Conservation,
+    near: Sequence[NearChain],
+    structures: ChainFiles,
+    parameters: EvidenceParameters,
+    resources: Resources,
+) -> Evidence:
     """Return what is known of each residue by its peptides and its near chains.
 
     Raises
@@ -83,11 +89,20 @@ def evidence_of_residues(
     mapped = mapped_chains(near, proteins, structures, resources)
     rows = MappedRows.of(mapped, residues)
     return Evidence(
-        proteins, peptides, places, residues, conservation, sites, mapped, rows, placed_sites(sites, residues, mapped, rows, progress),
+        proteins,
+        peptides,
+        places,
+        residues,
+        conservation,
+        sites,
+        mapped,
+        rows,
+        placed_sites(sites, residues, mapped, rows, progress),
         missed_stretches(proteins, residues, mapped, rows, progress),
         near_pairs(residues, sites, mapped, rows, parameters.contact_distance, parameters.minimum_separation, progress),
-        shared_peptides(peptides, places, len(proteins)), structures.chains.names,
-    )  # fmt: skip
+        shared_peptides(peptides, places, len(proteins)),
+        structures.chains.names,
+    )
 
 
 def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> None:

@@ -86,10 +86,12 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
 def _spec(request: SearchRequest, tables: SourceTables, source: ChainInput) -> RunSpec:
     """Return the files that a search reads and writes."""
     inputs: dict[str, list[str | Path]] = {
-        "project_psms": [tables.psms], "project_proteins": [tables.proteins],
+        "project_psms": [tables.psms],
+        "project_proteins": [tables.proteins],
         "project_explained": [tables.explained] if tables.explained else [],
-        "structures": list(source.paths), "homologues": list(request.files("homologues")),
-    }  # fmt: skip
+        "structures": list(source.paths),
+        "homologues": list(request.files("homologues")),
+    }
     in_project = replace(request, project=request.files("project")[0])
     return RunSpec("evidence", in_project, {"structures": "--structures DATABASE"}, inputs, request.outputs("report"), are_distinct=False)
 
@@ -124,14 +126,22 @@ def _summary(found: Evidence, tables: SourceTables, parameters: EvidenceParamete
     where = places_told(found.rows.exposure[placed[placed >= 0]], parameters.surface_exposure).tolist()
     proteins = {one.near.protein for one in found.mapped}
     counts = {
-        "proteins": len(found.proteins), "on_structures": len(proteins), "chains": len(found.chain_names),
-        "peptides": len(np.unique(found.places.peptide)), "sites": residues.shape[1], "placed_sites": int((placed >= 0).sum()),
-        "homologues": int(found.conservation.n_of_protein.sum()), "remote_chains": sum(one.near.through >= 0 for one in found.mapped),
-    }  # fmt: skip
+        "proteins": len(found.proteins),
+        "on_structures": len(proteins),
+        "chains": len(found.chain_names),
+        "peptides": len(np.unique(found.places.peptide)),
+        "sites": residues.shape[1],
+        "placed_sites": int((placed >= 0).sum()),
+        "homologues": int(found.conservation.n_of_protein.sum()),
+        "remote_chains": sum(one.near.through >= 0 for one in found.mapped),
+    }
     message = f"{len(proteins):,} of {len(found.proteins):,} proteins on structures"
     run.record(counts, message, exports=[file_of(one) for one in TABLES], source_run=tables.run)
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return EvidenceSummary(
-        **run.summary_fields, **numbers, source_run=parameters.run or tables.run,
-        n_on_surface=where.count("surface"), n_buried=where.count("buried"),
-    )  # fmt: skip
+        **run.summary_fields,
+        **numbers,
+        source_run=parameters.run or tables.run,
+        n_on_surface=where.count("surface"),
+        n_buried=where.count("buried"),
+    )

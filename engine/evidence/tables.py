@@ -33,25 +33,53 @@ _CHAIN_ROW = Column("chain_row", meaning="Row of the table of chains", kind="ide
 _POSITION = Column("position", "Position", "Residue of the protein, from 1", "integer", 8, low=1)
 _RESIDUE = Column("residue", "Residue", "Its letter", width=7, pattern="[A-Z]")
 _AUTHOR = Column(
-    "author_number", "In structure", "Number that the structure's authors gave the residue, with its insertion code", width=10,
+    "author_number",
+    "In structure",
+    "Number that the structure's authors gave the residue, with its insertion code",
+    width=10,
     is_nullable=True,
-)  # fmt: skip
+)
 _EXPOSURE = Column(
-    "exposure", "Exposure", "Part of the residue's greatest area that water touches in this chain alone", "percent", 8, unit="%",
-    is_nullable=True, low=0, high=1, saved=".4f",
-)  # fmt: skip
+    "exposure",
+    "Exposure",
+    "Part of the residue's greatest area that water touches in this chain alone",
+    "percent",
+    8,
+    unit="%",
+    is_nullable=True,
+    low=0,
+    high=1,
+    saved=".4f",
+)
 _CONSERVATION = Column(
-    "conservation", "Conservation", "Of the residue among the protein's homologues: Jensen-Shannon divergence, 0 to 1", "number", 9, 3,
-    is_nullable=True, low=0, high=1, saved=".4f",
-)  # fmt: skip
+    "conservation",
+    "Conservation",
+    "Of the residue among the protein's homologues: Jensen-Shannon divergence, 0 to 1",
+    "number",
+    9,
+    3,
+    is_nullable=True,
+    low=0,
+    high=1,
+    saved=".4f",
+)
 _INTENSITY = replace(
-    SPECTRA.by_name["precursor_intensity"], name="intensity", title="Intensity",
-    meaning="Of the precursors of its spectra together, where files tell it", width=10, type="double", low=0, saved=".6g",
-)  # fmt: skip
+    SPECTRA.by_name["precursor_intensity"],
+    name="intensity",
+    title="Intensity",
+    meaning="Of the precursors of its spectra together, where files tell it",
+    width=10,
+    type="double",
+    low=0,
+    saved=".6g",
+)
 _KIND = Column(
-    "kind", "Kind", "same (95 % identity and more), homologous (30 % and more), distant, or remote: found by the fold of the nearest",
-    width=11, pattern="same|homologous|distant|remote",
-)  # fmt: skip
+    "kind",
+    "Kind",
+    "same (95 % identity and more), homologous (30 % and more), distant, or remote: found by the fold of the nearest",
+    width=11,
+    pattern="same|homologous|distant|remote",
+)
 _HIT, _PEPTIDE = HITS.by_name, PEPTIDES.by_name
 _E_VALUE = replace(_HIT["e_value"], is_nullable=True, low=0)
 _BITS = _HIT["bit_score"]
@@ -73,12 +101,40 @@ PROTEINS = Table.of(
         Column("n_sites", "Sites", "Modified residues", "integer", 6, low=0),
         Column("n_chains", "Chains", "Near chains", "integer", 7, low=0),
         _CHAIN,
-        Column("identity", "Identity", "Of the aligned residues of the nearest chain", "percent", 8, unit="%", is_nullable=True, low=0,
-               high=1, saved=".4f"),
-        Column("mapped", "On structure", "Part of the residues that stand on the nearest chain", "percent", 10, unit="%", low=0, high=1,
-               saved=".4f"),
-        Column("mapped_coverage", "Seen on it", "Part of those that peptides cover", "percent", 9, unit="%", is_nullable=True, low=0,
-               saved=".4f"),
+        Column(
+            "identity",
+            "Identity",
+            "Of the aligned residues of the nearest chain",
+            "percent",
+            8,
+            unit="%",
+            is_nullable=True,
+            low=0,
+            high=1,
+            saved=".4f",
+        ),
+        Column(
+            "mapped",
+            "On structure",
+            "Part of the residues that stand on the nearest chain",
+            "percent",
+            10,
+            unit="%",
+            low=0,
+            high=1,
+            saved=".4f",
+        ),
+        Column(
+            "mapped_coverage",
+            "Seen on it",
+            "Part of those that peptides cover",
+            "percent",
+            9,
+            unit="%",
+            is_nullable=True,
+            low=0,
+            saved=".4f",
+        ),
         Column("n_homologues", "Homologues", "Among which conservation is counted", "integer", 9, low=0, is_shown=False),
         Column("q_value", "q-value", "Of its group", "probability", 8, is_nullable=True),
         Column("sequence", meaning="Its residues", pattern="[A-Z]+"),
@@ -88,7 +144,7 @@ PROTEINS = Table.of(
     links="accession",
     saved="accession other_accessions description length n_peptides n_psms coverage n_sites n_chains chain identity mapped mapped_coverage "
     "n_homologues q_value",
-)  # fmt: skip
+)
 CHAINS = Table.of(
     "chains",
     "Near chains",
@@ -104,13 +160,16 @@ CHAINS = Table.of(
         Column("n_unseen", "Unseen", "Residues that its sequence has and nobody saw in the crystal or the map", "integer", 7, low=0),
         Column("first", "From", "First aligned residue of the protein, from 1", "integer", 6, low=1),
         Column("last", "To", "Last aligned residue of the protein", "integer", 6, low=1),
-        Column("covered", "Seen on it", "Part of its aligned residues that peptides cover", "percent", 9, unit="%", low=0, high=1,
-               saved=".4f"),
+        Column(
+            "covered", "Seen on it", "Part of its aligned residues that peptides cover", "percent", 9, unit="%", low=0, high=1, saved=".4f"
+        ),
         _E_VALUE,
         _BITS,
         replace(
-            STRUCTURE_HITS.by_name["tm_score_query"], name="tm_score",
-            meaning="Of a remote chain and the near one by whose fold it was found, by the length of that one", low=0,
+            STRUCTURE_HITS.by_name["tm_score_query"],
+            name="tm_score",
+            meaning="Of a remote chain and the near one by whose fold it was found, by the length of that one",
+            low=0,
         ),
         Column("through", "Found by", "Of a remote chain: the near one by whose fold it was found", width=16, is_nullable=True),
         Column("has_atoms", "Atoms", "Whether its file has more than Cα, which exposure needs", "truth", 6),
@@ -122,7 +181,7 @@ CHAINS = Table.of(
     links="protein path",
     saved="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score tm_score through has_atoms "
     "description path",
-)  # fmt: skip
+)
 SITES = Table.of(
     "sites",
     "Modified residues",
@@ -157,7 +216,7 @@ SITES = Table.of(
     links="protein chain_row",
     saved="accession position residue modification mass n_psms n_covering n_peptides intensity q_value site_probability conservation chain "
     "chain_kind author_number secondary_structure exposure place nearest_site site_distance ligand ligand_distance",
-)  # fmt: skip
+)
 MISSED = Table.of(
     "missed",
     "Never seen",
@@ -186,8 +245,18 @@ CONTACTS = Table.of(
         Column("second_position", "Second", "Residue of the protein, from 1", "integer", 7, low=1),
         Column("second_residue", "Residue", "Its letter", width=7, pattern="[A-Z]"),
         Column("alpha_distance", "Cα to Cα", "Distance", "number", 9, 1, unit="Å", low=0, saved=".2f"),
-        Column("atom_distance", "Nearest atoms", "Distance of the nearest atoms", "number", 10, 1, unit="Å", is_nullable=True, low=0,
-               saved=".2f"),
+        Column(
+            "atom_distance",
+            "Nearest atoms",
+            "Distance of the nearest atoms",
+            "number",
+            10,
+            1,
+            unit="Å",
+            is_nullable=True,
+            low=0,
+            saved=".2f",
+        ),
         Column("is_modified", "Modified", "Whether either is modified", "truth", 8),
         _CHAIN,
         _CHAIN_ROW,
@@ -195,7 +264,7 @@ CONTACTS = Table.of(
     shown="accession first_position first_residue second_position second_residue alpha_distance atom_distance is_modified chain",
     links="protein chain_row",
     saved="accession first_position first_residue second_position second_residue alpha_distance atom_distance is_modified chain",
-)  # fmt: skip
+)
 PARALOGUES = Table.of(
     "paralogues",
     "Shared peptides",
@@ -206,13 +275,18 @@ PARALOGUES = Table.of(
         Column("n_shared", "Shared", "Sequences that both have", "integer", 7, low=0),
         Column("n_own", "Its own", "Sequences that the first has and the other has not", "integer", 7, low=0),
         Column("n_of_other", "Of other", "Sequences that the other has and the first has not", "integer", 8, low=0),
-        Column("supported", "Supported", "Which of both sequences of their own support: first, other, both or neither", width=9,
-               pattern="first|other|both|neither"),
+        Column(
+            "supported",
+            "Supported",
+            "Which of both sequences of their own support: first, other, both or neither",
+            width=9,
+            pattern="first|other|both|neither",
+        ),
     ),
     shown="accession other n_shared n_own n_of_other supported",
     links="protein",
     saved="accession other n_shared n_own n_of_other supported",
-)  # fmt: skip
+)
 PEPTIDE_PLACES = Table.of(
     "peptide_places",
     "Peptides at their places",
@@ -241,8 +315,21 @@ HOMOLOGUES = Table.of(
         *described_columns(
             HITS.chosen(
                 (
-                    "rank", "subject", "description", "identity", "alignment_length", "query_start", "query_end", "subject_start",
-                    "subject_end", "subject_length", "e_value", "bit_score", "score", "aligned_query", "aligned_subject",
+                    "rank",
+                    "subject",
+                    "description",
+                    "identity",
+                    "alignment_length",
+                    "query_start",
+                    "query_end",
+                    "subject_start",
+                    "subject_end",
+                    "subject_length",
+                    "e_value",
+                    "bit_score",
+                    "score",
+                    "aligned_query",
+                    "aligned_subject",
                 )
             ),
             rank={"meaning": "Place among the homologues of the protein, by score"},
@@ -254,7 +341,7 @@ HOMOLOGUES = Table.of(
     links="protein",
     saved="accession rank subject description identity alignment_length query_start query_end subject_start subject_end subject_length "
     "e_value bit_score",
-)  # fmt: skip
+)
 """Where homologues were given; their alignments make the stack of a protein."""
 RESIDUES = Table.of(
     "residues",

@@ -85,9 +85,16 @@ class Session:
     """A work on its devices; made by `Executor.session`."""
 
     def __init__(
-        self, work: Work, kind: Kind, resources: Resources, stack: ExitStack, *, with_cards: bool, with_processor: bool,
+        self,
+        work: Work,
+        kind: Kind,
+        resources: Resources,
+        stack: ExitStack,
+        *,
+        with_cards: bool,
+        with_processor: bool,
         one_card: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._work, self._kind, self._resources, self._stack, self._with_cards = work, kind, resources, stack, with_cards
         self._kept = None if resources.kept is None else resources.kept.of(work)
         self._elsewhere = resources.elsewhere
@@ -201,16 +208,29 @@ class Session:
             # Kept between rounds, of which there may be hundreds in a second.
             self._pool = self._stack.enter_context(ThreadPoolExecutor(len(chosen), thread_name_prefix="proteoscope-worker"))
         scheduler = Scheduler(
-            chosen, costs, take, progress, advance, parts_of_worker=parts_of_worker, homes=homes,
+            chosen,
+            costs,
+            take,
+            progress,
+            advance,
+            parts_of_worker=parts_of_worker,
+            homes=homes,
             parts=unfinished([one[:2] for one in done], costs, len(chosen)) if done else None,
-            arrivals=None if self._elsewhere is None else arrivals, pool=self._pool,
-        )  # fmt: skip
+            arrivals=None if self._elsewhere is None else arrivals,
+            pool=self._pool,
+        )
         left = scheduler.run()
         while left and self._has_others():
             again = Scheduler(
-                workers(self._devices), costs, take, progress, advance, parts=left, losses=scheduler.losses,
+                workers(self._devices),
+                costs,
+                take,
+                progress,
+                advance,
+                parts=left,
+                losses=scheduler.losses,
                 arrivals=None if self._elsewhere is None else arrivals,
-            )  # fmt: skip
+            )
             left = again.run()
             self._homes = {}
         if left:

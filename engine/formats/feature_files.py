@@ -15,8 +15,13 @@ from proteoscope.engine.project.columns import checked_offsets, checked_texts, o
 __all__ = ["open_features", "write_features"]
 
 _FEATURE_COLUMNS = {
-    "offsets": np.int64, "kind": np.uint8, "first": np.int32, "last": np.int32, "text_bytes": np.uint8, "text_offsets": np.int64,
-}  # fmt: skip
+    "offsets": np.int64,
+    "kind": np.uint8,
+    "first": np.int32,
+    "last": np.int32,
+    "text_bytes": np.uint8,
+    "text_offsets": np.int64,
+}
 _FEATURE_KINDS, _KINDS = "feature_kinds.json", ", ".join(kind.name for kind in FEATURE_KINDS)
 
 

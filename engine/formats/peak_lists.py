@@ -61,9 +61,11 @@ _LINES_AT_FIRST = 1 << 14
 _Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Spectra, the line of the table where each begins and ends, and the numbers of the lines that belong to none."""
 _MS2_ACTIVATIONS = {
-    b"ActivationType": activation_of_text, b"ActivationMethod": activation_of_text, b"Filter": activation_of_filter,
+    b"ActivationType": activation_of_text,
+    b"ActivationMethod": activation_of_text,
+    b"Filter": activation_of_filter,
     b"FilterLine": activation_of_filter,
-}  # fmt: skip
+}
 """Lines of information of MS2 files that name the activation, and what reads their values."""
 _LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
 
@@ -210,9 +212,11 @@ class MgfParser(_PeakListParser):
             if fault:
                 line = header.count(b"\n", 0, match.start()) + 1
                 raise InputError(
-                    self._path, f"the CHARGE of all spectra, '{_text(match.group(1).strip()):.60}', cannot be read", place=f"line {line}",
+                    self._path,
+                    f"the CHARGE of all spectra, '{_text(match.group(1).strip()):.60}', cannot be read",
+                    place=f"line {line}",
                     remedy="Write it as 2+ and 3+",
-                )  # fmt: skip
+                )
 
     def cut(self, text: bytes) -> int:
         """Before the last beginning of a spectrum."""

@@ -273,9 +273,14 @@ def parse_blocks(
 
 
 def mapped_blocks(
-    source: ByteSource, cut: Callable[[bytes], int], begin: Callable[[Block], None], parse: Callable[[Block], T], pool: ThreadPoolExecutor,
-    n_threads: int, progress: Progress,
-) -> Iterator[tuple[T, int]]:  # fmt: skip
+    source: ByteSource,
+    cut: Callable[[bytes], int],
+    begin: Callable[[Block], None],
+    parse: Callable[[Block], T],
+    pool: ThreadPoolExecutor,
+    n_threads: int,
+    progress: Progress,
+) -> Iterator[tuple[T, int]]:
     """What becomes of the blocks of a file (`proteoscope.engine.formats.sources.blocks`), in its order, with the file bytes that each took:
     `begin` looks at the first, `parse` at each, in the threads of the pool; a few more than there are threads are under way, but only one
     as long as nobody has seen what the first of a packed file becomes: it may be far more than is measured."""

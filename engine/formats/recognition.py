@@ -86,11 +86,12 @@ _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
     ("proteins", "identifications"): ("holds identifications ({}), where a FASTA file of proteins belongs", "Give a FASTA file"),
     ("proteins", "libraries"): ("is a spectral library ({}), where proteins belong", "Give a FASTA file"),
     ("proteins", "spectra"): (
-        "is a file of spectra ({}), where a FASTA file of proteins belongs", "Give it among the spectra, and a FASTA file of proteins here"
+        "is a file of spectra ({}), where a FASTA file of proteins belongs",
+        "Give it among the spectra, and a FASTA file of proteins here",
     ),
     ("libraries", "spectra"): ("is {}, where a spectral library belongs", "Give it as SPECTRA"),
     ("identifications", "spectra"): ("is {}, where results of a search engine belong", "Give it with --spectra"),
-}  # fmt: skip
+}
 """What is said of a file of the second sort where one of the first is wanted."""
 
 

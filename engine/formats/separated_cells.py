@@ -44,9 +44,16 @@ class Cells:
     """
 
     def __init__(
-        self, path: Path, names: Sequence[str], columns: Sequence[pa.StringArray], line: NDArray[np.int64], *, is_ended: bool = True,
-        progress: Progress | None = None, place_name: str = "line",
-    ) -> None:  # fmt: skip
+        self,
+        path: Path,
+        names: Sequence[str],
+        columns: Sequence[pa.StringArray],
+        line: NDArray[np.int64],
+        *,
+        is_ended: bool = True,
+        progress: Progress | None = None,
+        place_name: str = "line",
+    ) -> None:
         self.path, self.line, self.names, self.is_ended = path, line, list(names), is_ended
         self.place_name = place_name
         self.broken_reason, self.broken_value = (np.full(len(line), "", np.object_) for _ in range(2))
@@ -117,9 +124,11 @@ class Cells:
             if len(wrong) == len(texts):
                 shown = shortened(repr(texts[int(wrong[0])].as_py()), 60)
                 raise InputError(
-                    self.path, f"{shown} in column {name} is not a number, nor is that of any other row",
-                    place=f"{self.place_name} {self.line[wrong[0]]}", remedy="Give the table as its program wrote it",
-                )  # fmt: skip
+                    self.path,
+                    f"{shown} in column {name} is not a number, nor is that of any other row",
+                    place=f"{self.place_name} {self.line[wrong[0]]}",
+                    remedy="Give the table as its program wrote it",
+                )
             self._note(wrong, f"column {name} is not a number", texts)
             is_wrong = np.zeros(len(texts), np.bool_)
             is_wrong[wrong] = True
@@ -207,9 +216,14 @@ def _bounded(numbers: pa.Array) -> NDArray[np.float64]:
 
 
 def read_cells(
-    source: ByteSource, progress: Progress, *, begins: Callable[[str], bool] | None = None, strip: str = "", joins_last: bool = False,
+    source: ByteSource,
+    progress: Progress,
+    *,
+    begins: Callable[[str], bool] | None = None,
+    strip: str = "",
+    joins_last: bool = False,
     columns: Sequence[str] | None = None,
-) -> Cells:  # fmt: skip
+) -> Cells:
     """The cells of a table of tab-separated values with a line of names.
 
     Parameters

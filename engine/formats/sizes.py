@@ -15,9 +15,18 @@ from proteoscope.engine.formats.vendor import vendor_format
 __all__ = ["InputSize", "input_size"]
 
 _RECORDS = {
-    "MGF": (b"BEGIN IONS",), "mzML": (b"<spectrum ",), "mzXML": (b"<scan ",), "MS2": (b"\nS\t",), "FASTA": (b"\n>",), "PIR": (b"\n>",),
-    "FASTQ": (b"\n+",), "Swiss-Prot": (b"\nSQ ",), "UniProt": (b"<entry ",), "GenBank": (b"\nORIGIN",), "EMBL": (b"\nSQ ",),
-}  # fmt: skip
+    "MGF": (b"BEGIN IONS",),
+    "mzML": (b"<spectrum ",),
+    "mzXML": (b"<scan ",),
+    "MS2": (b"\nS\t",),
+    "FASTA": (b"\n>",),
+    "PIR": (b"\n>",),
+    "FASTQ": (b"\n+",),
+    "Swiss-Prot": (b"\nSQ ",),
+    "UniProt": (b"<entry ",),
+    "GenBank": (b"\nORIGIN",),
+    "EMBL": (b"\nSQ ",),
+}
 """What each record of a format has once, by the first word of the format's name."""
 _BYTES_OF_RECORD = 4000  # of other formats
 _LEAST_PEAK = 12  # bytes
@@ -58,9 +67,13 @@ def input_size(paths: Iterable[Path]) -> InputSize:
     for path in every[:_MOST_FILES]:
         one = _folder(path) if path.is_dir() else _file(path)
         total = InputSize(
-            total.files + one.files, total.bytes + one.bytes, total.unpacked + one.unpacked, total.records + one.records,
-            total.letters + one.letters, (*total.lengths, *one.lengths),
-        )  # fmt: skip
+            total.files + one.files,
+            total.bytes + one.bytes,
+            total.unpacked + one.unpacked,
+            total.records + one.records,
+            total.letters + one.letters,
+            (*total.lengths, *one.lengths),
+        )
     if len(every) <= _MOST_FILES:
         return total
     # The others are taken to be like these.

@@ -31,9 +31,17 @@ Exactness = Literal["", "exact", "ion trap"]
 
 _MAXIMUM_SPECTRA, _MAXIMUM_BYTES, _BLOCK = 300, 1 << 24, 1 << 20
 _ANALYSERS = {
-    b"1000484": "orbitrap", b"1000079": "FT-ICR", b"1000084": "time of flight", b"1003379": "Astral", b"1000264": "ion trap",
-    b"1000082": "ion trap", b"1000291": "ion trap", b"1000083": "ion trap", b"1000078": "ion trap", b"1000081": "quadrupole",
-}  # fmt: skip
+    b"1000484": "orbitrap",
+    b"1000079": "FT-ICR",
+    b"1000084": "time of flight",
+    b"1003379": "Astral",
+    b"1000264": "ion trap",
+    b"1000082": "ion trap",
+    b"1000291": "ion trap",
+    b"1000083": "ion trap",
+    b"1000078": "ion trap",
+    b"1000081": "quadrupole",
+}
 _EXACT_ANALYSERS = frozenset({"orbitrap", "FT-ICR", "time of flight", "Astral"})
 _MALDI = b"MS:1000075"
 _TERM = re.compile(rb'accession="MS:(\d{7})"')
@@ -125,10 +133,18 @@ def _content(parsed: list[ParsedBlock], text: bytes, name: str) -> SpectraConten
     count = next((int(one or other) for one, other in _COUNT.findall(text)), 0)
     label = detect_label([(one.mz, one.intensity, one.offsets) for one in parsed], is_exact=fragments == "exact")
     return SpectraContent(
-        tuple(dict.fromkeys(analysers)), tuple(fragmentation), is_maldi, fragments,
-        precursors or _by_filter(of_precursors) or _by_name(analysers), count, sum(one.n_spectra for one in parsed), len(charges),
-        float((known == 2).mean()) if len(known) else 0.0, label, name,
-    )  # fmt: skip
+        tuple(dict.fromkeys(analysers)),
+        tuple(fragmentation),
+        is_maldi,
+        fragments,
+        precursors or _by_filter(of_precursors) or _by_name(analysers),
+        count,
+        sum(one.n_spectra for one in parsed),
+        len(charges),
+        float((known == 2).mean()) if len(known) else 0.0,
+        label,
+        name,
+    )
 
 
 def _plain(text: bytes) -> str:

@@ -167,6 +167,7 @@ def _check_voltages(path: Path, voltage: NDArray[np.float64]) -> None:
     n_voltages = len(np.unique(voltage[np.isfinite(voltage)]))
     if n_voltages > _MAXIMUM_VOLTAGES:
         raise InputError(
-            path, f"has survey spectra at {n_voltages:,} FAIMS compensation voltages; at most {_MAXIMUM_VOLTAGES} are expected",
+            path,
+            f"has survey spectra at {n_voltages:,} FAIMS compensation voltages; at most {_MAXIMUM_VOLTAGES} are expected",
             remedy="Convert the run again, or without its compensation voltages",
-        )  # fmt: skip
+        )

@@ -15,17 +15,30 @@ __all__ = ["GENETIC_CODE", "MINIMUM_FRAME", "TRANSLATION", "TranslationSettings"
 _DATABASE = "Database"
 
 TRANSLATION = parameter(
-    "none", title="Translate nucleotides", group=_DATABASE,
+    "none",
+    title="Translate nucleotides",
+    group=_DATABASE,
     help="Search the reading frames of a database of nucleotides, in all six frames or of one strand, from stop codon to stop codon.",
-)  # fmt: skip
+)
 GENETIC_CODE = parameter(
-    1, ge=1, le=33, title="Genetic code", group=_DATABASE, advanced=True,
+    1,
+    ge=1,
+    le=33,
+    title="Genetic code",
+    group=_DATABASE,
+    advanced=True,
     help="NCBI's number of the genetic code by which nucleotides are translated: 1 is the standard code, 11 that of bacteria.",
-)  # fmt: skip
+)
 MINIMUM_FRAME = parameter(
-    30, ge=1, le=100000, title="Shortest reading frame", unit="residues", group=_DATABASE, advanced=True,
+    30,
+    ge=1,
+    le=100000,
+    title="Shortest reading frame",
+    unit="residues",
+    group=_DATABASE,
+    advanced=True,
     help="Reading frames with fewer residues between two stop codons are not searched.",
-)  # fmt: skip
+)
 
 
 class TranslationSettings(Protocol):

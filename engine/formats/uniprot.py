@@ -43,8 +43,12 @@ _COMMON_NAME = re.compile(
 )
 _SEQUENCE_VERSION = re.compile(r"sequence version (\d+)")
 _EXISTENCE = {
-    "evidence at protein level": 1, "evidence at transcript level": 2, "inferred from homology": 3, "predicted": 4, "uncertain": 5,
-}  # fmt: skip
+    "evidence at protein level": 1,
+    "evidence at transcript level": 2,
+    "inferred from homology": 3,
+    "predicted": 4,
+    "uncertain": 5,
+}
 
 
 class SwissProtText:

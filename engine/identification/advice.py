@@ -137,9 +137,14 @@ def advise(request: SearchRequest, run_id: str, progress: Progress | None = None
 
 
 def _read_again(
-    request: SearchRequest, project: Project, run_id: str, record: dict[str, Any], parameters: IdentificationParameters, folder: Path,
+    request: SearchRequest,
+    project: Project,
+    run_id: str,
+    record: dict[str, Any],
+    parameters: IdentificationParameters,
+    folder: Path,
     progress: Progress,
-) -> tuple[LowYieldRun, Resources]:  # fmt: skip
+) -> tuple[LowYieldRun, Resources]:
     """Read spectra and indexes of a finished run again, as it searched them."""
     SCORING.compile(progress)
     quiet = LimitedProgress(progress)

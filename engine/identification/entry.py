@@ -25,27 +25,39 @@ IDENTIFICATION = Search(
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
         Input(
-            "database", "Protein databases", "proteins", "PROTEINS",
+            "database",
+            "Protein databases",
+            "proteins",
+            "PROTEINS",
             f"protein sequences ({names_of('proteins')}); may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database",
+            option="--database",
+            is_kept=True,
+            wanted="a protein database",
+            one="database",
             hint=f"one or more databases ({names_of('proteins')})",
         ),
     ),
     options=(
         Option(
-            "strict", "Refuse files with spectra that cannot be read",
+            "strict",
+            "Refuse files with spectra that cannot be read",
             "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
         Option(
-            "advice", "", "search for causes of few identifications: brief, in a tenth of the run's time (default); full; or none",
-            metavar="brief|full|none", choices=("brief", "full", "none"),
+            "advice",
+            "",
+            "search for causes of few identifications: brief, in a tenth of the run's time (default); full; or none",
+            metavar="brief|full|none",
+            choices=("brief", "full", "none"),
         ),
     ),
     writes="project",
     run=lambda request, progress: identification.search.identify(request, progress),
     kernels=(
-        lambda: identification.compilation.SCORING, lambda: identification.compilation.FRAGMENT_INDEX,
-        lambda: identification.compilation.KNOWN_FORMS, lambda: formats.compilation.TRANSLATION,
+        lambda: identification.compilation.SCORING,
+        lambda: identification.compilation.FRAGMENT_INDEX,
+        lambda: identification.compilation.KNOWN_FORMS,
+        lambda: formats.compilation.TRANSLATION,
     ),
     modules=(lambda: identification.search, lambda: matches.tables, lambda: matches.scoring, lambda: matches.run_exporting),
     tables=lambda: identification.tables.TABLES,
@@ -59,4 +71,4 @@ IDENTIFICATION = Search(
     work=(SPECTRA, FRAGMENT_INDEX),
     keeps=(KeptKind("peptides", "peptide indexes"),),
     identifies=True,
-)  # fmt: skip
+)

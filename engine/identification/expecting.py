@@ -32,9 +32,12 @@ def expectation(spectra: InputSize, database: InputSize, parameters: Identificat
     queries = spectra.records * _CHARGES_OF_QUERY * (1.0 + _SECOND_PASS * parameters.second_pass)
     work, candidates = scoring_of(queries, peptides, parameters, len(parameters.variable_modifications))
     host = {
-        "read": spectra.unpacked * _READ, "index": peptides * _INDEX, "plan": spectra.records * _PREPARE,
-        "score": spectra.records * _MEASURE, "report": spectra.records * _REPORT,
-    }  # fmt: skip
+        "read": spectra.unpacked * _READ,
+        "index": peptides * _INDEX,
+        "plan": spectra.records * _PREPARE,
+        "score": spectra.records * _MEASURE,
+        "report": spectra.records * _REPORT,
+    }
     counts = {"spectra": spectra.records, "residues": database.letters, "peptides": peptides, "candidates": candidates * queries}
     memory = peptides * _PEPTIDE_BYTES + spectra.records * _SPECTRUM_BYTES + spectra.held_bytes
     return Expectation((work,), host, counts, memory)

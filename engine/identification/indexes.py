@@ -17,9 +17,13 @@ __all__ = ["open_search_indexes"]
 
 
 def open_search_indexes(
-    proteins: Sequence[Path], contaminants: Sequence[Path], digests: Mapping[str, list[str]], folder: Path,
-    parameters: IdentificationParameters, resources: Resources,
-) -> Indexes:  # fmt: skip
+    proteins: Sequence[Path],
+    contaminants: Sequence[Path],
+    digests: Mapping[str, list[str]],
+    folder: Path,
+    parameters: IdentificationParameters,
+    resources: Resources,
+) -> Indexes:
     """Open the indexes of databases, or build them.
 
     Parameters
@@ -40,7 +44,11 @@ def open_search_indexes(
         KNOWN_FORMS.compile(resources.progress)
         forms = SearchedForms(searched_modifications(parameters), parameters.maximum_modifications, parameters.maximum_forms)
     databases = Databases(
-        proteins, contaminants, {kind: digests[kind] for kind in ("database", "contaminants")}, translation_of(parameters),
-        parameters.known_variants, forms,
-    )  # fmt: skip
+        proteins,
+        contaminants,
+        {kind: digests[kind] for kind in ("database", "contaminants")},
+        translation_of(parameters),
+        parameters.known_variants,
+        forms,
+    )
     return open_indexes(databases, folder, parameters, resources)

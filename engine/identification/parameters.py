@@ -50,9 +50,14 @@ class IdentificationParameters(SpectrumSearchParameters):
         help="A peptide carries at most so many variable modifications.",
     )
     maximum_forms: int = parameter(
-        200, ge=1, le=100000, title="Arrangements tried", group=MODIFICATIONS, advanced=True,
+        200,
+        ge=1,
+        le=100000,
+        title="Arrangements tried",
+        group=MODIFICATIONS,
+        advanced=True,
         help="Arrangements of the same modifications on the sites of one peptide that are tried at most.",
-    )  # fmt: skip
+    )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     tolerance_from_run: bool = parameter(
         False,
@@ -97,13 +102,17 @@ class IdentificationParameters(SpectrumSearchParameters):
     decoys_in_database: Literal["refuse", "leave-out"] = shared.DECOYS_IN_DATABASE
     contaminants: tuple[str, ...] = shared.CONTAMINANTS
     known_variants: bool = parameter(
-        False, title="Known variants", group=DATABASE,
+        False,
+        title="Known variants",
+        group=DATABASE,
         help="Search also the peptides of variants that the database names (Swiss-Prot text, UniProt XML), with as many decoys.",
-    )  # fmt: skip
+    )
     known_modifications: bool = parameter(
-        False, title="Known modifications", group=DATABASE,
+        False,
+        title="Known modifications",
+        group=DATABASE,
         help="Search also modifications that the database names, variable, each at its residue (Swiss-Prot text, UniProt XML).",
-    )  # fmt: skip
+    )
     translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
     genetic_code: int = GENETIC_CODE
     minimum_frame: int = MINIMUM_FRAME
@@ -115,9 +124,11 @@ class IdentificationParameters(SpectrumSearchParameters):
     )
     second_pass_modifications: tuple[str, ...] = parameter(
         ("Oxidation (M)", "Deamidated (NQ)", "Gln->pyro-Glu (N-term Q)", "Acetyl (Protein N-term)"),
-        title="Modifications of the second pass", group=SECOND_PASS, editor="modifications",
+        title="Modifications of the second pass",
+        group=SECOND_PASS,
+        editor="modifications",
         help="Variable modifications of the second pass.",
-    )  # fmt: skip
+    )
     second_pass_maximum_modifications: int = parameter(
         1,
         ge=0,

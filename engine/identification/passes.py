@@ -90,14 +90,19 @@ class PassPlan:
     def record(self, **more: Any) -> SearchPass:
         """Return the settings of the pass, for ``run.json``; `more` by the names of the attributes of `SearchPass`."""
         is_first, known = self.proteins == "all", self.indexes.proteins.known
-        name, specificity = (
-            ("first", self.parameters.specificity) if is_first else ("second", self.parameters.second_pass_specificity)
-        )  # fmt: skip
+        name, specificity = ("first", self.parameters.specificity) if is_first else ("second", self.parameters.second_pass_specificity)
         return SearchPass.of(
-            name, self.parameters, specificity, variable_modifications=tuple(map(str, self.modifications)),
-            known_modifications=() if known is None else tuple(map(str, known.modifications)), n_spectra=self.spectra.n_searched,
-            ion_series=series_counts(self.spectra), proteins=self.proteins, n_proteins=self.n_proteins, **more,
-        )  # fmt: skip
+            name,
+            self.parameters,
+            specificity,
+            variable_modifications=tuple(map(str, self.modifications)),
+            known_modifications=() if known is None else tuple(map(str, known.modifications)),
+            n_spectra=self.spectra.n_searched,
+            ion_series=series_counts(self.spectra),
+            proteins=self.proteins,
+            n_proteins=self.n_proteins,
+            **more,
+        )
 
 
 class PassMatches(NamedTuple):
@@ -116,9 +121,12 @@ def searched_modifications(parameters: IdentificationParameters) -> tuple[Search
 
 
 def plan_pass(
-    spectra: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources,
+    spectra: SpectrumIndex,
+    indexes: Indexes,
+    parameters: IdentificationParameters,
+    resources: Resources,
     n_found_proteins: int | None = None,
-) -> PassPlan:  # fmt: skip
+) -> PassPlan:
     """Count the candidates of each query, and divide the work.
 
     Parameters
@@ -150,9 +158,14 @@ def score_pass(plan: PassPlan) -> PassMatches:
 
 
 def plan_second_pass(
-    first: Scored, spectra: SpectrumIndex, indexes: Indexes, folder: Path, tolerance: Tolerance, parameters: IdentificationParameters,
+    first: Scored,
+    spectra: SpectrumIndex,
+    indexes: Indexes,
+    folder: Path,
+    tolerance: Tolerance,
+    parameters: IdentificationParameters,
     resources: Resources,
-) -> PassPlan | None:  # fmt: skip
+) -> PassPlan | None:
     """Plan a pass of the spectra that the first left, on the proteins that it found and their decoys.
 
     With more modifications, though fewer in a peptide, and fewer required cuts, and so with many more candidates; for isotope errors up to
@@ -194,16 +207,22 @@ def plan_second_pass(
     if len(found) == 0 or remaining.n_searched == 0:
         return None
     settings = parameters.changed(
-        precursor_tolerance=tolerance, isotope_errors=_near_isotopes(parameters),
+        precursor_tolerance=tolerance,
+        isotope_errors=_near_isotopes(parameters),
         variable_modifications=tuple(dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))),
         maximum_modifications=min(parameters.second_pass_maximum_modifications, parameters.maximum_modifications),
-    )  # fmt: skip
+    )
     with storage_errors(folder, only_disk=True), resources.clock.stage("index"):
         forms = SearchedForms(searched_modifications(settings), settings.maximum_modifications, settings.maximum_forms)
         peptides = build_peptide_index(
-            Path(tempfile.mkdtemp(prefix="second-pass-", dir=folder)), proteins, Digestion.of(settings, settings.second_pass_specificity),
-            resources, memory_bytes=settings.index_memory * _MB, selected=selected, forms=forms,
-        )  # fmt: skip
+            Path(tempfile.mkdtemp(prefix="second-pass-", dir=folder)),
+            proteins,
+            Digestion.of(settings, settings.second_pass_specificity),
+            resources,
+            memory_bytes=settings.index_memory * _MB,
+            selected=selected,
+            forms=forms,
+        )
     return plan_pass(remaining, Indexes(proteins, peptides), settings, resources, len(found))
 
 

@@ -53,16 +53,22 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     """
     parameters, level = request.parameters_as(IdentificationParameters), identification.advice.advice_level(request)
     spec = RunSpec(
-        "identify", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"},
+        "identify",
+        request,
+        {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"},
         {"spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants},
-    )  # fmt: skip
+    )
 
     def read(progress: Progress, threads: int) -> Spectra:
         warn_of_misfits("identify", request.files("spectra"), parameters, progress)
         return read_spectra(
-            request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, uses_all_precursors=True,
+            request.files("spectra"),
+            progress=progress,
+            strict=request.flag("strict"),
+            threads=threads,
+            uses_all_precursors=True,
             spool=spec.spool,
-        )  # fmt: skip
+        )
 
     with (
         project_run(spec, read, SCORING, progress) as (run, results),
@@ -118,23 +124,43 @@ def _records(run: SearchRun[Spectra], plans: list[PassPlan], errors: PrecursorEr
 
 
 def _summary(
-    run: SearchRun[Spectra], n_spectra: int, indexes: Indexes, scored: Scored, tables: RunTables, passes: tuple[SearchPass, ...],
-    errors: PrecursorErrors, low_yield: LowYieldRun | None,
-) -> IdentificationSummary:  # fmt: skip
+    run: SearchRun[Spectra],
+    n_spectra: int,
+    indexes: Indexes,
+    scored: Scored,
+    tables: RunTables,
+    passes: tuple[SearchPass, ...],
+    errors: PrecursorErrors,
+    low_yield: LowYieldRun | None,
+) -> IdentificationSummary:
     """Record the run and return its summary."""
     counts = {
-        "spectra": n_spectra, "searched": passes[0].n_spectra, "proteins_in_database": passes[0].n_proteins,
-        "peptides_in_index": len(indexes.peptides) - indexes.peptides.n_forms, **tables.counts,
-    }  # fmt: skip
+        "spectra": n_spectra,
+        "searched": passes[0].n_spectra,
+        "proteins_in_database": passes[0].n_proteins,
+        "peptides_in_index": len(indexes.peptides) - indexes.peptides.n_forms,
+        **tables.counts,
+    }
     parameters = run.spec.request.parameters_as(IdentificationParameters)
     certainty = certainty_of_counts(tables, scored, parameters)
     run.record(
-        counts, tables.message, exports=EXPORTED, certainty=certainty, decoy_ratio=scored.psms.decoy_ratio,
-        passes=[one.record() for one in passes], **errors.record(), **({} if low_yield is None else {"low_yield": low_yield.record()}),
-    )  # fmt: skip
+        counts,
+        tables.message,
+        exports=EXPORTED,
+        certainty=certainty,
+        decoy_ratio=scored.psms.decoy_ratio,
+        passes=[one.record() for one in passes],
+        **errors.record(),
+        **({} if low_yield is None else {"low_yield": low_yield.record()}),
+    )
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return IdentificationSummary(
-        **run.summary_fields, **numbers, certainty=certainty,
-        top_proteins=tables.best_proteins, fdr=parameters.fdr, passes=passes, has_decoys=parameters.decoys != "none",
+        **run.summary_fields,
+        **numbers,
+        certainty=certainty,
+        top_proteins=tables.best_proteins,
+        fdr=parameters.fdr,
+        passes=passes,
+        has_decoys=parameters.decoys != "none",
         has_low_yield=low_yield is not None,
-    )  # fmt: skip
+    )

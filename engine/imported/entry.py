@@ -45,18 +45,33 @@ IMPORT = Search(
     inputs=(
         Input("results", "Results", "identifications", "RESULTS", one="file of results", wanted="results of a search engine"),
         Input(
-            "spectra", "Spectra", "spectra", "RUN", "the spectra that were searched, one or several; RESULTS stand before it",
-            option="--spectra", one="spectrum file", in_a_row=True,
+            "spectra",
+            "Spectra",
+            "spectra",
+            "RUN",
+            "the spectra that were searched, one or several; RESULTS stand before it",
+            option="--spectra",
+            one="spectrum file",
+            in_a_row=True,
         ),
         Input(
-            "database", "Protein databases", "proteins", "FASTA", "the sequences of the proteins; may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files, if you like",
+            "database",
+            "Protein databases",
+            "proteins",
+            "FASTA",
+            "the sequences of the proteins; may be given several times",
+            option="--database",
+            is_kept=True,
+            wanted="a protein database",
+            one="database",
+            hint="one or more FASTA files, if you like",
             is_optional=True,
         ),
     ),
     options=(
         Option(
-            "strict", "Refuse files with spectra that cannot be read",
+            "strict",
+            "Refuse files with spectra that cannot be read",
             "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
     ),
@@ -66,7 +81,8 @@ IMPORT = Search(
     modules=(lambda: imported.search, lambda: imported.results, lambda: matches.listed.tables, lambda: matches.run_exporting),
     demo=Demo(
         {
-            "results": "BSA1_comet.pep.xml.gz", "spectra": "BSA1.mzML.gz",
+            "results": "BSA1_comet.pep.xml.gz",
+            "spectra": "BSA1.mzML.gz",
             "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz",
         },
         "low-resolution",
@@ -78,4 +94,4 @@ IMPORT = Search(
     methods=lambda: imported.methods_paragraph.methods,
     exports=(MATCH_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, *SPECTRAL_LIBRARIES),
     identifies=True,
-)  # fmt: skip
+)

@@ -18,8 +18,9 @@ def expected(request: SearchRequest) -> Expectation:
     results, spectra, proteins = (input_size(request.files(name)) for name in ("results", "spectra", "database"))
     matches = results.unpacked / _BYTES_OF_MATCH
     host = {
-        "read": results.unpacked * _RESULT_BYTE + spectra.unpacked * _SPECTRUM_BYTE, "index": proteins.unpacked * _PROTEIN_BYTE,
+        "read": results.unpacked * _RESULT_BYTE + spectra.unpacked * _SPECTRUM_BYTE,
+        "index": proteins.unpacked * _PROTEIN_BYTE,
         "report": matches * _REPORT,
-    }  # fmt: skip
+    }
     counts = {"matches": matches, "spectra": spectra.records, "proteins": proteins.records}
     return Expectation((), host, counts, 4 * results.unpacked + 2 * spectra.unpacked + 2 * proteins.unpacked)

@@ -55,7 +55,7 @@ def _add_identification(
     spectrum: dict[str, Any] = {
         "native_id": identification.get("spectrum_reference", "") or own.get("spectrum_reference", ""),
         "run": run.strip().removeprefix("file://"),
-    }  # fmt: skip
+    }
     for number, hit in enumerate(identification.findall("{*}PeptideHit"), 1):
         text = hit.get("sequence", "")
         try:
@@ -68,19 +68,24 @@ def _add_identification(
         try:
             peptide = parse_peptide(text)
         except ValueError as error:
-            found.leave(
-                f"no peptide can be read from its text: {error}", place=found.next_place, peptide=text, charge=charge, **spectrum
-            )  # fmt: skip
+            found.leave(f"no peptide can be read from its text: {error}", place=found.next_place, peptide=text, charge=charge, **spectrum)
             continue
         references = (hit.get("protein_refs", "") or "").split()
         proteins = [accessions[one] for one in references if one in accessions]
         params = _params(hit)
         rank = params.get("rank", "")
         found.add(
-            found.peptide(peptide), proteins, scores, place=found.next_place, charge=charge,
+            found.peptide(peptide),
+            proteins,
+            scores,
+            place=found.next_place,
+            charge=charge,
             rank=int(rank) + 1 if rank.isdecimal() and rank == str(number - 1) else number,
-            is_decoy=_DECOYS.get(params.get("target_decoy", ""), -1), **spectrum, **of_precursor, **rates,
-        )  # fmt: skip
+            is_decoy=_DECOYS.get(params.get("target_decoy", ""), -1),
+            **spectrum,
+            **of_precursor,
+            **rates,
+        )
 
 
 def _scores(identification: Any, hit: Any, numbers: NumberReader, found: MatchCollector) -> tuple[dict[str, float], dict[str, float]]:

@@ -30,9 +30,15 @@ _MAXIMUM_SHOWN = 5
 
 
 def warn_of_import(
-    found: Identifications, matches: ListedMatches, in_spectra: FoundSpectra, database: Proteins | None, written: WrittenImport,
-    score: str, spectra: Sequence[str | Path], progress: Progress,
-) -> None:  # fmt: skip
+    found: Identifications,
+    matches: ListedMatches,
+    in_spectra: FoundSpectra,
+    database: Proteins | None,
+    written: WrittenImport,
+    score: str,
+    spectra: Sequence[str | Path],
+    progress: Progress,
+) -> None:
     """Show whose the q-values are, and what the user may have to correct.
 
     Parameters
@@ -43,8 +49,9 @@ def warn_of_import(
     if found.format == "Percolator or mokapot" and written.source_of["psms"] == "decoys":
         progress.message(
             f"Features for Percolator or mokapot (.pin) carry no q-values. Those here rest on one of them, {score}, and accept "
-            "fewer than rescoring does: for its q-values import the table of PSMs, mzIdentML or pepXML", "warning",
-        )  # fmt: skip
+            "fewer than rescoring does: for its q-values import the table of PSMs, mzIdentML or pepXML",
+            "warning",
+        )
     places = describe_unread(found)
     for reason, n in written.left_out.items():
         where = f" ({places[reason]})" if reason in places else ""

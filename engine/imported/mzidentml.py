@@ -155,13 +155,15 @@ class _Reader:
         if self.unread_rules:
             progress.message(
                 f"{self.path}: {len(self.unread_rules):,} searched modifications have a mass that is not a number"
-                f" ({', '.join(self.unread_rules[:3])}), and locate none of those without a location", "warning",
-            )  # fmt: skip
+                f" ({', '.join(self.unread_rules[:3])}), and locate none of those without a location",
+                "warning",
+            )
         if self.n_placed:
             progress.message(
                 f"{self.path.name}: {self.n_placed:,} peptides have a modification without a location; it is placed at the terminus"
-                " that the search or Unimod names for it, or at the only residue that can carry it", "warning",
-            )  # fmt: skip
+                " that the search or Unimod names for it, or at the only residue that can carry it",
+                "warning",
+            )
 
     def _take_rule(self, element: Any) -> None:
         """Take a modification that the search looked for."""
@@ -221,10 +223,11 @@ class _Reader:
         """Return charge, rank and masses of a match."""
         charge, calculated = self.numbers.whole(item, "chargeState", 0), self.numbers.number(item, "calculatedMassToCharge")
         return {
-            "charge": charge, "rank": self.numbers.whole(item, "rank", 0),
+            "charge": charge,
+            "rank": self.numbers.whole(item, "rank", 0),
             "precursor_mz": self.numbers.number(item, "experimentalMassToCharge"),
             "calculated_mass": (calculated - 1.007276466622) * charge if charge else math.nan,
-        }  # fmt: skip
+        }
 
     def _scores(self, item: Any) -> tuple[dict[str, float], dict[str, float]]:
         scores: dict[str, float] = {}
@@ -278,6 +281,9 @@ def _searched_modification(numbers: NumberReader, element: Any) -> SearchedModif
     terms = [(term.get("accession", ""), term.get("name", "")) for term in element.iterchildren("{*}cvParam")]
     rules = {term.get("accession", "") for rule in element.iter("{*}SpecificityRules") for term in rule.iter("{*}cvParam")}
     return SearchedModification(
-        _modification_name(terms), numbers.number(element, "massDelta"),
-        "".join(one for one in element.get("residues", "") if one.isalpha()), bool(rules & _FRONT_RULES), bool(rules & _BACK_RULES),
-    )  # fmt: skip
+        _modification_name(terms),
+        numbers.number(element, "massDelta"),
+        "".join(one for one in element.get("residues", "") if one.isalpha()),
+        bool(rules & _FRONT_RULES),
+        bool(rules & _BACK_RULES),
+    )

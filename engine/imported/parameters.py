@@ -19,21 +19,28 @@ class ImportParameters(SpectrumSearchParameters):
     """All that decides what an import makes of its files."""
 
     decoy_prefixes: tuple[str, ...] = parameter(
-        _PREFIXES, title="Decoy prefixes", group=DATABASE,
+        _PREFIXES,
+        title="Decoy prefixes",
+        group=DATABASE,
         help="Where a file does not say what is a decoy: what accessions of decoys begin with, whatever the case.",
-    )  # fmt: skip
+    )
     fixed_modifications: tuple[str, ...] = parameter(
-        (), title="Modifications left unsaid", group=MODIFICATIONS, editor="modifications",
+        (),
+        title="Modifications left unsaid",
+        group=MODIFICATIONS,
+        editor="modifications",
         help="Carried by every such residue though the file does not note it, as MaxQuant leaves out fixed ones.",
-    )  # fmt: skip
+    )
     enzyme: str = shared.ENZYME
     fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
     ion_series: str = shared.ION_SERIES
     maximum_fragment_charge: int = shared.MAXIMUM_FRAGMENT_CHARGE
     score: str = parameter(
-        "", title="Deciding score", group=STATISTICS,
+        "",
+        title="Deciding score",
+        group=STATISTICS,
         help="Score of the file that ranks its matches, as xcorr or e_value; empty: the best that is known of the engine.",
-    )  # fmt: skip
+    )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE
 

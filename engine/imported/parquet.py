@@ -35,9 +35,10 @@ def read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progre
     with TableFile(source.path, table, remedy=remedy) as file:
         if file.n_rows > _MAXIMUM_ROWS:
             raise InputError(
-                source.path, f"the table has {file.n_rows:,} rows, more than {_MAXIMUM_ROWS:,}",
+                source.path,
+                f"the table has {file.n_rows:,} rows, more than {_MAXIMUM_ROWS:,}",
                 remedy="Give the report of fewer runs, or one that is filtered",
-            )  # fmt: skip
+            )
         names = list(file.columns)
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
         n_rows = 0

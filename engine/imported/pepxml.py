@@ -39,8 +39,10 @@ _PROBABILITIES = {"peptideprophet_result": "score_peptideprophet", "interprophet
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"'>]*)""")
 _HYDROGEN, _HYDROXYL, _TERMINAL_ERROR = 1.007825, 17.00274, 0.01  # dalton
 _NUMBERS = {
-    "search_hit": ("hit_rank",), "modification_info": ("mod_nterm_mass", "mod_cterm_mass"), "mod_aminoacid_mass": ("position", "mass"),
-}  # fmt: skip
+    "search_hit": ("hit_rank",),
+    "modification_info": ("mod_nterm_mass", "mod_cterm_mass"),
+    "mod_aminoacid_mass": ("position", "mass"),
+}
 """Attributes that Pyteomics computes with."""
 _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-125\d|latin-?\d")
 
@@ -144,9 +146,11 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
         # What Pyteomics raises of elements that lack what the schema demands.
         said = shortened(" ".join(str(getattr(error, "message", error)).split("\n", 1)[0].split()), 120)
         raise InputError(
-            source.path, f"a match holds what pepXML does not allow ({type(error).__name__}: {said})", place=place,
+            source.path,
+            f"a match holds what pepXML does not allow ({type(error).__name__}: {said})",
+            place=place,
             remedy="Write the file again",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _check_encoding(source: ByteSource) -> None:
@@ -166,10 +170,11 @@ def _add_query(query: Mapping[str, Any], numbers: NumberReader, found: MatchColl
     try:
         charge, mass = numbers.whole(query, "assumed_charge", 0), numbers.number(query, "precursor_neutral_mass")
         spectrum |= {
-            "charge": charge, "scan": numbers.whole(query, "start_scan", -1),
+            "charge": charge,
+            "scan": numbers.whole(query, "start_scan", -1),
             "retention_time": numbers.number(query, "retention_time_sec"),
             "precursor_mz": mass / charge + 1.007276466622 if charge > 0 else math.nan,
-        }  # fmt: skip
+        }
     except UnreadableValueError as error:
         fault = error
     for result in query.get("search_result", [query]):

@@ -57,9 +57,10 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
             written_as = recognise_as(source, "identifications")
             if parts and parts[0].format != written_as.name:
                 raise InputError(
-                    path, f"is {written_as.name}, and {parts[0].files[0].name} is {parts[0].format}: their scores cannot be compared",
+                    path,
+                    f"is {written_as.name}, and {parts[0].files[0].name} is {parts[0].format}: their scores cannot be compared",
                     remedy="Import each by itself; both can go into one project",
-                )  # fmt: skip
+                )
             progress.stage(f"Reading {Path(path).name}", source.size)
             found = READERS[written_as.name]()(source, progress)
         if not len(found):
@@ -105,7 +106,9 @@ def _bounded(found: Identifications) -> Identifications:
         return np.where(np.abs(values) <= most, values, np.nan)
 
     return replace(
-        found, retention_time=known(found.retention_time, _LARGEST_NUMBER), precursor_mz=known(found.precursor_mz, _LARGEST_NUMBER),
+        found,
+        retention_time=known(found.retention_time, _LARGEST_NUMBER),
+        precursor_mz=known(found.precursor_mz, _LARGEST_NUMBER),
         calculated_mass=known(found.calculated_mass, _LARGEST_NUMBER),
         scores={name: known(values, _LARGEST_SCORE) for name, values in found.scores.items()},
-    )  # fmt: skip
+    )

@@ -42,9 +42,15 @@ class WrittenImport(NamedTuple):
 
 
 def write_import(
-    run: Run, found: Identifications, matches: ListedMatches, rated: JudgedMatches, spectra: Spectra, database: Proteins | None,
-    begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]], progress: Progress,
-) -> WrittenImport:  # fmt: skip
+    run: Run,
+    found: Identifications,
+    matches: ListedMatches,
+    rated: JudgedMatches,
+    spectra: Spectra,
+    database: Proteins | None,
+    begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]],
+    progress: Progress,
+) -> WrittenImport:
     """Write spectra, matches and what was left out into a run; `begin` starts what is written in the background.
 
     Raises

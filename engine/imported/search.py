@@ -81,44 +81,68 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
 
 def _matches(
-    found: Identifications, in_spectra: FoundSpectra, spectra: Spectra, database: Proteins | None, parameters: ImportParameters,
+    found: Identifications,
+    in_spectra: FoundSpectra,
+    spectra: Spectra,
+    database: Proteins | None,
+    parameters: ImportParameters,
     progress: Progress,
-) -> ListedMatches:  # fmt: skip
+) -> ListedMatches:
     """Return the matches whose spectra are found.
 
     Raises
     ------
     InputError : there are none.
     """
-    matches = collect_matches(
-        found, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, progress
-    )  # fmt: skip
+    matches = collect_matches(found, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, progress)
     if not len(matches):
         raise InputError(
-            found.files[0], f"none of its {len(found):,} matches can be taken; of the first, {matches.reason[0]}",
+            found.files[0],
+            f"none of its {len(found):,} matches can be taken; of the first, {matches.reason[0]}",
             remedy="Give the spectra that were searched" + ("" if database else ", and the database"),
-        )  # fmt: skip
+        )
     return matches
 
 
 def _recorded(
-    run: SearchRun[_Read], found: Identifications, spectra: Spectra, matches: ListedMatches, rated: JudgedMatches, written: WrittenImport,
+    run: SearchRun[_Read],
+    found: Identifications,
+    spectra: Spectra,
+    matches: ListedMatches,
+    rated: JudgedMatches,
+    written: WrittenImport,
     parameters: ImportParameters,
-) -> ImportSummary:  # fmt: skip
+) -> ImportSummary:
     """Record the run and return its summary."""
     n_matches = len(found) + len(found.unread)
     counts = {"spectra": len(spectra), "matches": n_matches, "imported": len(matches), **written.counts}
     is_rated = written.source_of["psms"] != "none"
     run.record(
-        counts, written.message if is_rated else f"{len(matches):,} matches imported, without q-values", exports=written.exports,
-        certainty=written.certainty, has_decoys=bool(rated.is_decoy.any()), format=found.format, program=found.program, score=rated.title,
-        left_out=written.left_out, found_by=matches.found_by, q_values_of=written.source_of,
+        counts,
+        written.message if is_rated else f"{len(matches):,} matches imported, without q-values",
+        exports=written.exports,
+        certainty=written.certainty,
+        has_decoys=bool(rated.is_decoy.any()),
+        format=found.format,
+        program=found.program,
+        score=rated.title,
+        left_out=written.left_out,
+        found_by=matches.found_by,
+        q_values_of=written.source_of,
         posterior_errors_of=rated.rates.posterior_error_of,
         computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],
-    )  # fmt: skip
+    )
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ImportSummary(
-        **run.summary_fields, **numbers, format=found.format, program=found.program, left_out=written.left_out, found_by=matches.found_by,
-        source_of=written.source_of, score=rated.title, certainty=written.certainty, top_proteins=written.best_proteins,
+        **run.summary_fields,
+        **numbers,
+        format=found.format,
+        program=found.program,
+        left_out=written.left_out,
+        found_by=matches.found_by,
+        source_of=written.source_of,
+        score=rated.title,
+        certainty=written.certainty,
+        top_proteins=written.best_proteins,
         fdr=parameters.fdr,
-    )  # fmt: skip
+    )

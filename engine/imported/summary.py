@@ -44,9 +44,10 @@ class ImportSummary(Summary):
         if self.source_of["psms"] == "none":
             return [Count(self.n_imported, "PSM", "PSMs")]
         named = (
-            (self.n_psms, "PSM", "PSMs", "psms"), (self.n_peptides, "peptide", "peptides", "peptides"),
+            (self.n_psms, "PSM", "PSMs", "psms"),
+            (self.n_peptides, "peptide", "peptides", "peptides"),
             (self.n_proteins, "protein", "proteins", "proteins"),
-        )  # fmt: skip
+        )
         return [
             Count.judged(number, one, several, self.certainty[name], self.fdr) if name in self.certainty else Count(number, one, several)
             for number, one, several, name in named
@@ -77,10 +78,11 @@ class ImportSummary(Summary):
 def rate_sources(source_of: Mapping[str, str], score: str) -> str:
     """Return whose the q-values of each level are, in a sentence; `score` : title of the score that ranks."""
     described = {
-        "file": "those of the file", "decoys": f"computed here from the decoys, by {score}",
+        "file": "those of the file",
+        "decoys": f"computed here from the decoys, by {score}",
         "best match": "that of the best match, which is no estimate of their own",
         "none": "not known: the results have neither q-values nor decoys",
-    }  # fmt: skip
+    }
     levels: dict[str, list[str]] = {}
     for level, name in (("psms", "PSMs"), ("peptides", "peptides"), ("proteins", "protein groups")):
         levels.setdefault(source_of[level], []).append(name)

@@ -48,11 +48,32 @@ __all__ = [
 
 _MINUTE = 60.0
 _NO_FEATURES = {
-    "psmid", "specid", "label", "scannr", "expmass", "calcmass", "peptide", "proteins", "proteinids", "filename", "file", "score",
+    "psmid",
+    "specid",
+    "label",
+    "scannr",
+    "expmass",
+    "calcmass",
+    "peptide",
+    "proteins",
+    "proteinids",
+    "filename",
+    "file",
+    "score",
     "q-value",
-    "posterior_error_prob", "mokapot score", "mokapot q-value", "mokapot pep", "ret_time", "rt", "retentiontime", "rank", "scan", "charge",
-    "spectrum", "file_name",
-}  # fmt: skip
+    "posterior_error_prob",
+    "mokapot score",
+    "mokapot q-value",
+    "mokapot pep",
+    "ret_time",
+    "rt",
+    "retentiontime",
+    "rank",
+    "scan",
+    "charge",
+    "spectrum",
+    "file_name",
+}
 """Columns of Percolator's and mokapot's tables that are no features."""
 _TARGETS, _DECOYS = ("1", "true", "+1", "1.0"), ("-1", "false", "0", "-1.0")
 _PSM_ID = (
@@ -100,14 +121,19 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     if "score_e_value" not in scores and np.isfinite(expected).any():
         scores["score_e_value"] = np.exp(np.clip(expected, -700, 700))
     values: Values = {
-        "run": run if isinstance(run, pa.Array) else pa.array(run), "scan": scan, "row": np.where(own, parts["scan"], -1),
+        "run": run if isinstance(run, pa.Array) else pa.array(run),
+        "scan": scan,
+        "row": np.where(own, parts["scan"], -1),
         "native_id": native_id,
-        "charge": np.where(charge > 0, charge, np.maximum(parts["charge"], 0)), "rank": np.zeros(len(cells), np.int64),
-        "is_decoy": np.where(label == 0, -1, label < 0).astype(np.int8), "q_value": cells.numbers("q-value", "mokapot q-value"),
-        "posterior_error": cells.numbers("posterior_error_prob", "mokapot PEP"), "scores": scores,
+        "charge": np.where(charge > 0, charge, np.maximum(parts["charge"], 0)),
+        "rank": np.zeros(len(cells), np.int64),
+        "is_decoy": np.where(label == 0, -1, label < 0).astype(np.int8),
+        "q_value": cells.numbers("q-value", "mokapot q-value"),
+        "posterior_error": cells.numbers("posterior_error_prob", "mokapot PEP"),
+        "scores": scores,
         "program": "mokapot" if cells.has("mokapot score") else "Percolator" if cells.has("posterior_error_prob") else "",
         "proteins": cells.lists("[\t;]" if cells.has("proteinIds") else "\t", "Proteins", "proteinIds"),
-    }  # fmt: skip
+    }
     found = _identifications("Percolator or mokapot", cells, parse_peptide, cells.required("peptide"), values, kept=~is_direction)
     has_last_line = len(found) > 0 and found.place[-1] == cells.line[-1]
     ends_with_proteins = not cells.is_ended and cells.names[-1].lower() in ("proteins", "proteinids")
@@ -122,13 +148,18 @@ def read_crux(source: ByteSource, progress: Progress) -> Identifications:
     is_target, is_decoy = (pa.compute.equal(side, word).to_numpy(zero_copy_only=False) for word in ("target", "decoy"))
     names = {"percolator score": "score_percolator", "xcorr score": "score_xcorr"}
     values: Values = {
-        "run": cells.text("file"), "scan": cells.whole("scan", missing=-1), "charge": charge,
-        "precursor_mz": cells.numbers("spectrum precursor m/z"), "rank": cells.whole("percolator rank", missing=0),
-        "is_decoy": np.where(is_target | is_decoy, is_decoy, -1).astype(np.int8), "q_value": cells.numbers("percolator q-value"),
-        "posterior_error": cells.numbers("percolator PEP"), "program": "Crux",
+        "run": cells.text("file"),
+        "scan": cells.whole("scan", missing=-1),
+        "charge": charge,
+        "precursor_mz": cells.numbers("spectrum precursor m/z"),
+        "rank": cells.whole("percolator rank", missing=0),
+        "is_decoy": np.where(is_target | is_decoy, is_decoy, -1).astype(np.int8),
+        "q_value": cells.numbers("percolator q-value"),
+        "posterior_error": cells.numbers("percolator PEP"),
+        "program": "Crux",
         "scores": _scores(cells, {name: column for name, column in names.items() if cells.has(name)}),
         "proteins": cells.lists(",", "protein id"),
-    }  # fmt: skip
+    }
     return _identifications("Crux Percolator", cells, parse_peptide, cells.required("sequence"), values)
 
 
@@ -137,19 +168,35 @@ def read_sage(source: ByteSource, progress: Progress) -> Identifications:
     cells = read_cells(source, progress)
     identifier = cells.required("scannr")
     names = (
-        "hyperscore", "delta_next", "delta_best", "matched_peaks", "sage_discriminant_score", "peptide_q", "protein_q", "poisson",
-        "longest_b", "longest_y", "matched_intensity_pct", "scored_candidates",
-    )  # fmt: skip
+        "hyperscore",
+        "delta_next",
+        "delta_best",
+        "matched_peaks",
+        "sage_discriminant_score",
+        "peptide_q",
+        "protein_q",
+        "poisson",
+        "longest_b",
+        "longest_y",
+        "matched_intensity_pct",
+        "scored_candidates",
+    )
     values: Values = {
-        "run": cells.text("filename"), "native_id": identifier, "charge": cells.whole("charge", missing=0),
-        "rank": cells.whole("rank", missing=0), "is_decoy": (cells.whole("label", missing=1) < 0).astype(np.int8),
-        "retention_time": cells.numbers("rt") * _MINUTE, "calculated_mass": cells.numbers("calcmass"),
+        "run": cells.text("filename"),
+        "native_id": identifier,
+        "charge": cells.whole("charge", missing=0),
+        "rank": cells.whole("rank", missing=0),
+        "is_decoy": (cells.whole("label", missing=1) < 0).astype(np.int8),
+        "retention_time": cells.numbers("rt") * _MINUTE,
+        "calculated_mass": cells.numbers("calcmass"),
         "precursor_mz": _mz(cells.numbers("expmass"), cells.whole("charge", missing=0)),
         "q_value": cells.numbers("spectrum_q", "spectrum_fdr"),
         "posterior_error": 10.0 ** np.minimum(cells.numbers("posterior_error"), 0.0),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}), "program": "Sage",
-        "proteins": cells.lists(";", "proteins"), "scan": _numbers_of(pa.compute.extract_regex(identifier, r"^(?P<scan>\d+)$"), "scan"),
-    }  # fmt: skip
+        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "program": "Sage",
+        "proteins": cells.lists(";", "proteins"),
+        "scan": _numbers_of(pa.compute.extract_regex(identifier, r"^(?P<scan>\d+)$"), "scan"),
+    }
     return _identifications("Sage", cells, parse_peptide, cells.required("peptide"), values)
 
 
@@ -160,13 +207,16 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
     source.unfolding.add(CHARACTERS, sum(map(len, first[1:2])) * len(cells))
     names = ("e-value", "xcorr", "delta_cn", "sp_score", "ions_matched", "ions_total")
     values: Values = {
-        "run": pa.array([first[1] if len(first) > 1 else ""] * len(cells), pa.string()), "scan": cells.whole("scan", missing=-1),
-        "charge": cells.whole("charge", missing=0), "rank": cells.whole("num", missing=0),
+        "run": pa.array([first[1] if len(first) > 1 else ""] * len(cells), pa.string()),
+        "scan": cells.whole("scan", missing=-1),
+        "charge": cells.whole("charge", missing=0),
+        "rank": cells.whole("num", missing=0),
         "precursor_mz": _mz(cells.numbers("exp_neutral_mass"), cells.whole("charge", missing=0)),
         "calculated_mass": cells.numbers("calc_neutral_mass"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}), "program": "Comet",
+        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "program": "Comet",
         "proteins": cells.lists(",", "protein"),
-    }  # fmt: skip
+    }
     if cells.has("retention_time_sec"):
         values["retention_time"] = cells.numbers("retention_time_sec")
     noted = pa.compute.binary_join_element_wise(cells.required("plain_peptide"), cells.text("modifications"), "\t")
@@ -188,16 +238,30 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
     cells = read_cells(source, progress)
     is_own = cells.has("scannum")
     charge = cells.whole("charge", missing=0)
-    names = ("hyperscore", "nextscore", "expectscore", "expectation", "num_matched_ions", "number of matches", "peptideprophet probability",
-             "probability", "massdiff", "delta mass", "spectralsim", "rtscore")  # fmt: skip
+    names = (
+        "hyperscore",
+        "nextscore",
+        "expectscore",
+        "expectation",
+        "num_matched_ions",
+        "number of matches",
+        "peptideprophet probability",
+        "probability",
+        "massdiff",
+        "delta mass",
+        "spectralsim",
+        "rtscore",
+    )
     values: Values = {
-        "charge": charge, "rank": cells.whole("hit_rank", missing=0), "program": "MSFragger",
+        "charge": charge,
+        "rank": cells.whole("hit_rank", missing=0),
+        "program": "MSFragger",
         "precursor_mz": _mz(cells.numbers("precursor_neutral_mass", "Observed Mass"), charge),
         "calculated_mass": cells.numbers("calc_neutral_pep_mass", "Calculated Peptide Mass"),
         "retention_time": cells.numbers("retention_time") * _MINUTE if is_own else cells.numbers("Retention"),
         "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
         "scan": cells.whole("scannum", missing=-1),
-    }  # fmt: skip
+    }
     if is_own:
         both = cells.text("protein"), pa.compute.replace_substring(cells.text("alternative_proteins"), "@@", "\t")
         # MSFragger parts alternative proteins by commas, newer versions by @@; accessions hold no comma before a letter and a digit.
@@ -241,12 +305,18 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     named = pa.compute.replace_substring_regex(groups, r"([^;]+)", r"REV__group_\1")
     together = Cells(cells.path, ["proteins"], [pa.compute.if_else(unnamed, named, cells.text("Proteins"))], cells.line)
     values: Values = {
-        "run": cells.required("Raw file"), "scan": cells.whole("Scan number", missing=-1), "charge": cells.whole("Charge", missing=0),
-        "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Mass"),
-        "retention_time": cells.numbers("Retention time") * _MINUTE, "posterior_error": np.clip(cells.numbers("PEP"), 0.0, 1.0),
-        "is_decoy": is_decoy.to_numpy(zero_copy_only=False).astype(np.int8), "scores": scores,
-        "proteins": together.lists(";", "proteins"), "program": "MaxQuant",
-    }  # fmt: skip
+        "run": cells.required("Raw file"),
+        "scan": cells.whole("Scan number", missing=-1),
+        "charge": cells.whole("Charge", missing=0),
+        "precursor_mz": cells.numbers("m/z"),
+        "calculated_mass": cells.numbers("Mass"),
+        "retention_time": cells.numbers("Retention time") * _MINUTE,
+        "posterior_error": np.clip(cells.numbers("PEP"), 0.0, 1.0),
+        "is_decoy": is_decoy.to_numpy(zero_copy_only=False).astype(np.int8),
+        "scores": scores,
+        "proteins": together.lists(";", "proteins"),
+        "program": "MaxQuant",
+    }
     return _identifications("MaxQuant msms.txt", cells, parse_peptide, cells.required("Modified sequence"), values)
 
 
@@ -258,12 +328,15 @@ def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
 def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identifications:
     """Return the same as DIA-NN 2 writes it, ``report.parquet``."""
     described = (
-        Column("Modified.Sequence", is_nullable=True), Column("Precursor.Charge", type="int64", kind="integer", is_nullable=True),
+        Column("Modified.Sequence", is_nullable=True),
+        Column("Precursor.Charge", type="int64", kind="integer", is_nullable=True),
         Column("Q.Value", kind="number", is_nullable=True),
         *(Column(name, is_nullable=True, is_optional=True) for name in ("Run", "Protein.Ids", "Protein.Group")),
-        *(Column(name, kind="number", is_nullable=True, is_optional=True)
-          for name in ("PEP", "MS2.Scan", "Decoy", "Precursor.Mz", "RT", *_DIA_NN_SCORES)),
-    )  # fmt: skip
+        *(
+            Column(name, kind="number", is_nullable=True, is_optional=True)
+            for name in ("PEP", "MS2.Scan", "Decoy", "Precursor.Mz", "RT", *_DIA_NN_SCORES)
+        ),
+    )
     remedy = "Give DIA-NN's report.parquet as it wrote it; of other programs, results as text, as Sage's results.sage.tsv"
     table = Table("report", "DIA-NN report", (), stored=described)
     return _dia_nn("DIA-NN Parquet report", read_parquet(source, table, remedy, progress))
@@ -273,13 +346,18 @@ def _dia_nn(format: str, cells: Cells) -> Identifications:
     scores = _scores(cells, {name: score_column_of(name) for name in _DIA_NN_SCORES if cells.has(name)})
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
     values: Values = {
-        "run": cells.text("Run", "File.Name"), "scan": cells.whole("MS2.Scan", missing=-1),
-        "charge": cells.whole("Precursor.Charge", missing=0), "precursor_mz": cells.numbers("Precursor.Mz"),
-        "retention_time": cells.numbers("RT") * _MINUTE, "q_value": cells.numbers("Q.Value"),
-        "posterior_error": np.clip(cells.numbers("PEP"), 0.0, 1.0), "scores": scores, "program": "DIA-NN",
+        "run": cells.text("Run", "File.Name"),
+        "scan": cells.whole("MS2.Scan", missing=-1),
+        "charge": cells.whole("Precursor.Charge", missing=0),
+        "precursor_mz": cells.numbers("Precursor.Mz"),
+        "retention_time": cells.numbers("RT") * _MINUTE,
+        "q_value": cells.numbers("Q.Value"),
+        "posterior_error": np.clip(cells.numbers("PEP"), 0.0, 1.0),
+        "scores": scores,
+        "program": "DIA-NN",
         "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8),
         "proteins": cells.lists(";", "Protein.Ids", "Protein.Group"),
-    }  # fmt: skip
+    }
     return _identifications(format, cells, parse_peptide, cells.required("Modified.Sequence"), values)
 
 
@@ -294,13 +372,18 @@ def read_peptideshaker(source: ByteSource, progress: Progress) -> Identification
         cells.required("Sequence"), texts, cells.text("Variable Modifications"), cells.text("Fixed Modifications"), "\t"
     )
     values: Values = {
-        "run": cells.text("Spectrum File"), "title": cells.text("Spectrum Title"), "scan": cells.whole("Spectrum Scan Number", missing=-1),
-        "charge": _numbers_of(pa.compute.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0), "retention_time": cells.numbers("RT"),
-        "precursor_mz": cells.numbers("m/z"), "calculated_mass": cells.numbers("Theoretical Mass"),
+        "run": cells.text("Spectrum File"),
+        "title": cells.text("Spectrum Title"),
+        "scan": cells.whole("Spectrum Scan Number", missing=-1),
+        "charge": _numbers_of(pa.compute.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0),
+        "retention_time": cells.numbers("RT"),
+        "precursor_mz": cells.numbers("m/z"),
+        "calculated_mass": cells.numbers("Theoretical Mass"),
         "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]",) if cells.has(name)}),
-        "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8), "program": "PeptideShaker",
+        "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8),
+        "program": "PeptideShaker",
         "proteins": cells.lists(r"[,;]\s*", "Protein(s)"),
-    }  # fmt: skip
+    }
     return _identifications("PeptideShaker report", cells, _parse_peptideshaker, texts, values)
 
 
@@ -351,12 +434,18 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
         identifier, references, sequence, cells.text("modifications"), pa.array(charge).cast(pa.string()), "\t"
     )
     values: Values = {
-        "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()), "native_id": native, "charge": charge,
+        "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()),
+        "native_id": native,
+        "charge": charge,
         "retention_time": cells.numbers_of(_first_of(cells.text("retention_time")), "retention_time"),
-        "precursor_mz": cells.numbers("exp_mass_to_charge"), "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
-        "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8), "q_value": q_value, "scores": scores,
-        "proteins": _merged_proteins(cells, key), "scan": np.full(len(cells), -1, np.int64),
-    }  # fmt: skip
+        "precursor_mz": cells.numbers("exp_mass_to_charge"),
+        "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
+        "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8),
+        "q_value": q_value,
+        "scores": scores,
+        "proteins": _merged_proteins(cells, key),
+        "scan": np.full(len(cells), -1, np.int64),
+    }
     first = np.zeros(len(cells), np.bool_)
     coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     first[np.unique(coded, return_index=True)[1]] = True
@@ -427,9 +516,13 @@ def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
 
 
 def _identifications(
-    format: str, cells: Cells, parse: Callable[[str], NotedPeptide], texts: pa.StringArray, values: Values,
+    format: str,
+    cells: Cells,
+    parse: Callable[[str], NotedPeptide],
+    texts: pa.StringArray,
+    values: Values,
     kept: NDArray[np.bool_] | None = None,
-) -> Identifications:  # fmt: skip
+) -> Identifications:
     """Return columns of a table as identifications; rows without a peptide, and those that are not to be kept, are left out."""
     n = len(cells)
     peptide, peptides, reason = cells.peptides(parse, texts)
@@ -442,11 +535,16 @@ def _identifications(
     scores: Mapping[str, NDArray[np.float64]] = values.pop("scores", {})
     program, senses = values.pop("program", ""), values.pop("senses", {})
     columns: Values = {
-        "scan": np.full(n, -1, np.int64), "index": np.full(n, -1, np.int64), "row": np.full(n, -1, np.int64),
-        "charge": np.zeros(n, np.int64), "rank": np.zeros(n, np.int64), "is_decoy": np.full(n, -1, np.int8),
+        "scan": np.full(n, -1, np.int64),
+        "index": np.full(n, -1, np.int64),
+        "row": np.full(n, -1, np.int64),
+        "charge": np.zeros(n, np.int64),
+        "rank": np.zeros(n, np.int64),
+        "is_decoy": np.full(n, -1, np.int8),
         **{name: np.full(n, np.nan) for name in ("retention_time", "precursor_mz", "calculated_mass", "q_value", "posterior_error")},
-        **{name: cells.text("") for name in ("run", "native_id", "title")}, **values,
-    }  # fmt: skip
+        **{name: cells.text("") for name in ("run", "native_id", "title")},
+        **values,
+    }
     run, native_id, title = (columns[name].take(unread) for name in ("run", "native_id", "title"))
     called = spectrum_names(run, native_id, title, pa.array(columns["scan"], pa.int64()).take(unread))
     lines, charges = cells.line[unread], np.asarray(columns["charge"])[unread]
@@ -457,11 +555,22 @@ def _identifications(
         for name, column in columns.items()
     }
     return Identifications(
-        format=format, files=(cells.path,), file=np.zeros(len(rows), np.int64), place=cells.line[rows], peptide=peptide[rows],
-        peptides=peptides, protein_offsets=chosen_offsets, protein=chosen_proteins, accessions=accessions, program=program,
-        scores={name: column[rows] for name, column in scores.items()}, senses=senses, unread=left, place_name=cells.place_name,
+        format=format,
+        files=(cells.path,),
+        file=np.zeros(len(rows), np.int64),
+        place=cells.line[rows],
+        peptide=peptide[rows],
+        peptides=peptides,
+        protein_offsets=chosen_offsets,
+        protein=chosen_proteins,
+        accessions=accessions,
+        program=program,
+        scores={name: column[rows] for name, column in scores.items()},
+        senses=senses,
+        unread=left,
+        place_name=cells.place_name,
         **taken,
-    )  # fmt: skip
+    )
 
 
 def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False) -> dict[str, NDArray[np.float64]]:

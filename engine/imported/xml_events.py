@@ -68,9 +68,15 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, ke
     wanted, whole = set(names), set(kept)
     depth, n = 0, 0
     events = etree.iterparse(
-        SourceBytes(source, progress), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False,
-        remove_comments=True, remove_pis=True, huge_tree=False,
-    )  # fmt: skip
+        SourceBytes(source, progress),
+        events=("start", "end"),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+    )
     try:
         for event, element in events:
             tag = element.tag

@@ -21,8 +21,18 @@ _RUN_OF_TITLE = re.compile(r"^(?P<file>.+?) scan (?P<scan>\d{1,15}) \(charge \d+
 _NATIVE_ID = re.compile(r"[A-Za-z]+=\S+")
 _PROTON = 1.007276466622
 _SCORES = (
-    "expect", "hyperscore", "nextscore", "y_score", "b_score", "y_ions", "b_ions", "a_score", "c_score", "x_score", "z_score",
-)  # fmt: skip
+    "expect",
+    "hyperscore",
+    "nextscore",
+    "y_score",
+    "b_score",
+    "y_ions",
+    "b_ions",
+    "a_score",
+    "c_score",
+    "x_score",
+    "z_score",
+)
 
 
 def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
@@ -80,9 +90,15 @@ def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollecto
         found.leave(reason, place=found.next_place, peptide=sequence, value=value, **spectrum)
     for peptide, (scores, proteins, mass) in matches.items():
         found.add(
-            found.peptide(peptide), proteins, scores, place=found.next_place, rank=1, calculated_mass=mass,
-            **spectrum, **precursor,
-        )  # fmt: skip
+            found.peptide(peptide),
+            proteins,
+            scores,
+            place=found.next_place,
+            rank=1,
+            calculated_mass=mass,
+            **spectrum,
+            **precursor,
+        )
 
 
 def _spectrum(group: Any, run: str) -> dict[str, Any]:
@@ -105,9 +121,10 @@ def _precursor(group: Any, numbers: NumberReader) -> dict[str, Any]:
     time = group.get("rt", "").strip()
     written = _TIME.fullmatch(time)
     return {
-        "charge": charge, "precursor_mz": (protonated - _PROTON) / charge + _PROTON if charge else math.nan,
+        "charge": charge,
+        "precursor_mz": (protonated - _PROTON) / charge + _PROTON if charge else math.nan,
         "retention_time": numbers.value(written["seconds"] if written else time, "rt"),
-    }  # fmt: skip
+    }
 
 
 def _accession(protein: Any) -> str:

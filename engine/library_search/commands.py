@@ -25,10 +25,14 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="LIBRARY", help="the library: .msp, .mzspeclib.txt or .blib")
     parser.add_argument("--format", choices=_FORMATS, default="", help="what to write there (default: by the ending of LIBRARY)")
     parser.add_argument(
-        "--set", dest="settings", action="append", default=[], metavar="FIELD=VALUE",
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
         help="change a parameter, as missed_cleavages=2 or variable_modifications='Oxidation (M)'; may be given several times; "
         "proteoscope parameters predict lists them",
-    )  # fmt: skip
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the processor (default: all)")
 
 
@@ -44,7 +48,10 @@ def _predict(options: argparse.Namespace, progress: Progress) -> None:
 
 COMMANDS = (
     Command(
-        "predict", "predict a spectral library from proteins", _add_predict, _predict,
+        "predict",
+        "predict a spectral library from proteins",
+        _add_predict,
+        _predict,
         lambda: library_search.prediction_parameters.PredictionParameters,
     ),
-)  # fmt: skip
+)

@@ -100,7 +100,16 @@ def shuffled_references(
         none = np.zeros(len(form))
         # All sequences are there in each piece, so that one is shuffled alike wherever its entries stand.
         identified = Identified(
-            np.arange(len(some)), library.charge[some], listed.mass[peptides.peptide[some]], own.astype(np.int64),
-            tuple(listed.texts[i] for i in form.tolist()), sequence[form], tuple(numbers), offsets, residues, none, none,
-        )  # fmt: skip
+            np.arange(len(some)),
+            library.charge[some],
+            listed.mass[peptides.peptide[some]],
+            own.astype(np.int64),
+            tuple(listed.texts[i] for i in form.tolist()),
+            sequence[form],
+            tuple(numbers),
+            offsets,
+            residues,
+            none,
+            none,
+        )
         yield some, shuffled_spectra(library.take(some).spectra(), identified, BY_ACTIVATION, seed, tolerance, resources)

@@ -39,20 +39,35 @@ LIBRARY_SEARCH = Search(
     inputs=(
         Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
         Input(
-            "library", "Spectral libraries", "libraries", "LIBRARY",
+            "library",
+            "Spectral libraries",
+            "libraries",
+            "LIBRARY",
             f"spectral library ({names_of('libraries')}, or MGF with SEQ= or NAME= lines); may be given several times",
-            option="--library", is_kept=True, wanted="a spectral library", one="library",
+            option="--library",
+            is_kept=True,
+            wanted="a spectral library",
+            one="library",
             hint=f"one or more libraries ({names_of('libraries')}, or MGF with SEQ= or NAME= lines)",
         ),
         Input(
-            "database", "Protein databases", "proteins", "FASTA", "proteins in which peptides are placed; may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database",
-            hint="FASTA files in which peptides are to be placed (not needed)", is_optional=True,
+            "database",
+            "Protein databases",
+            "proteins",
+            "FASTA",
+            "proteins in which peptides are placed; may be given several times",
+            option="--database",
+            is_kept=True,
+            wanted="a protein database",
+            one="database",
+            hint="FASTA files in which peptides are to be placed (not needed)",
+            is_optional=True,
         ),
     ),
     options=(
         Option(
-            "strict", "Refuse files with spectra that cannot be read",
+            "strict",
+            "Refuse files with spectra that cannot be read",
             "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
     ),
@@ -67,7 +82,9 @@ LIBRARY_SEARCH = Search(
     methods=lambda: library_search.methods_paragraph.methods,
     exports=(
         Export(
-            "tsv", "Tables, tab-separated", lambda: library_search.exporting.export_library_tables,
+            "tsv",
+            "Tables, tab-separated",
+            lambda: library_search.exporting.export_library_tables,
             files=(*MATCH_TABLE_FILES, "matches.tsv"),
         ),
         *MATCH_FILES,
@@ -77,4 +94,4 @@ LIBRARY_SEARCH = Search(
     work=(("library-spectra", lambda: library_search.scoring.SpectraAgainstReferences),),
     keeps=(KeptKind("library", "spectral libraries"),),
     identifies=True,
-)  # fmt: skip
+)

@@ -27,7 +27,10 @@ def expected(request: SearchRequest) -> Expectation:
 
     size = WorkSize(peaks, int(n), 2 * 6 * _PEAKS * entries + 6 * n * _PEAKS, 20.0 * n)
     host = {
-        "read": spectra.unpacked * _READ, "index": library.unpacked * _INDEX, "plan": n * _PREPARE, "report": n * _REPORT,
-    }  # fmt: skip
+        "read": spectra.unpacked * _READ,
+        "index": library.unpacked * _INDEX,
+        "plan": n * _PREPARE,
+        "report": n * _REPORT,
+    }
     counts = {"spectra": n, "entries": entries, "candidates": pairs}
     return Expectation((ExpectedWork(KIND, lambda card: size),), host, counts, 3 * library.unpacked + 2 * spectra.unpacked)

@@ -41,10 +41,12 @@ def methods(facts: RunFacts) -> Methods:
         f"{listed(facts.names('library'))}{of_entries} within {tolerance} of the precursor, by "
         f"{'spectral entropy' if is_entropy else 'the cosine'}; peaks matched within {facts.text('fragment_tolerance')}.",
         "Fragments were compared where they are and moved by the difference of the precursor masses; matches of the same and of another "
-        "mass were judged apart, in a cascade." if is_open else "",
+        "mass were judged apart, in a cascade."
+        if is_open
+        else "",
         rates,
         accepted_sentence(facts) if decoys in ("shuffle", "existing") else "",
-    ]  # fmt: skip
+    ]
     sources = [*([_LI] if is_entropy else []), *([_LAM, _EMERY] if decoys == "shuffle" else []), *([_KERTESZ_FARKAS] if is_open else [])]
     return Methods([one for one in sentences if one], sources)
 

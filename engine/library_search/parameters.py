@@ -21,39 +21,69 @@ class LibrarySearchParameters(SpectrumSearchParameters):
     """All that decides what a search of spectral libraries finds, besides spectra and libraries."""
 
     precursor_tolerance: Tolerance = parameter(
-        Tolerance(10.0, "ppm"), title="Precursor tolerance", group=PRECURSOR, editor="tolerance",
+        Tolerance(10.0, "ppm"),
+        title="Precursor tolerance",
+        group=PRECURSOR,
+        editor="tolerance",
         help="How far the mass of a reference may lie from the spectrum's: 10 ppm; wider than 3 Da, as 200 Da, finds modified ones too.",
-    )  # fmt: skip
+    )
     same_mass: Tolerance = parameter(
-        Tolerance(10.0, "ppm"), title="Same mass within", group=PRECURSOR, editor="tolerance", advanced=True,
+        Tolerance(10.0, "ppm"),
+        title="Same mass within",
+        group=PRECURSOR,
+        editor="tolerance",
+        advanced=True,
         help="Where the precursor tolerance is wide: references whose mass is as near are of the same mass, and judged apart.",
-    )  # fmt: skip
+    )
     isotope_errors: tuple[int, ...] = parameter(
-        (0,), title="Isotope errors", group=PRECURSOR,
+        (0,),
+        title="Isotope errors",
+        group=PRECURSOR,
         help="Isotope peaks that the instrument may have taken for the monoisotopic one, as 0, 1, 2.",
-    )  # fmt: skip
+    )
     fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
     ion_series: str = shared.ION_SERIES
     maximum_fragment_charge: int = shared.MAXIMUM_FRAGMENT_CHARGE
     similarity: Literal["entropy", "cosine"] = parameter(
-        "entropy", title="Similarity", group=_SIMILARITY,
+        "entropy",
+        title="Similarity",
+        group=_SIMILARITY,
         help="Of two spectra: by the entropy of their peaks, which weighs small ones well, or by their cosine.",
-    )  # fmt: skip
+    )
     intensity_power: float = parameter(
-        0.5, ge=0.1, le=2, title="Power of intensities", group=_SIMILARITY, advanced=True,
+        0.5,
+        ge=0.1,
+        le=2,
+        title="Power of intensities",
+        group=_SIMILARITY,
+        advanced=True,
         help="Intensities are raised to this power before cosines are computed; entropies have weights of their own.",
-    )  # fmt: skip
+    )
     minimum_matched_peaks: int = parameter(
-        3, ge=1, le=50, title="Fewest matched peaks", group=_SIMILARITY,
+        3,
+        ge=1,
+        le=50,
+        title="Fewest matched peaks",
+        group=_SIMILARITY,
         help="References with fewer peaks in common with a spectrum are not reported.",
-    )  # fmt: skip
+    )
     minimum_similarity: float = parameter(
-        0.2, ge=0, le=1, title="Least similarity", group=_SIMILARITY, help="Matches less similar than this are not reported.",
-    )  # fmt: skip
+        0.2,
+        ge=0,
+        le=1,
+        title="Least similarity",
+        group=_SIMILARITY,
+        help="Matches less similar than this are not reported.",
+    )
     maximum_peaks: int = parameter(
-        100, ge=5, le=MOST_PEAKS, title="Most peaks", group=SPECTRA, advanced=True,
+        100,
+        ge=5,
+        le=MOST_PEAKS,
+        title="Most peaks",
+        group=SPECTRA,
+        advanced=True,
         help="Of a spectrum the so many most intense peaks are compared.",
-    )  # fmt: skip
+    )
     noise: float = parameter(
         0.01, ge=0, le=0.5, title="Noise", group=SPECTRA, advanced=True, help="Peaks below this part of the highest one are left out."
     )
@@ -65,23 +95,40 @@ class LibrarySearchParameters(SpectrumSearchParameters):
     )
     precursor_removal: float = shared.PRECURSOR_REMOVAL
     minimum_charge: int = parameter(
-        1, ge=1, le=10, title="Lowest charge tried", group=PRECURSOR, advanced=True,
+        1,
+        ge=1,
+        le=10,
+        title="Lowest charge tried",
+        group=PRECURSOR,
+        advanced=True,
         help="Where a file gives no charge, those from here on are tried that the library has.",
-    )  # fmt: skip
+    )
     maximum_charge: int = parameter(
-        4, ge=1, le=10, title="Highest charge tried", group=PRECURSOR, advanced=True,
+        4,
+        ge=1,
+        le=10,
+        title="Highest charge tried",
+        group=PRECURSOR,
+        advanced=True,
         help="Where a file gives no charge, those up to here are tried that the library has.",
-    )  # fmt: skip
+    )
     enzyme: str = shared.ENZYME
     decoys: Literal["automatic", "shuffle", "existing", "none"] = parameter(
-        "automatic", title="Decoys", group=STATISTICS,
+        "automatic",
+        title="Decoys",
+        group=STATISTICS,
         help="Those of the library where it has any, else spectra of shuffled peptides; small molecules have no others than the library's.",
-    )  # fmt: skip
+    )
     decoys_per_peptide: int = parameter(
-        0, ge=0, le=40, title="Decoys per peptide", group=STATISTICS, advanced=True,
+        0,
+        ge=0,
+        le=40,
+        title="Decoys per peptide",
+        group=STATISTICS,
+        advanced=True,
         help="Shuffled peptides for each peptide; 0: ten for up to 100 peptides, fewer for more, one from 20,000. n peptides with d each "
         "reach an FDR of 1 / (d n).",
-    )  # fmt: skip
+    )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE
     seed: int = parameter(

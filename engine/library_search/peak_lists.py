@@ -29,10 +29,16 @@ def width_in_units(tolerance: Tolerance) -> tuple[int, int]:
 def peak_rules(parameters: LibrarySearchParameters) -> PeakRules:
     """Return the rules by which peaks are compared."""
     return PeakRules(
-        *width_in_units(parameters.fragment_tolerance), parameters.minimum_fragment_mz, HIGHEST_MZ, parameters.precursor_removal,
-        parameters.noise, parameters.maximum_peaks, parameters.minimum_peaks, parameters.intensity_power,
+        *width_in_units(parameters.fragment_tolerance),
+        parameters.minimum_fragment_mz,
+        HIGHEST_MZ,
+        parameters.precursor_removal,
+        parameters.noise,
+        parameters.maximum_peaks,
+        parameters.minimum_peaks,
+        parameters.intensity_power,
         parameters.similarity == "entropy",
-    )  # fmt: skip
+    )
 
 
 def peak_lists(

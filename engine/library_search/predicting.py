@@ -39,9 +39,14 @@ class Prediction(NamedTuple):
 
 
 def predict_library(
-    proteins: Sequence[str | Path], out: str | Path, parameters: PredictionParameters | None = None, progress: Progress | None = None, *,
-    format: str = "", threads: int | None = None,
-) -> Prediction:  # fmt: skip
+    proteins: Sequence[str | Path],
+    out: str | Path,
+    parameters: PredictionParameters | None = None,
+    progress: Progress | None = None,
+    *,
+    format: str = "",
+    threads: int | None = None,
+) -> Prediction:
     """Predict the spectra of the peptides of proteins, and write them as a library, which appears whole or not at all.
 
     Parameters

@@ -131,9 +131,12 @@ class PredictedLibrary:
         space, count = offsets_of(IONS * bonds), np.zeros(len(form), np.int64)
         whole = EntryPeaks(np.empty(space[-1]), np.empty(space[-1], np.float32), *(np.zeros(space[-1], np.uint8) for _ in range(3)))
         rules = PredictionRules(
-            parameters.minimum_fragment_mz, parameters.maximum_fragment_mz, parameters.minimum_share, parameters.maximum_peaks,
+            parameters.minimum_fragment_mz,
+            parameters.maximum_fragment_mz,
+            parameters.minimum_share,
+            parameters.maximum_peaks,
             parameters.maximum_fragment_charge,
-        )  # fmt: skip
+        )
         self._on_threads(
             bonds,
             lambda part: predicted_peaks(entries, logarithms, starts, rules, part.first, part.last, space, count, whole),
@@ -144,11 +147,19 @@ class PredictedLibrary:
         residues, offsets = take_runs(residues, offsets, rows)
         texts = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(residues))
         return LibraryEntries(
-            texts, self._placed(residues, offsets, site[rows], modification[rows]), self._proteins(peptide[rows]), charge[rows],
-            forms.mass[form[rows]], np.full(len(rows), np.nan), np.full(len(rows), np.nan), np.ones(len(rows), np.int64), peak_offsets,
+            texts,
+            self._placed(residues, offsets, site[rows], modification[rows]),
+            self._proteins(peptide[rows]),
+            charge[rows],
+            forms.mass[form[rows]],
+            np.full(len(rows), np.nan),
+            np.full(len(rows), np.nan),
+            np.ones(len(rows), np.int64),
+            peak_offsets,
             *rounded_peaks(peaks.mz, peaks.intensity),
-            PeakIons(peaks.series, peaks.number, peaks.charge, np.zeros(len(peaks.mz), np.float32)), "predicted",
-        )  # fmt: skip
+            PeakIons(peaks.series, peaks.number, peaks.charge, np.zeros(len(peaks.mz), np.float32)),
+            "predicted",
+        )
 
     def _masses(
         self, offsets: NDArray[np.int64], residues: NDArray[np.uint8], site: NDArray[np.int64], modification: NDArray[np.int64]
@@ -194,9 +205,12 @@ class PredictedLibrary:
         order = np.lexsort((kind, position, row))
         every = (*self._variable, *fixed)
         return EntryModifications(
-            offsets_of(np.bincount(row, minlength=len(length))), position[order], kind[order], tuple(one.name for one in every),
+            offsets_of(np.bincount(row, minlength=len(length))),
+            position[order],
+            kind[order],
+            tuple(one.name for one in every),
             tuple(one.mass for one in every),
-        )  # fmt: skip
+        )
 
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
         """Accessions of the proteins that hold each peptide, the first of them."""

@@ -32,17 +32,29 @@ class PredictionParameters(SpectrumSearchParameters):
     clip_methionine: bool = shared.CLIP_METHIONINE
     fixed_modifications: tuple[str, ...] = shared.FIXED_MODIFICATIONS
     variable_modifications: tuple[str, ...] = parameter(
-        (), title="Variable modifications", group=MODIFICATIONS, editor="modifications",
+        (),
+        title="Variable modifications",
+        group=MODIFICATIONS,
+        editor="modifications",
         help="Carried by some such residues, as Oxidation (M); predicted as the residue without it, with its mass.",
-    )  # fmt: skip
+    )
     maximum_modifications: int = parameter(
-        1, ge=0, le=6, title="Variable modifications in a peptide", group=MODIFICATIONS,
+        1,
+        ge=0,
+        le=6,
+        title="Variable modifications in a peptide",
+        group=MODIFICATIONS,
         help="A peptide carries at most so many variable modifications.",
-    )  # fmt: skip
+    )
     maximum_forms: int = parameter(
-        50, ge=1, le=100000, title="Arrangements listed", group=MODIFICATIONS, advanced=True,
+        50,
+        ge=1,
+        le=100000,
+        title="Arrangements listed",
+        group=MODIFICATIONS,
+        advanced=True,
         help="Arrangements of the same modifications on the sites of one peptide that are listed at most.",
-    )  # fmt: skip
+    )
     minimum_charge: int = parameter(
         2, ge=1, le=10, title="Lowest charge", group=PRECURSOR, help="Each peptide gets an entry for each charge from here."
     )
@@ -62,16 +74,25 @@ class PredictionParameters(SpectrumSearchParameters):
         2000.0, ge=100, le=20000, title="Highest fragment", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks above are left out."
     )
     maximum_fragment_charge: int = parameter(
-        2, ge=1, le=2, title="Highest fragment charge", group=FRAGMENTS,
+        2,
+        ge=1,
+        le=2,
+        title="Highest fragment charge",
+        group=FRAGMENTS,
         help="Fragments of two charges are predicted of precursors of three and more.",
-    )  # fmt: skip
+    )
     maximum_peaks: int = parameter(
         40, ge=3, le=250, title="Most peaks", group=FRAGMENTS, help="Of each entry the so many most intense peaks are written."
     )
     minimum_share: float = parameter(
-        0.01, ge=0, le=0.5, title="Least intensity", group=FRAGMENTS, advanced=True,
+        0.01,
+        ge=0,
+        le=0.5,
+        title="Least intensity",
+        group=FRAGMENTS,
+        advanced=True,
         help="Peaks that are predicted below this part of the highest one are left out.",
-    )  # fmt: skip
+    )
     decoys_in_database: Literal["refuse", "leave-out"] = shared.DECOYS_IN_DATABASE
     index_memory: int = shared.INDEX_MEMORY
 

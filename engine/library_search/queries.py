@@ -100,9 +100,10 @@ def prepare_queries(spectra: Spectra, references: References, parameters: Librar
     spectrum, column = np.nonzero(may)
     if not len(spectrum):
         raise InputError(
-            spectra.files[0], "none of its spectra has a precursor, enough peaks, and a charge that the library has",
+            spectra.files[0],
+            "none of its spectra has a precursor, enough peaks, and a charge that the library has",
             remedy="Give spectra and a library of the same polarity, or lower minimum_peaks",
-        )  # fmt: skip
+        )
     # Neighbours in mass are compared with the same references.
     order = np.lexsort((mz[spectrum], slots[column]))
     spectrum, column = spectrum[order], column[order]

@@ -43,9 +43,13 @@ _FORMAT = 5
 _ENTRIES_AT_ONCE = 50_000
 _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
 _NUMBERS: tuple[tuple[str, type], ...] = (
-    ("source", np.int64), ("number", np.int64), ("charge", np.int64), ("precursor_mz", np.float64), ("n_members", np.int64),
+    ("source", np.int64),
+    ("number", np.int64),
+    ("charge", np.int64),
+    ("precursor_mz", np.float64),
+    ("n_members", np.int64),
     ("polarities", np.int64),
-)  # fmt: skip
+)
 
 
 class Entries(NamedTuple):
@@ -110,10 +114,14 @@ def open_references(
     """
     progress = resources.progress
     parts = {
-        "format": _FORMAT, "libraries": list(digests), "rules": list(peak_rules(parameters)), "decoys": parameters.decoys,
-        "decoys_per_peptide": parameters.decoys_per_peptide, "seed": parameters.seed,
+        "format": _FORMAT,
+        "libraries": list(digests),
+        "rules": list(peak_rules(parameters)),
+        "decoys": parameters.decoys,
+        "decoys_per_peptide": parameters.decoys_per_peptide,
+        "seed": parameters.seed,
         "fragment_tolerance": str(parameters.fragment_tolerance),
-    }  # fmt: skip
+    }
 
     def build(folder: Path) -> None:
         library = read_libraries(list(paths), progress)
@@ -150,9 +158,10 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     n_read = sum(len(lists.entry) for lists in read)
     if not n_read:
         raise InputError(
-            library.sources[0] if library.sources else "library", f"none of its {len(library):,} entries can be searched",
+            library.sources[0] if library.sources else "library",
+            f"none of its {len(library):,} entries can be searched",
             remedy=f"Give a library whose entries have precursors and {parameters.minimum_peaks} peaks",
-        )  # fmt: skip
+        )
     lists = _joined([*read, *(_shuffled(library, rows, parameters, resources) if is_shuffled else ())])
     if has_own and (is_shuffled or parameters.decoys == "none"):
         lists = lists.take(np.flatnonzero(~(lists.is_decoy & library.is_decoy[lists.entry])))
@@ -161,12 +170,17 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     lists = lists.take(np.lexsort((lists.entry, ~lists.is_decoy, mz[lists.entry], _slots(charge, library.polarities)[lists.entry])))
     entry, is_decoy, peaks = lists
     columns = {
-        "entry": entry, "is_decoy": is_decoy.astype(np.uint8),
-        "peak_offsets": peaks.offsets, "peak_mz": peaks.mz, "peak_weight": peaks.weight,
+        "entry": entry,
+        "is_decoy": is_decoy.astype(np.uint8),
+        "peak_offsets": peaks.offsets,
+        "peak_mz": peaks.mz,
+        "peak_weight": peaks.weight,
         "mass": np.rint(mass[entry] * UNITS).astype(np.int32),
-        "offsets": library.offsets, "mz": library.mz, "intensity": library.intensity,
+        "offsets": library.offsets,
+        "mz": library.mz,
+        "intensity": library.intensity,
         **{name: getattr(library, name).astype(kind) for name, kind in _NUMBERS},
-    }  # fmt: skip
+    }
     for name in _TEXTS:
         columns |= _text_columns(name, getattr(library, name))
     for name, values in columns.items():
@@ -216,9 +230,13 @@ def _shuffled(
 
 
 def _prepared(
-    entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peaks: PeakArrays, precursor_mz: NDArray[np.float64],
-    parameters: LibrarySearchParameters, resources: Resources,
-) -> _Lists:  # fmt: skip
+    entry: NDArray[np.int64],
+    is_decoy: NDArray[np.bool_],
+    peaks: PeakArrays,
+    precursor_mz: NDArray[np.float64],
+    parameters: LibrarySearchParameters,
+    resources: Resources,
+) -> _Lists:
     """Return the peak lists of some spectra; those that are empty are left out."""
     lists = peak_lists(peaks, precursor_mz, parameters, resources)
     counts = np.diff(lists.offsets)
@@ -304,14 +322,21 @@ def load_references(folder: Path) -> References:
     decoy = is_decoy.view(np.bool_)
     has_decoys = _with_decoys(entry, decoy, texts["peptidoform"], numbers["decoys"])
     return References(
-        Entries(texts, of_entries, offsets, mz, intensity), entry, decoy, has_decoys, own_charge, own_mz, mass, peaks, starts,
-        numbers["left_out"], numbers["decoys"],
-    )  # fmt: skip
+        Entries(texts, of_entries, offsets, mz, intensity),
+        entry,
+        decoy,
+        has_decoys,
+        own_charge,
+        own_mz,
+        mass,
+        peaks,
+        starts,
+        numbers["left_out"],
+        numbers["decoys"],
+    )
 
 
-def _with_decoys(
-    entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidoform: pa.StringArray, decoys: str
-) -> NDArray[np.bool_]:  # fmt: skip
+def _with_decoys(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidoform: pa.StringArray, decoys: str) -> NDArray[np.bool_]:
     """Return which references have decoys, see `References`."""
     if decoys == "shuffle":
         return (np.bincount(entry[is_decoy], minlength=len(peptidoform)) > 0)[entry]

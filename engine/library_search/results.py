@@ -65,9 +65,14 @@ class LibraryReport:
 
 
 def report(
-    run: SearchRun[Any], results: Run, matches: RatedMatches, references: References, spectra: Spectra, database: Proteins | None,
+    run: SearchRun[Any],
+    results: Run,
+    matches: RatedMatches,
+    references: References,
+    spectra: Spectra,
+    database: Proteins | None,
     parameters: LibrarySearchParameters,
-) -> LibraryReport:  # fmt: skip
+) -> LibraryReport:
     """Write the library matches, and the PSMs, peptides and protein groups of those that are peptides; return their numbers."""
     spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
     libraries, progress, has_rates = run.paths("library"), run.progress, not missing_fdr_reason(references)
@@ -75,9 +80,11 @@ def report(
     peptides = library_peptides(_texts(references, "peptidoform", references.entry[matches.reference]))
     shifts = _named_shifts(matches, peptides, spectra, parameters, progress)
     settings = replace(
-        JudgingSettings.of(parameters, (DECOY_PREFIX,)), is_by_group=True, decoy_ratio=max(references.decoy_ratio, 1e-9),
+        JudgingSettings.of(parameters, (DECOY_PREFIX,)),
+        is_by_group=True,
+        decoy_ratio=max(references.decoy_ratio, 1e-9),
         decoys="existing" if has_rates else "none",
-    )  # fmt: skip
+    )
     tables = RunTables(_identified(matches, references, peptides, shifts, spectra, database, settings, parameters, progress), settings)
     entries, table = _match_table(matches, references, spectra, libraries, shifts)
     progress.stage("Writing results")
@@ -104,10 +111,19 @@ def _matched_spectra(references: References, entries: NDArray[np.int64], librari
     charge = of.numbers["charge"][entries]
     mask = np.where(charge == 0, 0, 1 << np.abs(charge)) | (charge < 0)
     return Spectra(
-        tuple(map(str, libraries)), of.numbers["source"][entries].astype(np.int32), _texts(references, "name", entries).to_pylist(),
-        np.full(n, -1, np.int64), of.numbers["number"][entries] - 1, np.full(n, np.nan), of.numbers["precursor_mz"][entries],
-        np.zeros(n, np.float32), mask.astype(np.uint32), offsets, mz, intensity,
-    )  # fmt: skip
+        tuple(map(str, libraries)),
+        of.numbers["source"][entries].astype(np.int32),
+        _texts(references, "name", entries).to_pylist(),
+        np.full(n, -1, np.int64),
+        of.numbers["number"][entries] - 1,
+        np.full(n, np.nan),
+        of.numbers["precursor_mz"][entries],
+        np.zeros(n, np.float32),
+        mask.astype(np.uint32),
+        offsets,
+        mz,
+        intensity,
+    )
 
 
 def _named_shifts(
@@ -117,9 +133,17 @@ def _named_shifts(
     rows = np.flatnonzero(matches.is_shifted)
     spectrum, count = matches.spectrum[rows], np.maximum(np.abs(matches.charge[rows]), 1)
     return name_differences(
-        peptides.listed, peptides.peptide[rows], matches.mass_difference[rows], count * spectra.precursor_mz[spectrum], spectrum, count,
-        spectra, parameters.nearest_tolerance, parameters, progress,
-    )  # fmt: skip
+        peptides.listed,
+        peptides.peptide[rows],
+        matches.mass_difference[rows],
+        count * spectra.precursor_mz[spectrum],
+        spectrum,
+        count,
+        spectra,
+        parameters.nearest_tolerance,
+        parameters,
+        progress,
+    )
 
 
 def _texts(references: References, name: str, entry: NDArray[np.int64]) -> pa.StringArray:
@@ -139,21 +163,27 @@ def _match_table(
     entry, spectrum, numbers = references.entry[matches.reference], matches.spectrum, references.entries.numbers
     entries, reference = np.unique(entry, return_inverse=True)
     columns = {
-        "spectrum": spectrum, "reference": reference.astype(np.int64),
+        "spectrum": spectrum,
+        "reference": reference.astype(np.int64),
         "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file[spectrum])),
         "spectrum_id": [spectra.identifier[i] for i in spectrum.tolist()],
         "scan": pa.array(spectra.scan[spectrum], mask=spectra.scan[spectrum] < 0),
-        "library_spectrum": _texts(references, "name", entry).fill_null(""), "peptide": _texts(references, "peptidoform", entry),
+        "library_spectrum": _texts(references, "name", entry).fill_null(""),
+        "peptide": _texts(references, "peptidoform", entry),
         **{name: _texts(references, name, entry) for name in ("formula", "inchikey", "adduct")},
-        "charge": matches.charge.astype(np.int32), "similarity": matches.similarity, "matched_peaks": matches.matched.astype(np.int32),
+        "charge": matches.charge.astype(np.int32),
+        "similarity": matches.similarity,
+        "matched_peaks": matches.matched.astype(np.int32),
         "mass_difference": matches.mass_difference,
         **{name: pa.array(texts[order].tolist(), pa.string()) for name, texts in names.items()},
-        "q_value": _known(matches.q_value), "posterior_error_probability": _known(matches.posterior_error),
-        "precursor_mz": spectra.precursor_mz[spectrum], "retention_time": _known(spectra.retention_time[spectrum]),
+        "q_value": _known(matches.q_value),
+        "posterior_error_probability": _known(matches.posterior_error),
+        "precursor_mz": spectra.precursor_mz[spectrum],
+        "retention_time": _known(spectra.retention_time[spectrum]),
         "kind": pa.array(np.where(matches.is_shifted, "shifted", "same").tolist(), pa.string()),
         "library": pa.array([path.name for path in libraries], pa.string()).take(pa.array(numbers["source"][entry])),
         "library_entry": numbers["number"][entry],
-    }  # fmt: skip
+    }
     return entries, MATCHES.arrow(columns)
 
 
@@ -163,9 +193,16 @@ def _known(values: NDArray[np.float64]) -> pa.Array:
 
 
 def _identified(
-    matches: RatedMatches, references: References, peptides: LibraryPeptides, shifts: NamedShifts, spectra: Spectra,
-    database: Proteins | None, settings: JudgingSettings, parameters: LibrarySearchParameters, progress: Progress,
-) -> Tables:  # fmt: skip
+    matches: RatedMatches,
+    references: References,
+    peptides: LibraryPeptides,
+    shifts: NamedShifts,
+    spectra: Spectra,
+    database: Proteins | None,
+    settings: JudgingSettings,
+    parameters: LibrarySearchParameters,
+    progress: Progress,
+) -> Tables:
     """Return PSMs, peptides and protein groups of the matches that are peptides."""
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed = _as_list(matches, references, peptides, rows, shifts, database, progress)
@@ -192,9 +229,14 @@ def _empty(table: Table) -> pa.Table:
 
 
 def _as_list(
-    matches: RatedMatches, references: References, peptides: LibraryPeptides, rows: NDArray[np.int64], shifts: NamedShifts,
-    database: Proteins | None, progress: Progress,
-) -> Identifications:  # fmt: skip
+    matches: RatedMatches,
+    references: References,
+    peptides: LibraryPeptides,
+    rows: NDArray[np.int64],
+    shifts: NamedShifts,
+    database: Proteins | None,
+    progress: Progress,
+) -> Identifications:
     """Return matches as a list of identifications: peptides with the modification of the shift, and proteins of the library, or of the
     database where that has the peptide."""
     n, some = len(rows), matches.take(rows)
@@ -212,12 +254,31 @@ def _as_list(
     nothing, unknown = np.full(n, -1, np.int64), np.full(n, np.nan)
     empty = pa.array([""] * n, pa.string())
     return Identifications(
-        format="spectral library", files=(Path("library"),), file=np.zeros(n, np.int64), place=np.arange(n) + 1, run=empty, native_id=empty,
-        title=empty, scan=nothing, index=nothing, row=some.spectrum, retention_time=unknown, precursor_mz=unknown,
-        calculated_mass=unknown, charge=np.abs(some.charge), rank=np.ones(n, np.int64), peptide=peptide, peptides=tuple(noted),
-        protein_offsets=offsets, protein=protein, accessions=accessions, is_decoy=some.is_decoy.astype(np.int8),
-        q_value=some.q_value, posterior_error=some.posterior_error, scores={},
-    )  # fmt: skip
+        format="spectral library",
+        files=(Path("library"),),
+        file=np.zeros(n, np.int64),
+        place=np.arange(n) + 1,
+        run=empty,
+        native_id=empty,
+        title=empty,
+        scan=nothing,
+        index=nothing,
+        row=some.spectrum,
+        retention_time=unknown,
+        precursor_mz=unknown,
+        calculated_mass=unknown,
+        charge=np.abs(some.charge),
+        rank=np.ones(n, np.int64),
+        peptide=peptide,
+        peptides=tuple(noted),
+        protein_offsets=offsets,
+        protein=protein,
+        accessions=accessions,
+        is_decoy=some.is_decoy.astype(np.int8),
+        q_value=some.q_value,
+        posterior_error=some.posterior_error,
+        scores={},
+    )
 
 
 def _proteins(

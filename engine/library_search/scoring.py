@@ -68,8 +68,9 @@ def score(plan: SearchPlan, references: References, resources: Resources) -> Mat
     queries, mass, is_shifted = plan.queries, plan.queries.mass, plan.matching.is_shifted
     sources = {
         "queries": {**queries.peaks._asdict(), "mass": np.rint(mass * UNITS).astype(np.int32)},
-        "references": {**references.peaks._asdict(), "mass": references.mass}, "pools": plan.pools._asdict(),
-    }  # fmt: skip
+        "references": {**references.peaks._asdict(), "mass": references.mass},
+        "pools": plan.pools._asdict(),
+    }
     resources.progress.stage(f"Comparing with the library's spectra{' of other masses' if is_shifted else ''}", len(queries))
     with Executor(resources).session(Work(KIND, sources, plan.matching._asdict())) as session:
         rows = session.run()
@@ -81,9 +82,14 @@ def score(plan: SearchPlan, references: References, resources: Resources) -> Mat
     errors = (mass[best] - references.mass[reference] / UNITS)[:, None] - plan.shifts[None]
     isotope = np.abs(errors).argmin(axis=1) if len(best) else np.zeros(0, np.int64)
     return Matches(
-        spectrum, reference, queries.charge[best], rows["similarity"][best], rows["matched"][best].astype(np.int64),
-        errors[np.arange(len(best)), isotope], np.full(len(best), is_shifted),
-    )  # fmt: skip
+        spectrum,
+        reference,
+        queries.charge[best],
+        rows["similarity"][best],
+        rows["matched"][best].astype(np.int64),
+        errors[np.arange(len(best)), isotope],
+        np.full(len(best), is_shifted),
+    )
 
 
 class SpectraAgainstReferences:
@@ -99,9 +105,10 @@ class SpectraAgainstReferences:
         low = np.sort(rng.integers(0, m - _OF_QUERY, (n, 1)), axis=0)
         mass = [np.sort(rng.integers(400 * UNITS, 3000 * UNITS, count)).astype(np.int32) for count in (n, m)]
         sources = {
-            "queries": {**queries._asdict(), "mass": mass[0]}, "references": {**references._asdict(), "mass": mass[1]},
+            "queries": {**queries._asdict(), "mass": mass[0]},
+            "references": {**references._asdict(), "mass": mass[1]},
             "pools": Pools(low, low + _OF_QUERY)._asdict(),
-        }  # fmt: skip
+        }
         return Sample(Work(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:

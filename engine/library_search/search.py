@@ -54,9 +54,7 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         spectra, database = run.read()
         resources = run.resources()
         with run.step("index"):
-            references = open_references(
-                run.paths("library"), run.digests("library"), parameters, results.folder / "index", resources
-            )  # fmt: skip
+            references = open_references(run.paths("library"), run.digests("library"), parameters, results.folder / "index", resources)
         with run.step("plan"):
             queries = prepare_queries(spectra, references, parameters, resources)
             plan = plan_same_mass(queries, references, parameters)
@@ -75,24 +73,43 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
 
 
 def _summary(
-    run: SearchRun[Inputs], n_spectra: int, queries: Queries, references: References, reported: LibraryReport,
+    run: SearchRun[Inputs],
+    n_spectra: int,
+    queries: Queries,
+    references: References,
+    reported: LibraryReport,
     parameters: LibrarySearchParameters,
-) -> LibrarySummary:  # fmt: skip
+) -> LibrarySummary:
     """Record the run and return its summary."""
     n_decoys, reason = int(references.is_decoy.sum()), missing_fdr_reason(references)
     counts = {"spectra": n_spectra, "entries": len(references) - n_decoys, **reported.counts}
     if reason:
         run.progress.message(f"No error rate is known: {reason}. Matches are listed by their similarity", "warning")
     run.record(
-        counts, f"{counted(counts['matches'], 'spectrum', 'spectra')} matched", exports=[*EXPORTED, MATCHES_FILE],
-        certainty=reported.certainty, has_decoys=not reason, score="similarity", decoys_made=references.decoys, shifted=reported.n_shifted,
-        left_out_entries=references.n_left_out, unrated=reported.n_unrated,
-    )  # fmt: skip
+        counts,
+        f"{counted(counts['matches'], 'spectrum', 'spectra')} matched",
+        exports=[*EXPORTED, MATCHES_FILE],
+        certainty=reported.certainty,
+        has_decoys=not reason,
+        score="similarity",
+        decoys_made=references.decoys,
+        shifted=reported.n_shifted,
+        left_out_entries=references.n_left_out,
+        unrated=reported.n_unrated,
+    )
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items() if name != "sequences"}
     return LibrarySummary(
-        **run.summary_fields, **numbers,
-        n_searched=len(np.unique(queries.spectrum)), n_decoys=n_decoys, n_shifted=reported.n_shifted, n_compounds=reported.n_compounds,
-        decoys=references.decoys, similarity={"entropy": "spectral entropy", "cosine": "cosine"}[parameters.similarity],
-        is_open=parameters.is_open, unknown=reason, n_unrated=reported.n_unrated, certainty=reported.certainty.get("matches", {}),
+        **run.summary_fields,
+        **numbers,
+        n_searched=len(np.unique(queries.spectrum)),
+        n_decoys=n_decoys,
+        n_shifted=reported.n_shifted,
+        n_compounds=reported.n_compounds,
+        decoys=references.decoys,
+        similarity={"entropy": "spectral entropy", "cosine": "cosine"}[parameters.similarity],
+        is_open=parameters.is_open,
+        unknown=reason,
+        n_unrated=reported.n_unrated,
+        certainty=reported.certainty.get("matches", {}),
         fdr=parameters.fdr,
-    )  # fmt: skip
+    )

@@ -37,10 +37,17 @@ class NamedShifts:
 
 
 def name_differences(
-    peptides: ListedPeptides, peptide: NDArray[np.int64], shift: NDArray[np.float64], mass: NDArray[np.float64],
-    spectrum: NDArray[np.int64], charge: NDArray[np.int64], spectra: Spectra, tolerance: Tolerance, parameters: ListParameters,
+    peptides: ListedPeptides,
+    peptide: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    mass: NDArray[np.float64],
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    spectra: Spectra,
+    tolerance: Tolerance,
+    parameters: ListParameters,
     progress: Progress,
-) -> NamedShifts:  # fmt: skip
+) -> NamedShifts:
     """Name shifts, and place them where most fragment ions are then explained; of equal residues at the first.
 
     Parameters
@@ -72,9 +79,15 @@ def name_differences(
 
 
 def _ions_by_place(
-    peptides: ListedPeptides, of: NDArray[np.int64], shift: NDArray[np.float64], spectrum: NDArray[np.int64], charge: NDArray[np.int64],
-    spectra: Spectra, parameters: ListParameters, progress: Progress,
-) -> NDArray[np.float32]:  # fmt: skip
+    peptides: ListedPeptides,
+    of: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    spectra: Spectra,
+    parameters: ListParameters,
+    progress: Progress,
+) -> NDArray[np.float32]:
     """(n, 64) ions that are found with the shift at each residue, weighed so that one less is no place for a name; -inf behind the last."""
     lengths = np.diff(peptides.residue_offsets)[of]
     row = np.repeat(np.arange(len(of)), lengths)  # of each candidate: a peptide with the shift at one of its residues
@@ -84,9 +97,17 @@ def _ions_by_place(
     masses = peptides.residue_masses[at]
     masses[offsets[:-1] + place] += shift[row]
     matched, _ = count_ions(
-        offsets, masses, peptides.letters[at], spectrum[row], charge[row], spectra, parameters.fragment_tolerance, parameters.ion_series,
-        parameters.maximum_fragment_charge, progress,
-    )  # fmt: skip
+        offsets,
+        masses,
+        peptides.letters[at],
+        spectrum[row],
+        charge[row],
+        spectra,
+        parameters.fragment_tolerance,
+        parameters.ion_series,
+        parameters.maximum_fragment_charge,
+        progress,
+    )
     score = np.full((len(of), _PLACES), -np.inf, np.float32)
     score[row, place] = matched * _PER_ION
     return score

@@ -33,7 +33,11 @@ MATCHES = Table.of(
         Column("modification", "Modification", "Name of the difference, or its mass; empty where masses are the same", width=22),
         Column("possible_names", "Possible names", "All names that mass and residues fit, the likeliest first", width=30, is_shown=False),
         Column(
-            "q_value", "q-value", "Smallest false discovery rate at which the match is accepted, among those of its kind", "probability", 9,
+            "q_value",
+            "q-value",
+            "Smallest false discovery rate at which the match is accepted, among those of its kind",
+            "probability",
+            9,
             is_nullable=True,
         ),
         Column(
@@ -51,7 +55,7 @@ MATCHES = Table.of(
     saved="spectrum_file spectrum_id scan library_spectrum peptide formula inchikey adduct charge similarity matched_peaks mass_difference "
     "modification possible_names q_value posterior_error_probability precursor_mz retention_time kind library library_entry",
     takes_marks=True,
-)  # fmt: skip
+)
 """Of each spectrum the entry that it resembles most; no decoys."""
 
 REFERENCES = replace(SPECTRA, name="references", title="Library spectra")

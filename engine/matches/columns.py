@@ -30,7 +30,7 @@ __all__ = [
     "SHIFTED_PSMS",
     "SHIFT_COLUMNS",
     "described_columns",
-]  # fmt: skip
+]
 
 FEATURE = r"feature_[a-z0-9_]{1,80}"
 """Names of the features that rescoring used, which are columns of PSMs too."""
@@ -54,11 +54,24 @@ PSM_COLUMNS = (
     Column("observed_mass", "Observed mass", "Neutral mass of the precursor", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
     Column("calculated_mass", "Calculated mass", "Neutral mass of the peptide", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
     Column(
-        "mass_error_ppm", "Error", "Measured less calculated mass, after correction of the isotope", "number", 8, 2, unit="ppm",
-        saved=".4f", is_nullable=True,
+        "mass_error_ppm",
+        "Error",
+        "Measured less calculated mass, after correction of the isotope",
+        "number",
+        8,
+        2,
+        unit="ppm",
+        saved=".4f",
+        is_nullable=True,
     ),
     Column(
-        "isotope_error", "Isotope", "Isotope peak taken for the monoisotopic one", "integer", 6, is_shown=False, type="int8",
+        "isotope_error",
+        "Isotope",
+        "Isotope peak taken for the monoisotopic one",
+        "integer",
+        6,
+        is_shown=False,
+        type="int8",
     ),
     Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
     Column("sequence", meaning="Residues without modifications", pattern="[A-Z*]+"),
@@ -71,10 +84,21 @@ PSM_COLUMNS = (
     Column("score", "Score", "Score that decides", "number", 7, is_nullable=True),
     Column("delta_score", "Delta score", "Lead over the next candidate", "number", 8, 3, is_shown=False, is_nullable=True),
     Column(
-        "q_value", "q-value", "Smallest false discovery rate at which the match is accepted", "probability", 8, is_nullable=True,
+        "q_value",
+        "q-value",
+        "Smallest false discovery rate at which the match is accepted",
+        "probability",
+        8,
+        is_nullable=True,
     ),
     Column(
-        "posterior_error_probability", "PEP", "Probability that this match is wrong", "probability", 9, is_shown=False, is_nullable=True,
+        "posterior_error_probability",
+        "PEP",
+        "Probability that this match is wrong",
+        "probability",
+        9,
+        is_shown=False,
+        is_nullable=True,
     ),
     Column("rank", "Rank", "Place among the candidates of its spectrum", "integer", 5, is_shown=False, type="int8"),
     Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
@@ -82,7 +106,10 @@ PSM_COLUMNS = (
     Column("spectrum_index", meaning="Place of the spectrum in its file, from 0", kind="identifier"),
     Column("spectrum", meaning="Row of the table of spectra", kind="identifier", rows_of="spectra"),
     Column(
-        "peptide_q_value", meaning="Smallest false discovery rate at which its peptide is accepted", kind="probability", is_nullable=True,
+        "peptide_q_value",
+        meaning="Smallest false discovery rate at which its peptide is accepted",
+        kind="probability",
+        is_nullable=True,
     ),
     Column("search_score", meaning="Score of the search, before anything was learnt", kind="number", is_nullable=True),
     Column("xcorr", *_told("xcorr"), "number", 8, 3, is_shown=False, is_nullable=True),
@@ -90,63 +117,101 @@ PSM_COLUMNS = (
     Column("expectation", meaning="Candidates of its spectrum that chance lets score as well", kind="e_value", is_nullable=True),
     Column("modification_positions", meaning="Residues, from 1; 0 and one more are the ends", kind="numbers", type="list<int16>"),
     Column(
-        "modification_names", meaning="What is there, as ProForma names it", kind="texts", as_long_as="modification_positions",
-    ),
-    Column(
-        "modification_masses", meaning="What it weighs, Da", kind="numbers", as_long_as="modification_positions", low=-1e6, high=1e6,
-    ),
-    Column(
-        "modification_unimod", meaning="Its number in Unimod, where it has one", kind="numbers", type="list<int32>", is_nullable=True,
+        "modification_names",
+        meaning="What is there, as ProForma names it",
+        kind="texts",
         as_long_as="modification_positions",
     ),
     Column(
-        "protein_starts", meaning="First residue in each of the proteins, from 1", kind="numbers", type="list<int32>",
+        "modification_masses",
+        meaning="What it weighs, Da",
+        kind="numbers",
+        as_long_as="modification_positions",
+        low=-1e6,
+        high=1e6,
+    ),
+    Column(
+        "modification_unimod",
+        meaning="Its number in Unimod, where it has one",
+        kind="numbers",
+        type="list<int32>",
+        is_nullable=True,
+        as_long_as="modification_positions",
+    ),
+    Column(
+        "protein_starts",
+        meaning="First residue in each of the proteins, from 1",
+        kind="numbers",
+        type="list<int32>",
         as_long_as="proteins",
     ),
     Column("residues_before", meaning="Residue before it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
     Column("residues_after", meaning="Residue behind it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
-)  # fmt: skip
+)
 """In the order of the file, and of the table as text up to ``is_decoy``."""
 
 KNOWN_PLACES = Column(
-    "known_modifications", "Known modifications",
-    "Those of its modifications that the database knows there: protein, residue and name", "texts", 26, is_optional=True,
-)  # fmt: skip
+    "known_modifications",
+    "Known modifications",
+    "Those of its modifications that the database knows there: protein, residue and name",
+    "texts",
+    26,
+    is_optional=True,
+)
 """What PSMs and peptides have besides where known modifications are searched."""
 
 SHIFT_COLUMNS = (
     Column("mass_shift", "Shift", "What the precursor is heavier by than the peptide, recalibrated", "number", 10, 4, unit="Da"),
     Column("modification", "Modification", "Name of the shift, or its mass", width=22),
     Column(
-        "possible_names", "Possible names",
+        "possible_names",
+        "Possible names",
         "All names that mass and site fit, the likeliest first; those joined by or, the precursor's tolerance does not tell apart",
         width=30,
     ),
     Column("site", "Site", "Residue or terminus where the shift fits best", width=7),
     Column(
-        "site_probability", "Site prob.", "Probability of that residue, from the ions that tell it from others", "number", 9, 3,
+        "site_probability",
+        "Site prob.",
+        "Probability of that residue, from the ions that tell it from others",
+        "number",
+        9,
+        3,
         is_nullable=True,
     ),
     Column(
-        "shift_kind", "Kind", "Judged as this group: none, named (a usual shift), end (another end of the peptide) or unnamed (any other)",
-        width=8, is_shown=False, pattern="none|named|end|unnamed",
+        "shift_kind",
+        "Kind",
+        "Judged as this group: none, named (a usual shift), end (another end of the peptide) or unnamed (any other)",
+        width=8,
+        is_shown=False,
+        pattern="none|named|end|unnamed",
     ),
     Column(
-        "shift_position", meaning="Residue of the shift, from 1; 0 and one more are the ends", kind="integer", type="int16",
+        "shift_position",
+        meaning="Residue of the shift, from 1; 0 and one more are the ends",
+        kind="integer",
+        type="int16",
         is_nullable=True,
     ),
     Column("carried_mass", meaning="What the name of the shift weighs, Da", kind="number", low=-1e6, high=1e6),
-)  # fmt: skip
+)
 """What PSMs of a search for modified peptides have besides."""
 
 LIBRARY_COLUMNS = (
     Column("library_spectrum", "Library spectrum", "Name of the entry in the library", width=26),
     Column("similarity", "Similarity", "Of the spectrum and the library's, from 0 to 1", "number", 9, 4, saved=".6f", low=0, high=1),
     Column(
-        "mass_difference", "Mass diff.", "Measured mass less the library entry's, for the nearest isotope where they are the same",
-        "number", 10, 4, unit="Da", saved=".6f",
+        "mass_difference",
+        "Mass diff.",
+        "Measured mass less the library entry's, for the nearest isotope where they are the same",
+        "number",
+        10,
+        4,
+        unit="Da",
+        saved=".6f",
     ),
-)  # fmt: skip
+)
 """What PSMs of a search in spectral libraries have besides."""
 
 PEPTIDE_COLUMNS = (
@@ -156,15 +221,26 @@ PEPTIDE_COLUMNS = (
     Column("n_psms", "PSMs", "Spectra matched to it", "integer", 6, type="int32"),
     Column("best_score", "Best score", "Score of its best spectrum", "number", 8, is_nullable=True),
     Column(
-        "q_value", "q-value", "Smallest false discovery rate at which the peptide is accepted", "probability", 9, is_nullable=True,
+        "q_value",
+        "q-value",
+        "Smallest false discovery rate at which the peptide is accepted",
+        "probability",
+        9,
+        is_nullable=True,
     ),
     Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
     Column(
-        "posterior_error_probability", "PEP", "Probability that the peptide is wrong", "probability", 9, is_shown=False, is_nullable=True,
+        "posterior_error_probability",
+        "PEP",
+        "Probability that the peptide is wrong",
+        "probability",
+        9,
+        is_shown=False,
+        is_nullable=True,
     ),
     Column("calculated_mass", "Mass", "Neutral monoisotopic mass", "number", 10, 4, unit="Da", saved=".6f"),
     Column("best_psm", meaning="Row of its best PSM", kind="identifier", rows_of="psms"),
-)  # fmt: skip
+)
 
 PROTEIN_COLUMNS = (
     Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=21),
@@ -174,7 +250,13 @@ PROTEIN_COLUMNS = (
     Column("n_unique_peptides", "Unique", "Peptides that no other group has", "integer", 6, type="int32"),
     Column("n_psms", "PSMs", "Spectra matched to the group's accepted peptides", "integer", 5, type="int32"),
     Column(
-        "coverage", "Coverage", "Part of the first protein's residues that peptides cover", "percent", 8, unit="%", saved=".4f",
+        "coverage",
+        "Coverage",
+        "Part of the first protein's residues that peptides cover",
+        "percent",
+        8,
+        unit="%",
+        saved=".4f",
         is_nullable=True,
     ),
     Column("score", "Score", "Score of the group", "number", 8, is_nullable=True),
@@ -182,11 +264,17 @@ PROTEIN_COLUMNS = (
     Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
     Column("razor_peptides", "Razor", "Peptides counted for this group, of all that have them", "integer", 6, is_shown=False, type="int32"),
     Column(
-        "posterior_error_probability", "PEP", "Probability that the group is wrong", "probability", 9, is_shown=False, is_nullable=True,
+        "posterior_error_probability",
+        "PEP",
+        "Probability that the group is wrong",
+        "probability",
+        9,
+        is_shown=False,
+        is_nullable=True,
     ),
     Column("length", "Length", "Residues of the first protein", "integer", 7, is_shown=False, type="int32", low=0),
     Column("sequence", meaning="Residues of the first protein", pattern=_LETTERS),
-)  # fmt: skip
+)
 
 
 def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> tuple[Column, ...]:

@@ -45,9 +45,18 @@ _USUAL_MZ = 1000.0  # at which a tolerance in ppm is taken for all m/z
 _HIGHEST_ION_CHARGE = 3
 _ENTRIES_AT_ONCE = 5_000
 _COLUMNS = (
-    "spectrum", "peptide", "sequence", "q_value", "score", "proteins", "rank", "is_decoy", "modification_positions", "modification_names",
+    "spectrum",
+    "peptide",
+    "sequence",
+    "q_value",
+    "score",
+    "proteins",
+    "rank",
+    "is_decoy",
+    "modification_positions",
+    "modification_names",
     "modification_masses",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -129,9 +138,15 @@ def consensus_entries(
 
 
 def _entries(
-    members: Members, spectra: Spectra, series: SpectrumSeries, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance,
-    origin: Origin, resources: Resources,
-) -> LibraryEntries:  # fmt: skip
+    members: Members,
+    spectra: Spectra,
+    series: SpectrumSeries,
+    rows: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    tolerance: Tolerance,
+    origin: Origin,
+    resources: Resources,
+) -> LibraryEntries:
     """Entries of the members `rows`, CSR, the best of each first."""
     own, best = members.identified, rows[offsets[:-1]]
     if origin == "merged":
@@ -145,12 +160,20 @@ def _entries(
     position, placed = take_runs(of.position, of.offsets, peptide)
     sequences = pa.array(own.sequences, pa.string()).take(pa.array(own.sequence[peptide]))
     return LibraryEntries(
-        sequences, EntryModifications(placed, position, take_runs(of.kind, of.offsets, peptide)[0], of.names, of.masses),
-        members.proteins.take(pa.array(best)), own.charge[best], own.mass[best],
-        _medians(spectra.retention_time[own.spectrum[rows]], offsets), members.q_value[best], np.diff(offsets), *peaks,
-        _annotated(own, best, peaks, series, tolerance, resources), origin,
-        spectra.file_names, spectra.file[own.spectrum[best]].astype(np.int64),
-    )  # fmt: skip
+        sequences,
+        EntryModifications(placed, position, take_runs(of.kind, of.offsets, peptide)[0], of.names, of.masses),
+        members.proteins.take(pa.array(best)),
+        own.charge[best],
+        own.mass[best],
+        _medians(spectra.retention_time[own.spectrum[rows]], offsets),
+        members.q_value[best],
+        np.diff(offsets),
+        *peaks,
+        _annotated(own, best, peaks, series, tolerance, resources),
+        origin,
+        spectra.file_names,
+        spectra.file[own.spectrum[best]].astype(np.int64),
+    )
 
 
 def _merged(
@@ -202,7 +225,7 @@ def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray
 
 def _annotated(
     own: Identified, rows: NDArray[np.int64], peaks: PeakArrays, series: SpectrumSeries, tolerance: Tolerance, resources: Resources
-) -> PeakIons:  # fmt: skip
+) -> PeakIons:
     """Which ions of their peptides the peaks are."""
     peptide = own.peptide[rows]
     masses, offsets = take_runs(own.residues, own.offsets, peptide)
@@ -219,6 +242,7 @@ def _annotated(
     def annotate(part: Partition) -> None:
         annotate_peaks(peaks.offsets, peaks.mz, entries, has_series, is_closed, rules, part.first, part.last, tuple(ions))
 
-    run_on_threads(annotate, equal_partitions(np.diff(peaks.offsets) + 1, resources.threads), resources.threads, resources.progress,
-                   steps=lambda _: 0)  # fmt: skip
+    run_on_threads(
+        annotate, equal_partitions(np.diff(peaks.offsets) + 1, resources.threads), resources.threads, resources.progress, steps=lambda _: 0
+    )
     return ions

@@ -45,35 +45,86 @@ ENGINE_SCORES = (
     EngineScore("percolator", "Percolator score", "Score of Percolator", ("percolator score", "ms:1001492", "svm-score", "svm score")),
     EngineScore("mokapot", "mokapot score", "Score of mokapot", ("mokapot score",)),
     EngineScore(
-        "sage_discriminant", "Sage score", "Sage's linear discriminant score", ("sage_discriminant_score", "sage discriminant score"),
+        "sage_discriminant",
+        "Sage score",
+        "Sage's linear discriminant score",
+        ("sage_discriminant_score", "sage discriminant score"),
     ),
     EngineScore("iprophet", "iProphet", "Probability by iProphet", ("interprophet probability",)),
     EngineScore(
-        "peptideprophet", "PeptideProphet", "Probability by PeptideProphet",
+        "peptideprophet",
+        "PeptideProphet",
+        "Probability by PeptideProphet",
         ("peptideprophet probability", "probability", "ms:1002357", "peptideprophet.probability"),
     ),
     EngineScore("peptideshaker_confidence", "Confidence", "PeptideShaker's confidence, %", ("confidence [%]", "ms:1002467")),
     EngineScore("peptideshaker", "PeptideShaker score", "PeptideShaker's score of PSMs", ("ms:1002466", "peptideshaker psm score")),
     EngineScore(
-        "spectrum_e_value", "Spectrum E-value", "Matches by chance in one spectrum: MS-GF+",
-        ("ms:1002052", "ms-gf:specevalue", "specevalue", "ms-gf:specprob"), -1, is_logarithmic=True,
+        "spectrum_e_value",
+        "Spectrum E-value",
+        "Matches by chance in one spectrum: MS-GF+",
+        ("ms:1002052", "ms-gf:specevalue", "specevalue", "ms-gf:specprob"),
+        -1,
+        is_logarithmic=True,
     ),
     EngineScore(
-        "e_value", "Engine's E-value", "Matches that chance lets score as well, by the engine that searched",
+        "e_value",
+        "Engine's E-value",
+        "Matches that chance lets score as well, by the engine that searched",
         (
-            "e-value", "evalue", "e_value", "expect", "expectation", "expectscore", "expectation value", "e-value score", "ms:1002257",
-            "ms:1001330", "ms:1002053", "ms:1001328", "ms:1001172", "ms:1002353", "x!tandem:expect", "omssa:evalue",
+            "e-value",
+            "evalue",
+            "e_value",
+            "expect",
+            "expectation",
+            "expectscore",
+            "expectation value",
+            "e-value score",
+            "ms:1002257",
+            "ms:1001330",
+            "ms:1002053",
+            "ms:1001328",
+            "ms:1001172",
+            "ms:1002353",
+            "x!tandem:expect",
+            "omssa:evalue",
             "comet:expectation value",
-            "ms-gf:evalue", "mascot:expectation value", "msfragger:expect", "omssa", "spectrum_e_value", "ms:1003410",
+            "ms-gf:evalue",
+            "mascot:expectation value",
+            "msfragger:expect",
+            "omssa",
+            "spectrum_e_value",
+            "ms:1003410",
         ),
-        -1, is_logarithmic=True,
+        -1,
+        is_logarithmic=True,
     ),
-    EngineScore("hyperscore", "Engine's hyperscore", "Hyperscore of X!Tandem, MSFragger or Sage", (
-        "hyperscore", "ms:1001331", "x!tandem:hyperscore", "xtandem", "ms:1003409", "ln(hyperscore)",
-    )),
-    EngineScore("xcorr", "Engine's XCorr", "Cross-correlation of Comet or SEQUEST", (
-        "xcorr", "ms:1002252", "ms:1001155", "comet:xcorr", "sequest:xcorr", "xcorr score",
-    )),
+    EngineScore(
+        "hyperscore",
+        "Engine's hyperscore",
+        "Hyperscore of X!Tandem, MSFragger or Sage",
+        (
+            "hyperscore",
+            "ms:1001331",
+            "x!tandem:hyperscore",
+            "xtandem",
+            "ms:1003409",
+            "ln(hyperscore)",
+        ),
+    ),
+    EngineScore(
+        "xcorr",
+        "Engine's XCorr",
+        "Cross-correlation of Comet or SEQUEST",
+        (
+            "xcorr",
+            "ms:1002252",
+            "ms:1001155",
+            "comet:xcorr",
+            "sequest:xcorr",
+            "xcorr score",
+        ),
+    ),
     EngineScore("msgf_raw", "MS-GF raw", "Raw score of MS-GF+", ("ms:1002049", "ms-gf:rawscore", "msgfscore")),
     EngineScore("mascot", "Mascot score", "Ion score of Mascot", ("ms:1001171", "mascot:score", "ionscore", "mascot")),
     EngineScore("andromeda", "Andromeda score", "Score of MaxQuant's Andromeda", ("ms:1002338", "andromeda:score", "andromeda")),
@@ -82,22 +133,53 @@ ENGINE_SCORES = (
     EngineScore(
         "expectation_feature", "Expectation feature", "Proteoscope's -log10 of the E-value, as a feature", ("feature_expectation",)
     ),
-    EngineScore("delta_cn", "ΔCn", "Lead over the next candidate, as a part of XCorr", (
-        "delta_cn", "deltacn", "ms:1002253", "ms:1001156", "comet:deltacn", "sequest:deltacn",
-    )),
+    EngineScore(
+        "delta_cn",
+        "ΔCn",
+        "Lead over the next candidate, as a part of XCorr",
+        (
+            "delta_cn",
+            "deltacn",
+            "ms:1002253",
+            "ms:1001156",
+            "comet:deltacn",
+            "sequest:deltacn",
+        ),
+    ),
     EngineScore("sp", "Sp", "Preliminary score of Comet or SEQUEST", ("sp_score", "spscore", "sp", "ms:1002255", "comet:spscore")),
     EngineScore("next", "Next score", "Score of the next candidate", ("nextscore", "next score"), 0),
     EngineScore("delta", "Engine's delta", "Lead over the next candidate", ("delta score", "delta_score", "delta_next", "deltascore"), 0),
-    EngineScore("matched_ions", "Engine's matched", "Fragments that the engine found", (
-        "ions_matched", "num_matched_ions", "matched_peaks", "number of matches", "ms:1001121", "matched ions", "number of matched peaks",
-    ), 0),
-    EngineScore("peptide_q_value", "Engine's peptide q", "q-value of the peptide, by the engine", (
-        "peptide_q", "peptide q-value", "ms:1001868", "ms:1002055",
-    ), 0),
+    EngineScore(
+        "matched_ions",
+        "Engine's matched",
+        "Fragments that the engine found",
+        (
+            "ions_matched",
+            "num_matched_ions",
+            "matched_peaks",
+            "number of matches",
+            "ms:1001121",
+            "matched ions",
+            "number of matched peaks",
+        ),
+        0,
+    ),
+    EngineScore(
+        "peptide_q_value",
+        "Engine's peptide q",
+        "q-value of the peptide, by the engine",
+        (
+            "peptide_q",
+            "peptide q-value",
+            "ms:1001868",
+            "ms:1002055",
+        ),
+        0,
+    ),
     EngineScore("protein_q_value", "Engine's protein q", "q-value of the protein, by the engine", ("protein_q", "protein.q.value"), 0),
     EngineScore("protein_group_q_value", "Engine's group q", "q-value of the protein group, by the engine", ("pg.q.value",), 0),
     EngineScore("global_q_value", "Global q", "q-value over all runs, by the engine", ("global.q.value",), 0),
-)  # fmt: skip
+)
 """The scores that have a name here; of those that rank, the first that a file has decides."""
 
 _BY_NAME = {called: one for one in ENGINE_SCORES for called in one.called}
@@ -107,11 +189,19 @@ _MAXIMUM_NAME = 80
 
 SCORE_COLUMNS = tuple(
     Column(
-        one.column, one.title, one.meaning, "e_value" if one.is_logarithmic else "number", 9, 3, is_nullable=True, is_optional=True,
-        is_of_some=True, is_shown=one.sense != 0,
+        one.column,
+        one.title,
+        one.meaning,
+        "e_value" if one.is_logarithmic else "number",
+        9,
+        3,
+        is_nullable=True,
+        is_optional=True,
+        is_of_some=True,
+        is_shown=one.sense != 0,
     )
     for one in ENGINE_SCORES
-)  # fmt: skip
+)
 """Their columns, of which a run has those that its file gave."""
 
 

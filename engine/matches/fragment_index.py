@@ -120,9 +120,17 @@ class FragmentIndexSearch:
 
         def finish(part: Partition) -> None:
             score_candidates(
-                self._index.arrays, self._index.queries, self._peptides, self._modifications, self._settings, code, best, hits,
-                part.first, part.last,
-            )  # fmt: skip
+                self._index.arrays,
+                self._index.queries,
+                self._peptides,
+                self._modifications,
+                self._settings,
+                code,
+                best,
+                hits,
+                part.first,
+                part.last,
+            )
 
         run_on_threads(
             finish, equal_partitions(np.ones(n), self._threads, maximum_cost=4096), self._threads, self._progress, steps=lambda _: 0
@@ -133,9 +141,17 @@ class FragmentIndexSearch:
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list(low, high, f"Indexing fragments{part}")
         work = work_of(
-            self._index, self._peptides, self._modifications, self._settings, mass, number, histogram_width=width,
-            index_bytes=self._room(), bytes_of_form=BYTES_OF_FORM + BYTES_OF_POSTING * ions, threads=self._threads,
-        )  # fmt: skip
+            self._index,
+            self._peptides,
+            self._modifications,
+            self._settings,
+            mass,
+            number,
+            histogram_width=width,
+            index_bytes=self._room(),
+            bytes_of_form=BYTES_OF_FORM + BYTES_OF_POSTING * ions,
+            threads=self._threads,
+        )
         windows = precursor_windows(mass, queries, self._settings, 0, len(queries.mass))
         forms = (windows[..., 1] - windows[..., 0]).sum(axis=1)
         cost = np.where(forms > 0, self._nanoseconds(forms, ions, queries), 0.0)

@@ -269,9 +269,7 @@ def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
         raise ParameterError(f"no fragment intensities are predicted for {shortened(sequence)}: expected 2 to {LONGEST_PREDICTED} residues")
     out = np.zeros((len(letters) - 1, IONS), np.float32)
     nought = np.zeros(1, np.int64)
-    predict_bonds(
-        load_network(_path()), letters.copy(), np.array([0, len(letters)]), np.array([charge]), nought, nought, 0, 1, out
-    )  # fmt: skip
+    predict_bonds(load_network(_path()), letters.copy(), np.array([0, len(letters)]), np.array([charge]), nought, nought, 0, 1, out)
     shares = np.maximum(2.0 ** out.astype(np.float64) - FLOOR, 0.0)
     if charge < 3:
         shares[:, 1::2] = 0.0

@@ -43,9 +43,16 @@ def group_leads(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: 
 
 
 def group_rates(
-    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], peptide: NDArray[np.int64], group: NDArray[np.int64],
-    leads: NDArray[np.float64], *, plus_one: bool, decoy_ratio: float, scale: ScoreScale | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+    score: NDArray[np.float64],
+    is_decoy: NDArray[np.bool_],
+    peptide: NDArray[np.int64],
+    group: NDArray[np.int64],
+    leads: NDArray[np.float64],
+    *,
+    plus_one: bool,
+    decoy_ratio: float,
+    scale: ScoreScale | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """q-values and posterior error probabilities of matches that compete, in each group by its own decoys.
 
     Parameters
@@ -73,9 +80,15 @@ def group_rates(
 
 
 def _by_peptide(
-    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], unit: NDArray[np.int64], of_all: DecoyTail | None, lead: float, *,
-    plus_one: bool, decoy_ratio: float,
-) -> NDArray[np.float64]:  # fmt: skip
+    score: NDArray[np.float64],
+    is_decoy: NDArray[np.bool_],
+    unit: NDArray[np.int64],
+    of_all: DecoyTail | None,
+    lead: float,
+    *,
+    plus_one: bool,
+    decoy_ratio: float,
+) -> NDArray[np.float64]:
     """Return the q-values of distinct peptides, for each match that of the lowest peptide not below it.
 
     Parameters

@@ -26,9 +26,17 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["Identified", "read_identified", "shuffled_spectra", "spectra_of"]
 
 _COLUMNS = (
-    "spectrum", "charge", "calculated_mass", "peptide", "sequence", "q_value", "rank", "is_decoy", "modification_positions",
+    "spectrum",
+    "charge",
+    "calculated_mass",
+    "peptide",
+    "sequence",
+    "q_value",
+    "rank",
+    "is_decoy",
+    "modification_positions",
     "modification_masses",
-)  # fmt: skip
+)
 _MAXIMUM_CHARGE = 31
 _MAXIMUM_LENGTH = 1000
 
@@ -97,9 +105,18 @@ def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Ident
     offsets, residues, ends = _residues([(sequence[row], sites[row], changes[row]) for row in first.tolist()], path)
     sequences, of_sequence = np.unique(np.array([sequence[row] for row in first.tolist()], dtype=object), return_inverse=True)
     return Identified(
-        spectrum, charge, mass, of.astype(np.int64), tuple(names.tolist()), of_sequence.astype(np.int64), tuple(sequences.tolist()),
-        offsets, residues, ends[:, 0].copy(), ends[:, 1].copy(),
-    )  # fmt: skip
+        spectrum,
+        charge,
+        mass,
+        of.astype(np.int64),
+        tuple(names.tolist()),
+        of_sequence.astype(np.int64),
+        tuple(sequences.tolist()),
+        offsets,
+        residues,
+        ends[:, 0].copy(),
+        ends[:, 1].copy(),
+    )
 
 
 def _residues(
@@ -131,10 +148,20 @@ def spectra_of(spectra: Spectra, identified: Identified) -> Spectra:
     intensity, _ = take_runs(spectra.intensity, spectra.offsets, identified.spectrum)
     rows = identified.spectrum
     return Spectra(
-        spectra.files, spectra.file[rows], [], spectra.scan[rows], spectra.index[rows], spectra.retention_time[rows], identified.mz,
-        spectra.precursor_intensity[rows], (1 << identified.charge).astype(np.uint32), offsets, mz, intensity,
+        spectra.files,
+        spectra.file[rows],
+        [],
+        spectra.scan[rows],
+        spectra.index[rows],
+        spectra.retention_time[rows],
+        identified.mz,
+        spectra.precursor_intensity[rows],
+        (1 << identified.charge).astype(np.uint32),
+        offsets,
+        mz,
+        intensity,
         activation=spectra.activation[rows],
-    )  # fmt: skip
+    )
 
 
 def shuffled_spectra(
@@ -152,16 +179,23 @@ def shuffled_spectra(
     of_form = seeds[identified.sequence].astype(np.uint64)
     parts = equal_partitions(np.diff(identified.offsets), threads)
     run_on_threads(
-        lambda part: shuffle_residues(identified.residues, identified.offsets, of_form, part.first, part.last, shuffled), parts, threads,
-        progress, steps=lambda _: 0,
-    )  # fmt: skip
+        lambda part: shuffle_residues(identified.residues, identified.offsets, of_form, part.first, part.last, shuffled),
+        parts,
+        threads,
+        progress,
+        steps=lambda _: 0,
+    )
     residues, offsets = take_runs(identified.residues, identified.offsets, identified.peptide)
     other, _ = take_runs(shuffled, identified.offsets, identified.peptide)
     series = SpectrumSeries.of(ion_series, library.activation)
     peptides = ShuffledPeptides(
-        offsets, residues, other, identified.n_terminal[identified.peptide], identified.c_terminal[identified.peptide],
+        offsets,
+        residues,
+        other,
+        identified.n_terminal[identified.peptide],
+        identified.c_terminal[identified.peptide],
         np.column_stack([series.have(frozenset(letter)) for letter in MOVED_SERIES]),
-    )  # fmt: skip
+    )
     mz, intensity = np.empty_like(library.mz), np.empty_like(library.intensity)
     absolute, relative = absolute_and_relative(fragment_tolerance)
 

@@ -36,9 +36,10 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
     source, spectra, members = members_of_run(project, request.run_id, progress)
     if not len(members.identified):
         raise InputError(
-            source.psms, f"run {source.run} has no PSM up to a q-value of {_rate(source):g}",
+            source.psms,
+            f"run {source.run} has no PSM up to a q-value of {_rate(source):g}",
             remedy="Export a run that identified something, or search again with another fdr",
-        )  # fmt: skip
+        )
     return write_members(project, request, members, spectra, source, progress)
 
 
@@ -59,7 +60,7 @@ def _rate(source: SourceRun) -> float:
 
 def write_members(
     project: Project, request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     """Write identified spectra as a library; the path."""
     resources = Resources(available_threads(), progress=progress)
     series = SpectrumSeries.of(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)

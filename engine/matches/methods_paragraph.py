@@ -27,9 +27,11 @@ _FOLDS = (
 _PICKED = "Savitski MM et al. A scalable approach for protein false discovery rate estimation. Mol Cell Proteomics 2015, 14:2394."
 _CLOPPER = "Clopper CJ, Pearson ES. The use of confidence or fiducial limits. Biometrika 1934, 26:404."
 _DECOYS = {
-    "reverse": "reversed sequences", "pseudo-reverse": "sequences reversed between the sites of cleavage", "shuffle": "shuffled sequences",
+    "reverse": "reversed sequences",
+    "pseudo-reverse": "sequences reversed between the sites of cleavage",
+    "shuffle": "shuffled sequences",
     "existing": "the decoys that the database holds",
-}  # fmt: skip
+}
 
 
 def spectrum_search_methods(facts: RunFacts) -> Methods:

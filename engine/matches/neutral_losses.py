@@ -27,9 +27,13 @@ _MINIMUM_HEIGHT = 0.3  # of the highest peak's weight, which is the square root 
 
 
 def precursor_losses(
-    index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], mass: NDArray[np.float64], is_tyrosine: NDArray[np.bool_],
+    index: SpectrumIndex,
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    mass: NDArray[np.float64],
+    is_tyrosine: NDArray[np.bool_],
     settings: ScoringSettings,
-) -> NDArray[np.int64]:  # fmt: skip
+) -> NDArray[np.int64]:
     """Which of the two losses has the higher peak, where that is a tenth of the highest peak of all.
 
     Parameters

@@ -282,9 +282,12 @@ FDR = parameter(
     0.01, gt=0, le=0.5, title="False discovery rate", group=STATISTICS, help="Results are counted at this false discovery rate."
 )
 PLUS_ONE = parameter(
-    False, title="Add one decoy", group=STATISTICS, advanced=True,
+    False,
+    title="Add one decoy",
+    group=STATISTICS,
+    advanced=True,
     help="Estimate the rate as (decoys + 1) / targets, which is never too low on average but needs many targets.",
-)  # fmt: skip
+)
 RESCORING = parameter(
     "automatic",
     title="Rescoring",

@@ -132,9 +132,13 @@ def _settings(parameters: Any) -> _Settings:
     return _Settings(
         _width(values["fragment_tolerance"], _USUAL_FRAGMENT),
         _width(values["precursor_tolerance"], _USUAL_PRECURSOR) if "precursor" in shown else math.inf,
-        shown, int(values.get("maximum_charge", 1)), fixed, tuple(dict.fromkeys((*fixed, *variable))), "variable_modifications" in values,
+        shown,
+        int(values.get("maximum_charge", 1)),
+        fixed,
+        tuple(dict.fromkeys((*fixed, *variable))),
+        "variable_modifications" in values,
         str(values.get("ion_series", "")),
-    )  # fmt: skip
+    )
 
 
 def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
@@ -163,8 +167,9 @@ def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | No
     letters = "".join(letter for letter in "bycz" if letter in wanted)
     return _Misfit(
         f"the spectra are of {names}, which makes ions {', '.join(letters)}, and ion_series={settings.series} matches others:"
-        f" set ion_series={BY_ACTIVATION}", (),
-    )  # fmt: skip
+        f" set ion_series={BY_ACTIVATION}",
+        (),
+    )
 
 
 def _tolerance_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:

@@ -219,7 +219,7 @@ def rescore(
         centre, width = np.array([one.mean() for one in of_all]), np.array([max(float(one.std()), 1e-12) for one in of_all])
         unscaled = LearntScore(
             mean, spread, models.reshape(*shape, -1), centre.reshape(shape), width.reshape(shape), 0.0, -1.0, settings.seed
-        )  # fmt: skip
+        )
         total = unscaled.score(features, initial_score, peptide)
     threshold, median = _landmarks(total[competes], decoy, settings.decoy_ratio)
     learnt = replace(unscaled, threshold=threshold, median=median)

@@ -68,9 +68,11 @@ class RunTables:
             n_sequences = pa.compute.count_distinct(tables.peptides["sequence"]).as_py()
             return {"psms": best, "peptides": len(tables.peptides), "sequences": n_sequences, "proteins": len(tables.proteins)}
         return {
-            "psms": counted["psms"].targets, "peptides": counted["peptides"].targets, "sequences": self._tables.n_sequences,
+            "psms": counted["psms"].targets,
+            "peptides": counted["peptides"].targets,
+            "sequences": self._tables.n_sequences,
             "proteins": counted["proteins"].targets,
-        }  # fmt: skip
+        }
 
     @property
     def message(self) -> str:

@@ -28,9 +28,29 @@ _KEPT, _SLOTS, _MORE = 5, 1, 3
 _BINS = 96
 _RESIDUES = (
     "GASPVTCLINDQKEMHFRYW",
-    (57.02146, 71.03711, 87.03203, 97.05276, 99.06841, 101.04768, 103.00919, 113.08406, 113.08406, 114.04293, 115.02694, 128.05858,
-     128.09496, 129.04259, 131.04049, 137.05891, 147.06841, 156.10111, 163.06333, 186.07931),
-)  # fmt: skip
+    (
+        57.02146,
+        71.03711,
+        87.03203,
+        97.05276,
+        99.06841,
+        101.04768,
+        103.00919,
+        113.08406,
+        113.08406,
+        114.04293,
+        115.02694,
+        128.05858,
+        128.09496,
+        129.04259,
+        131.04049,
+        137.05891,
+        147.06841,
+        156.10111,
+        163.06333,
+        186.07931,
+    ),
+)
 _ANYWHERE = 0
 
 
@@ -68,9 +88,16 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     order = np.argsort(mass)
     # Not written to, as those of a mapped file: what a search has compiled is not compiled for them once more.
     peptides = PeptideArrays(
-        read_only(mass[order]), read_only(starts[order].astype(np.uint32)), read_only(lengths[order].astype(np.uint8)),
-        read_only(np.zeros(n_peptides, np.uint8)), read_only(present[order]), read_only(letters[drawn]), residue_mass, 0.0, 0.0,
-    )  # fmt: skip
+        read_only(mass[order]),
+        read_only(starts[order].astype(np.uint32)),
+        read_only(lengths[order].astype(np.uint8)),
+        read_only(np.zeros(n_peptides, np.uint8)),
+        read_only(present[order]),
+        read_only(letters[drawn]),
+        residue_mass,
+        0.0,
+        0.0,
+    )
     shift = np.array([15.994915])
     table = np.array([[0], [1]], np.int64)
     modifications = ModificationArrays(
@@ -87,9 +114,24 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     spectra = SpectrumArrays(np.arange(n_queries + 1) * peaks.shape[1], peaks.ravel(), heights.ravel(), 50 * heights.ravel())
     queries = QueryArrays(np.arange(n_queries), rng.integers(2, 4, n_queries), peptides.mass[chosen])
     settings = ScoringSettings(
-        *precursor, np.array([0]), np.array([0.0]), ISOTOPE_SPACING, 0.0, 20e-6, np.array([PROTON_MASS]),
-        np.array([WATER_MASS + PROTON_MASS]), 2, 0.02, float(spectra.mz.max()) + 2, 0.02, 0.0, 5, 3.0, HYPERSCORE, 2,
-    )  # fmt: skip
+        *precursor,
+        np.array([0]),
+        np.array([0.0]),
+        ISOTOPE_SPACING,
+        0.0,
+        20e-6,
+        np.array([PROTON_MASS]),
+        np.array([WATER_MASS + PROTON_MASS]),
+        2,
+        0.02,
+        float(spectra.mz.max()) + 2,
+        0.02,
+        0.0,
+        5,
+        3.0,
+        HYPERSCORE,
+        2,
+    )
     reach = precursor[0] + precursor[1] * queries.mass
     ends = [np.searchsorted(peptides.mass, queries.mass - one + sign * reach) for one in (0.0, shift[0]) for sign in (-1, 1)]
     return MadeSearch(spectra, queries, peptides, modifications, settings, ends[1] - ends[0] + ends[3] - ends[2])
@@ -122,9 +164,17 @@ def sample_fragments(size: float, seed: int) -> Sample:
     made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
     mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)
     work = fragment_scoring.work_of(
-        made.index, made.peptides, made.modifications, made.settings, mass, number, histogram_width=0.5, index_bytes=1 << 28,
-        bytes_of_form=fragment_scoring.BYTES_OF_FORM + fragment_scoring.BYTES_OF_POSTING * 36.0, threads=1,
-    )  # fmt: skip
+        made.index,
+        made.peptides,
+        made.modifications,
+        made.settings,
+        mass,
+        number,
+        histogram_width=0.5,
+        index_bytes=1 << 28,
+        bytes_of_form=fragment_scoring.BYTES_OF_FORM + fragment_scoring.BYTES_OF_POSTING * 36.0,
+        threads=1,
+    )
     windows = precursor_windows(mass, made.queries, made.settings, 0, n)
     forms = (windows[..., 1] - windows[..., 0]).sum(axis=1)
     peaks = np.diff(made.spectra.offsets)
@@ -132,7 +182,9 @@ def sample_fragments(size: float, seed: int) -> Sample:
     ions = 2.0 * (float(made.peptides.length.mean()) - 1.0)
     charges = np.maximum(1, np.minimum(2, made.queries.charge - 1))
     state = {
-        **empty_best(n, _KEPT + _MORE)._asdict(), "histogram": np.zeros((n, _BINS), np.int32), "n_candidates": np.zeros(n, np.int64),
+        **empty_best(n, _KEPT + _MORE)._asdict(),
+        "histogram": np.zeros((n, _BINS), np.int32),
+        "n_candidates": np.zeros(n, np.int64),
         "cost": counts.fragment_index_search(forms, ions, charges, covered),
-    }  # fmt: skip
+    }
     return Sample(work, [state])

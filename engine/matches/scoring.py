@@ -198,9 +198,15 @@ class ScoringPass:
 
 
 def plan_scoring(
-    index: SpectrumIndex, peptides: PeptideArrays, modifications: ModificationArrays, parameters: MatchSettings, resources: Resources,
-    compile_index: Callable[[Progress], None] | None = None, *, stays_open: bool = True,
-) -> ScoringPass:  # fmt: skip
+    index: SpectrumIndex,
+    peptides: PeptideArrays,
+    modifications: ModificationArrays,
+    parameters: MatchSettings,
+    resources: Resources,
+    compile_index: Callable[[Progress], None] | None = None,
+    *,
+    stays_open: bool = True,
+) -> ScoringPass:
     """Count the candidates of each query.
 
     Parameters
@@ -214,17 +220,20 @@ def plan_scoring(
     maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), heaviest_ion(peptides, modifications))
     settings = scoring_settings(parameters, index.series, maximum_mz)
     work = work_of(
-        index, peptides, modifications, settings, kept=max(_KEPT, parameters.hits_per_spectrum + 1),
-        slots=max(1, parameters.maximum_modifications), histogram_width=score_kind(parameters.score)[1].histogram_width,
-    )  # fmt: skip
+        index,
+        peptides,
+        modifications,
+        settings,
+        kept=max(_KEPT, parameters.hits_per_spectrum + 1),
+        slots=max(1, parameters.maximum_modifications),
+        histogram_width=score_kind(parameters.score)[1].histogram_width,
+    )
     resources.progress.stage("Planning", len(index.queries.mass))
     with ExitStack() as stack:
         session = stack.enter_context(Executor(resources).session(work))
         n_candidates = session.run({"phase": "count"}, is_measured=False)["candidates"]
         held, opened = (session, stack.pop_all()) if stays_open else (None, ExitStack())
-    return ScoringPass(
-        index, peptides, modifications, parameters, settings, resources, work, n_candidates, held, opened, compile_index
-    )  # fmt: skip
+    return ScoringPass(index, peptides, modifications, parameters, settings, resources, work, n_candidates, held, opened, compile_index)
 
 
 @dataclass(frozen=True)
@@ -275,9 +284,13 @@ class ScoringBySeries:
 
 
 def plan_by_series(
-    index: SpectrumIndex, peptides: PeptideArrays, modifications: ModificationArrays, parameters: MatchSettings, resources: Resources,
+    index: SpectrumIndex,
+    peptides: PeptideArrays,
+    modifications: ModificationArrays,
+    parameters: MatchSettings,
+    resources: Resources,
     compile_index: Callable[[Progress], None] | None = None,
-) -> ScoringBySeries:  # fmt: skip
+) -> ScoringBySeries:
     """Count the candidates of each query; see `proteoscope.engine.matches.scoring.plan_scoring`."""
     parts = index.by_series()
     passes = [

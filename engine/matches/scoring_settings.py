@@ -150,6 +150,10 @@ def modification_arrays(
         )
     places_of_known = np.zeros(0, np.int64) if known is None else known.place
     return ModificationArrays(
-        np.concatenate((mass, of_known)), np.array(masks, np.uint32), np.concatenate((np.array(places, np.int64), places_of_known)),
-        counts @ mass, np.ascontiguousarray(counts), parameters.maximum_forms,
-    )  # fmt: skip
+        np.concatenate((mass, of_known)),
+        np.array(masks, np.uint32),
+        np.concatenate((np.array(places, np.int64), places_of_known)),
+        counts @ mass,
+        np.ascontiguousarray(counts),
+        parameters.maximum_forms,
+    )

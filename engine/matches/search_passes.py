@@ -120,10 +120,16 @@ class SearchPass:
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
         """A pass with the settings of a search, and with `more` by the names of the attributes."""
         return cls(
-            name, settings.precursor_tolerance, settings.fragment_tolerance, settings.isotope_errors, settings.enzyme,
-            "non-specific" if enzyme(settings.enzyme).is_unspecific else specificity, settings.missed_cleavages,
-            settings.fixed_modifications, **more,
-        )  # fmt: skip
+            name,
+            settings.precursor_tolerance,
+            settings.fragment_tolerance,
+            settings.isotope_errors,
+            settings.enzyme,
+            "non-specific" if enzyme(settings.enzyme).is_unspecific else specificity,
+            settings.missed_cleavages,
+            settings.fixed_modifications,
+            **more,
+        )
 
     @property
     def precursor_range(self) -> tuple[Tolerance, Tolerance]:
@@ -298,14 +304,27 @@ def _pass(values: Any) -> SearchPass:
     for name in (*fixed, *variable, *known):
         parse_modification(name)
     return SearchPass(
-        _text(values.get("name")), _tolerance(values.get("precursor_tolerance")), _tolerance(values.get("fragment_tolerance")),
-        tuple(_count(one, least=-100) for one in _list(values.get("isotope_errors", []))), enzyme(_text(values.get("enzyme"))).name,
-        specificity, _count(values.get("missed_cleavages", 0)), fixed, variable, None if shift is None else (numbers[0], numbers[1]),
-        tuple(_texts(one) for one in _list(values.get("groups", []))), _texts(values.get("databases", [])), proteins,
-        _count(values.get("n_proteins", 0)), _texts(values.get("spectra", [])), _count(values.get("n_spectra", 0)),
-        _text(values.get("source_run", "")), (medians[0], medians[1]), known,
+        _text(values.get("name")),
+        _tolerance(values.get("precursor_tolerance")),
+        _tolerance(values.get("fragment_tolerance")),
+        tuple(_count(one, least=-100) for one in _list(values.get("isotope_errors", []))),
+        enzyme(_text(values.get("enzyme"))).name,
+        specificity,
+        _count(values.get("missed_cleavages", 0)),
+        fixed,
+        variable,
+        None if shift is None else (numbers[0], numbers[1]),
+        tuple(_texts(one) for one in _list(values.get("groups", []))),
+        _texts(values.get("databases", [])),
+        proteins,
+        _count(values.get("n_proteins", 0)),
+        _texts(values.get("spectra", [])),
+        _count(values.get("n_spectra", 0)),
+        _text(values.get("source_run", "")),
+        (medians[0], medians[1]),
+        known,
         tuple(_series_count(one) for one in _list(values.get("ion_series", []))),
-    )  # fmt: skip
+    )
 
 
 def _series_count(values: Any) -> SeriesCount:

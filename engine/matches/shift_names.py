@@ -96,9 +96,16 @@ class ShiftPlaces(NamedTuple):
     def part(self, rows: slice | NDArray[np.int64]) -> ShiftPlaces:
         """Some of the peptides."""
         return ShiftPlaces(
-            self.shift[rows], self.tolerance[rows], self.score[rows], self.position[rows], self.length[rows], self.begin[rows],
-            self.end[rows], self.residues, self.shortest,
-        )  # fmt: skip
+            self.shift[rows],
+            self.tolerance[rows],
+            self.score[rows],
+            self.position[rows],
+            self.length[rows],
+            self.begin[rows],
+            self.end[rows],
+            self.residues,
+            self.shortest,
+        )
 
     @property
     def is_protein_start(self) -> NDArray[np.bool_]:
@@ -182,8 +189,10 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
             entries.append(one._replace(mass=one.mass - holder.mass, name=f"{one.name} instead of {holder.name}", unimod_id=None))
     entries += [
         _Entry(-one.mass, USUAL_TIER, f"without {one.name}", None, ord(letter) - 65, "anywhere")
-        for one in fixed if one.position == "anywhere" for letter in one.residues
-    ]  # fmt: skip
+        for one in fixed
+        if one.position == "anywhere"
+        for letter in one.residues
+    ]
     return sorted(entries)
 
 

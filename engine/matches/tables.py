@@ -106,9 +106,15 @@ class Scored:
         group = None if self.group is None else self.group[order]
         is_second = None if self.is_second is None else self.is_second[order]
         return replace(
-            self, psms=self.psms.take(order), score=self.score[order], q_value=self.q_value[order],
-            posterior_error=self.posterior_error[order], features=features, group=group, is_second=is_second,
-        )  # fmt: skip
+            self,
+            psms=self.psms.take(order),
+            score=self.score[order],
+            q_value=self.q_value[order],
+            posterior_error=self.posterior_error[order],
+            features=features,
+            group=group,
+            is_second=is_second,
+        )
 
 
 class Counted(NamedTuple):
@@ -219,9 +225,14 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
     score, new = np.concatenate((first.score, score)), _kept(features)
     kept = _rows_of_better_pass(psms, score, n)
     joined = replace(
-        first, psms=psms.take(kept), score=score[kept], q_value=np.full(len(kept), np.nan), posterior_error=np.full(len(kept), np.nan),
-        features={name: np.concatenate((column, new[name]))[kept] for name, column in first.features.items()}, is_second=kept >= n,
-    )  # fmt: skip
+        first,
+        psms=psms.take(kept),
+        score=score[kept],
+        q_value=np.full(len(kept), np.nan),
+        posterior_error=np.full(len(kept), np.nan),
+        features={name: np.concatenate((column, new[name]))[kept] for name, column in first.features.items()},
+        is_second=kept >= n,
+    )
     return _judged(joined, settings)
 
 
@@ -241,9 +252,13 @@ def _judged(scored: Scored, settings: ReportSettings) -> Scored:
         return scored
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     q_value[first], posterior_error[first] = error_rates(
-        scored.score[first], psms.is_decoy[first], settings, decoy_ratio=psms.decoy_ratio, scale=scored.scale,
+        scored.score[first],
+        psms.is_decoy[first],
+        settings,
+        decoy_ratio=psms.decoy_ratio,
+        scale=scored.scale,
         peptide=psms.peptide_family[first],
-    )  # fmt: skip
+    )
     return replace(scored, q_value=q_value, posterior_error=posterior_error)
 
 

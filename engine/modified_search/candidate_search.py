@@ -92,9 +92,14 @@ def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: Scoring
 
 
 def find_candidates(
-    index: SpectrumIndex, peptides: PeptideArrays, settings: ScoringSettings, lists: ListSettings, kept: int, memory_bytes: int,
+    index: SpectrumIndex,
+    peptides: PeptideArrays,
+    settings: ScoringSettings,
+    lists: ListSettings,
+    kept: int,
+    memory_bytes: int,
     resources: Resources,
-) -> Candidates:  # fmt: skip
+) -> Candidates:
     """Return for each query the `kept` peptides with most matching masses; of equal ones the first.
 
     `memory_bytes` : of the mass lists of a part of the peptides and their index.

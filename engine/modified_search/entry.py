@@ -35,25 +35,39 @@ MODIFIED_SEARCH = Search(
     preset="standard",
     inputs=(
         Input(
-            "spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file",
+            "spectra",
+            "Spectra",
+            "spectra",
+            "SPECTRA",
+            one="spectrum file",
             instead="from_project",
         ),
         Input(
-            "database", "Protein databases", "proteins", "PROTEINS",
+            "database",
+            "Protein databases",
+            "proteins",
+            "PROTEINS",
             f"protein sequences ({names_of('proteins')}); may be given several times",
-            option="--database", is_kept=True, wanted="a protein database", one="database",
+            option="--database",
+            is_kept=True,
+            wanted="a protein database",
+            one="database",
             hint=f"one or more databases ({names_of('proteins')})",
             instead="from_project",
         ),
     ),
     options=(
         Option(
-            "strict", "Refuse files with spectra that cannot be read",
+            "strict",
+            "Refuse files with spectra that cannot be read",
             "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
         ),
         Option(
-            "from_project", "Project whose unidentified spectra are searched",
-            "search what an identification in this project left unidentified", metavar="DIR", is_project=True,
+            "from_project",
+            "Project whose unidentified spectra are searched",
+            "search what an identification in this project left unidentified",
+            metavar="DIR",
+            is_project=True,
         ),
         Option("run", "Identification", "of that project, which identification (default: the newest)", metavar="RUN"),
     ),
@@ -68,8 +82,11 @@ MODIFIED_SEARCH = Search(
     methods=lambda: modified_search.methods_paragraph.methods,
     exports=(
         Export(
-            "tsv", "Tables, tab-separated", lambda: modified_search.exporting.export_modified_tables,
-            files=(*MATCH_TABLE_FILES, "modifications.tsv"), has_acceptance=True,
+            "tsv",
+            "Tables, tab-separated",
+            lambda: modified_search.exporting.export_modified_tables,
+            files=(*MATCH_TABLE_FILES, "modifications.tsv"),
+            has_acceptance=True,
         ),
         *MATCH_FILES,
         PERCOLATOR_INPUT,
@@ -79,8 +96,9 @@ MODIFIED_SEARCH = Search(
     demo=Demo({}, "low-resolution", after="identify"),
     expecting=lambda: modified_search.expecting.expected,
     work=(
-        SPECTRA, FRAGMENT_INDEX,
+        SPECTRA,
+        FRAGMENT_INDEX,
         ("mass-lists", lambda: modified_search.candidate_search.SpectraAgainstMassLists),
     ),
     keeps=(KeptKind("peptides", "peptide indexes"),),
-)  # fmt: skip
+)

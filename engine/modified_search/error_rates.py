@@ -132,9 +132,15 @@ def estimate_error_rates(
         message = "no decoys: no false discovery rate can be estimated"
     elif competes.any():
         q_value[competes], posterior_error[competes] = group_rates(
-            score[competes], psms.is_decoy[competes], psms.peptide_family[competes], group[competes], leads,
-            plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio, scale=scale,
-        )  # fmt: skip
+            score[competes],
+            psms.is_decoy[competes],
+            psms.peptide_family[competes],
+            group[competes],
+            leads,
+            plus_one=parameters.plus_one,
+            decoy_ratio=psms.decoy_ratio,
+            scale=scale,
+        )
     return RatedMatches(Scored(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error)
 
 
@@ -187,17 +193,28 @@ def _shares(psms: Psms, found: ShiftedMatches, tier: NDArray[np.int64], first: N
 
 
 def _shift_places(
-    psms: Psms, found: ShiftedMatches, rows: NDArray[np.int64], mass: NDArray[np.float64], indexes: Indexes,
+    psms: Psms,
+    found: ShiftedMatches,
+    rows: NDArray[np.int64],
+    mass: NDArray[np.float64],
+    indexes: Indexes,
     parameters: ModifiedSearchParameters,
-) -> ShiftPlaces:  # fmt: skip
+) -> ShiftPlaces:
     """Return the shifts of some rows as naming takes them."""
     offsets = np.asarray(indexes.proteins.proteins.offsets)
     protein = indexes.proteins.protein_of(psms.position[rows])
     tolerance = parameters.precursor_tolerance.width(psms.observed_mass[rows])
     return ShiftPlaces(
-        mass[rows], tolerance, found.place_score[rows], psms.position[rows], psms.length[rows], offsets[protein], offsets[protein + 1],
-        np.asarray(indexes.proteins.proteins.residues), parameters.minimum_length,
-    )  # fmt: skip
+        mass[rows],
+        tolerance,
+        found.place_score[rows],
+        psms.position[rows],
+        psms.length[rows],
+        offsets[protein],
+        offsets[protein + 1],
+        np.asarray(indexes.proteins.proteins.residues),
+        parameters.minimum_length,
+    )
 
 
 def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], parameters: ModifiedSearchParameters) -> NDArray[np.bool_]:
@@ -267,9 +284,13 @@ def _with_unnamed(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.i
 
 
 def _carrying(
-    psms: Psms, rows: NDArray[np.int64], site: NDArray[np.int64], which: NDArray[np.int64], modifications: tuple[SearchModification, ...],
+    psms: Psms,
+    rows: NDArray[np.int64],
+    site: NDArray[np.int64],
+    which: NDArray[np.int64],
+    modifications: tuple[SearchModification, ...],
     carried: NDArray[np.float64],
-) -> Psms:  # fmt: skip
+) -> Psms:
     """Return the matches with one more modification in some rows."""
     n, n_before = len(psms), len(psms.modifications)
     all_rows = np.concatenate((np.repeat(np.arange(n), np.diff(psms.modification_offsets)), rows))

@@ -38,8 +38,12 @@ def expected(request: SearchRequest) -> Expectation:
         return WorkSize(met + masses, int(n), 4 * masses + 12 * peptides + 8 * n * _PEAKS, 12.0 * n * parameters.candidates)
 
     host = {
-        "read": spectra.unpacked * _READ, "index": peptides * _INDEX, "plan": n * _PREPARE, "score": n * _RANK, "report": n * _REPORT,
-    }  # fmt: skip
+        "read": spectra.unpacked * _READ,
+        "index": peptides * _INDEX,
+        "plan": n * _PREPARE,
+        "score": n * _RANK,
+        "report": n * _REPORT,
+    }
     counts = {"spectra": n, "residues": database.letters, "peptides": peptides, "candidates": n * inside}
     memory = min(16 * masses, parameters.index_memory * 1e6) + 2 * spectra.unpacked + 60 * peptides
     return Expectation((ExpectedWork(KIND, size),), host, counts, memory)

@@ -102,9 +102,13 @@ def joined_shifts(parts: Sequence[ShiftedMatches]) -> ShiftedMatches:
 
 
 def place_candidates(
-    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, settings: ScoringSettings, shifts: ShiftSettings,
+    index: SpectrumIndex,
+    peptides: PeptideArrays,
+    candidates: Candidates,
+    settings: ScoringSettings,
+    shifts: ShiftSettings,
     resources: Resources,
-) -> PlacedArrays:  # fmt: skip
+) -> PlacedArrays:
     """Score every candidate with its mass shift on its best residue, and without a shift where it has the precursor's mass."""
     shape, stop = candidates.peptide.shape, stop_flag()
     types = (np.float32, np.int8, np.float32, np.int8, np.uint8)
@@ -134,9 +138,17 @@ class _Peptidoforms(NamedTuple):
 
 
 def rank_candidates(
-    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
-    shifts: ShiftSettings, top: int, *, by_count: bool, resources: Resources,
-) -> ShiftedMatches:  # fmt: skip
+    index: SpectrumIndex,
+    peptides: PeptideArrays,
+    candidates: Candidates,
+    placed: PlacedArrays,
+    settings: ScoringSettings,
+    shifts: ShiftSettings,
+    top: int,
+    *,
+    by_count: bool,
+    resources: Resources,
+) -> ShiftedMatches:
     """Return the best forms of each spectrum, with all scores; a candidate has a form without and one with its mass shift.
 
     `by_count` : the count of matching masses alone ranks them, as in the thesis; a candidate of the precursor's mass is then not shifted.
@@ -158,9 +170,20 @@ def rank_candidates(
     empty = np.full((len(peptide), 1), _NONE, np.uint8)
     score = candidates.matches[rows].astype(np.float64) if by_count else features["hyperscore"]
     matches = Matches(
-        spectrum, charge, ranked.rank, mass, peptide, isotope, empty, empty, score, ranked.delta, ranked.n_candidates, ranked.expectation,
+        spectrum,
+        charge,
+        ranked.rank,
+        mass,
+        peptide,
+        isotope,
+        empty,
+        empty,
+        score,
+        ranked.delta,
+        ranked.n_candidates,
+        ranked.expectation,
         features,
-    )  # fmt: skip
+    )
     return ShiftedMatches(
         matches,
         ranked.key,
@@ -187,9 +210,18 @@ def _part_of(placed: PlacedArrays, rows: slice) -> PlacedArrays:
 
 
 def _ranked_forms(
-    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
-    shifts: ShiftSettings, top: int, usual: float, part: slice, *, by_count: bool,
-) -> _Peptidoforms:  # fmt: skip
+    index: SpectrumIndex,
+    peptides: PeptideArrays,
+    candidates: Candidates,
+    placed: PlacedArrays,
+    settings: ScoringSettings,
+    shifts: ShiftSettings,
+    top: int,
+    usual: float,
+    part: slice,
+    *,
+    by_count: bool,
+) -> _Peptidoforms:
     """Return the best forms of some queries; columns of forms with a shift follow those of forms without."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _part_of(placed, part)
@@ -317,9 +349,14 @@ def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], 
 
 
 def _losses(
-    index: SpectrumIndex, matches: Matches, shift: NDArray[np.float64], is_shifted: NDArray[np.bool_], peptides: PeptideArrays,
-    place: NDArray[np.uint8], settings: ScoringSettings,
-) -> NDArray[np.int64]:  # fmt: skip
+    index: SpectrumIndex,
+    matches: Matches,
+    shift: NDArray[np.float64],
+    is_shifted: NDArray[np.bool_],
+    peptides: PeptideArrays,
+    place: NDArray[np.uint8],
+    settings: ScoringSettings,
+) -> NDArray[np.int64]:
     """Return the neutral losses of precursors whose shift may be phosphate or sulfate."""
     rows = np.flatnonzero(is_shifted & (np.abs(shift - PHOSPHATE_OR_SULFATE) <= _NEAR_PHOSPHATE))
     residue = peptides.residues[peptides.position[matches.peptide[rows]].astype(np.int64) + place[rows] - 1]
@@ -330,9 +367,16 @@ def _losses(
 
 
 def _measured(
-    index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], peptides: PeptideArrays, peptide: NDArray[np.int64],
-    shift: NDArray[np.float64], place: NDArray[np.uint8], settings: ScoringSettings, resources: Resources,
-) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+    index: SpectrumIndex,
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    peptides: PeptideArrays,
+    peptide: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    place: NDArray[np.uint8],
+    settings: ScoringSettings,
+    resources: Resources,
+) -> dict[str, NDArray[np.float64]]:
     """Return all scores and features of the matches, with each shift on the residue where it scored best."""
     measured, stop = np.zeros((len(spectrum), len(feature_names()))), stop_flag()
     number = (np.arange(len(spectrum)) % _SHIFTS_AT_ONCE).astype(np.uint8)
@@ -351,9 +395,16 @@ def _measured(
 
 
 def _places(
-    index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], peptides: PeptideArrays, peptide: NDArray[np.int64],
-    shift: NDArray[np.float64], is_shifted: NDArray[np.bool_], settings: ScoringSettings, resources: Resources,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
+    index: SpectrumIndex,
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    peptides: PeptideArrays,
+    peptide: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    is_shifted: NDArray[np.bool_],
+    settings: ScoringSettings,
+    resources: Resources,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the score and the probability of each residue."""
     n, stop = len(spectrum), stop_flag()
     score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)

@@ -40,9 +40,15 @@ class Report(NamedTuple):
 
 
 def write_report(
-    run: SearchRun[Any], results: Run, rated: RatedMatches, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters,
-    *, is_translated: bool,
-) -> Report:  # fmt: skip
+    run: SearchRun[Any],
+    results: Run,
+    rated: RatedMatches,
+    spectra: Spectra,
+    proteins: ProteinIndex,
+    parameters: ModifiedSearchParameters,
+    *,
+    is_translated: bool,
+) -> Report:
     """Infer the proteins, and write all tables, also as text for the project to show.
 
     Parameters
@@ -153,11 +159,15 @@ def _modification_row(name: str, mass: float, members: list[dict[str, Any]], unm
     peptides = {row["sequence"] for row in targets}
     sites = Counter(row["site"].rstrip("0123456789") for row in targets)
     return {
-        "name": name, "mass": mass, "psms": len(targets), "peptides": len(peptides),
+        "name": name,
+        "mass": mass,
+        "psms": len(targets),
+        "peptides": len(peptides),
         "sites": "; ".join(f"{site} {count}" for site, count in sorted(sites.items(), key=lambda one: (-one[1], one[0]))),
-        "share_unmodified": len(peptides & unmodified) / max(1, len(peptides)), "decoys": len(members) - len(targets),
+        "share_unmodified": len(peptides & unmodified) / max(1, len(peptides)),
+        "decoys": len(members) - len(targets),
         "kind": targets[0]["shift_kind"] if targets else "",
-    }  # fmt: skip
+    }
 
 
 def write_modification_file(out: Path, table: pa.Table, progress: Progress, *, spreadsheet_safe: bool = False) -> None:

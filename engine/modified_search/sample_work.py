@@ -18,7 +18,9 @@ def sample_lists(size: float, seed: int) -> Sample:
     made = made_search(max(8, round(_QUERIES * size**0.6)), max(1000, round(_PEPTIDES * size**0.4)), (0.0, 10e-6), seed)
     lists = peptide_lists(made.peptides, _LISTS.per_dalton, 0, len(made.peptides.mass), Resources(threads=1))
     sources = {
-        "spectra": made.spectra._asdict(), "queries": made.queries._asdict(), "settings": made.settings._asdict(),
+        "spectra": made.spectra._asdict(),
+        "queries": made.queries._asdict(),
+        "settings": made.settings._asdict(),
         "candidates": lists._asdict(),
-    }  # fmt: skip
+    }
     return Sample(Work(KIND, sources, {"kept": _KEPT, **_LISTS._asdict()}), [None])

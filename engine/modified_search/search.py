@@ -60,8 +60,10 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
     parameters = request.parameters_as(ModifiedSearchParameters)
     source = _source(request)
     inputs: dict[str, Sequence[str | Path]] = {
-        "spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants,
-    }  # fmt: skip
+        "spectra": request.files("spectra"),
+        "database": request.files("database"),
+        "contaminants": parameters.contaminants,
+    }
     required = {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}
     if source is not None:
         proteins = [] if source.proteins is None else [source.proteins]
@@ -73,9 +75,13 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         if source is None:
             warn_of_misfits("modified", request.files("spectra"), parameters, progress)
             found = read_spectra(
-                request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, uses_all_precursors=True,
+                request.files("spectra"),
+                progress=progress,
+                strict=request.flag("strict"),
+                threads=threads,
+                uses_all_precursors=True,
                 spool=spec.spool,
-            )  # fmt: skip
+            )
             return found, found
         progress.stage("Reading the identification")
         found = read_spectra_table(source.spectra)
@@ -105,9 +111,12 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
             spectra_written()
             run.progress.check()
         counts = {
-            "spectra": len(spectra), "searched": index.n_searched, "proteins_in_database": indexes.proteins.n_targets,
-            "peptides_in_index": len(indexes.peptides), **report.counts,
-        }  # fmt: skip
+            "spectra": len(spectra),
+            "searched": index.n_searched,
+            "proteins_in_database": indexes.proteins.n_targets,
+            "peptides_in_index": len(indexes.peptides),
+            **report.counts,
+        }
         return _summary(run, source, counts, rated, report, series_counts(index))
 
 
@@ -157,29 +166,51 @@ def _record(
     named, more = run.files("database"), run.files("contaminants")
     of_source = source is not None and not named
     return SearchPass.of(
-        "first", parameters, parameters.specificity, mass_shift=shift_range(parameters.mass_shift), groups=rated_groups(rated),
+        "first",
+        parameters,
+        parameters.specificity,
+        mass_shift=shift_range(parameters.mass_shift),
+        groups=rated_groups(rated),
         databases=(*source.files("database", "contaminants"), *more) if source is not None and of_source else (*named, *more),
-        proteins="found" if of_source else "all", n_proteins=counts["proteins_in_database"],
-        spectra=run.files("spectra") if source is None else source.files("spectra"), n_spectra=counts["searched"],
-        source_run="" if source is None else source.run, ion_series=series,
-    )  # fmt: skip
+        proteins="found" if of_source else "all",
+        n_proteins=counts["proteins_in_database"],
+        spectra=run.files("spectra") if source is None else source.files("spectra"),
+        n_spectra=counts["searched"],
+        source_run="" if source is None else source.run,
+        ion_series=series,
+    )
 
 
 def _summary(
-    run: SearchRun[_Read], source: SourceRun | None, counts: dict[str, int], rated: RatedMatches, report: Report,
+    run: SearchRun[_Read],
+    source: SourceRun | None,
+    counts: dict[str, int],
+    rated: RatedMatches,
+    report: Report,
     series: tuple[SeriesCount, ...],
-) -> ModifiedSearchSummary:  # fmt: skip
+) -> ModifiedSearchSummary:
     """Record the run and return its summary."""
     parameters, tables = run.spec.request.parameters_as(ModifiedSearchParameters), report.tables
     done = _record(run, source, counts, rated, series)
     source_run: dict[str, Any] = {} if source is None else {"source_run": source.run}
     run.record(
-        counts, tables.message, exports=[*EXPORTED, MODIFICATIONS_FILE], certainty=tables.certainty,
-        decoy_ratio=rated.scored.psms.decoy_ratio, recalibrated_ppm=round(rated.mass_error_ppm, 4), passes=[done.record()], **source_run,
-    )  # fmt: skip
+        counts,
+        tables.message,
+        exports=[*EXPORTED, MODIFICATIONS_FILE],
+        certainty=tables.certainty,
+        decoy_ratio=rated.scored.psms.decoy_ratio,
+        recalibrated_ppm=round(rated.mass_error_ppm, 4),
+        passes=[done.record()],
+        **source_run,
+    )
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ModifiedSearchSummary(
-        **run.summary_fields, **numbers, certainty=tables.certainty,
+        **run.summary_fields,
+        **numbers,
+        certainty=tables.certainty,
         top_modifications=tuple((row["name"], row["mass"], row["psms"], row["sites"]) for row in report.best_modifications),
-        fdr=parameters.fdr, passes=(done,), has_decoys=parameters.decoys != "none", **source_run,
-    )  # fmt: skip
+        fdr=parameters.fdr,
+        passes=(done,),
+        has_decoys=parameters.decoys != "none",
+        **source_run,
+    )

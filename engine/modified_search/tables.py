@@ -21,19 +21,29 @@ MODIFICATIONS = Table.of(
         Column("peptides", "Peptides", "Different sequences", "integer", 8),
         Column("sites", "Sites", "Residues and termini, with how many spectra", width=30, pattern=_SITES),
         Column(
-            "share_unmodified", "Unmodified", "Part of the peptides that were found without a shift too", "percent", 10, unit="%",
-            saved=".4f", is_nullable=True,
+            "share_unmodified",
+            "Unmodified",
+            "Part of the peptides that were found without a shift too",
+            "percent",
+            10,
+            unit="%",
+            saved=".4f",
+            is_nullable=True,
         ),
         Column("decoys", "Decoys", "Decoys that passed with them", "integer", 6),
         Column(
-            "kind", "Kind", "Group in which the matches were judged: named, a usual shift, end, another end of the peptide, or unnamed, "
-            "any other", width=8, is_shown=False, pattern="none|named|end|unnamed",
+            "kind",
+            "Kind",
+            "Group in which the matches were judged: named, a usual shift, end, another end of the peptide, or unnamed, any other",
+            width=8,
+            is_shown=False,
+            pattern="none|named|end|unnamed",
         ),
     ),
     shown="name mass psms peptides sites share_unmodified decoys kind",
     links="name",
     saved="name mass psms peptides sites share_unmodified decoys kind",
-)  # fmt: skip
+)
 
 TABLES = (MODIFICATIONS, SHIFTED_PSMS, PROTEINS_OF_SHIFTED)
 """From the modification to its PSMs; the proteins that they prove."""

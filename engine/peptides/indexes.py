@@ -223,9 +223,12 @@ def _without_own_decoys(
     searched = proteins.take(numbers) if is_used.any() else proteins
     every = searched if contaminants is None else searched.followed_by(contaminants)
     found = find_own_decoys(
-        every.residues, np.asarray(every.offsets), Texts(np.asarray(every.accession_bytes), np.asarray(every.accession_offsets)),
-        n_database=len(searched), prefix="" if is_existing else parameters.decoy_prefix,
-    )  # fmt: skip
+        every.residues,
+        np.asarray(every.offsets),
+        Texts(np.asarray(every.accession_bytes), np.asarray(every.accession_offsets)),
+        n_database=len(searched),
+        prefix="" if is_existing else parameters.decoy_prefix,
+    )
     if found is None:
         return proteins, contaminants, 0
     is_left = ~found.is_decoy

@@ -147,7 +147,7 @@ class _Listing:
         n = len(peptides.mass)
         self._sources = FormSources(
             peptides, np.asarray(proteins.proteins.residues), proteins.first_decoy_residue, proteins.known.arrays(digestion), forms.rules()
-        )  # fmt: skip
+        )
         self._peptides, self._most, self._resources = peptides, forms.maximum_modifications, resources
         self._shares = sorted(equal_partitions(np.ones(n), _SHARES_OF_THREAD * resources.threads), key=lambda share: share.first)
         heaviest = float(peptides.mass[-1]) + forms.maximum_modifications * float(proteins.known.added_mass(digestion).max(initial=0.0))
@@ -223,9 +223,12 @@ def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications:
     # A row begins with what the form carries, of which there is some, but for the first row, which is of none.
     is_filled = ~is_none[1:, 0].any() if rows > 1 else True
     is_sound = (
-        is_none[0].all() and is_filled and (is_none[:, 1:] >= is_none[:, :-1]).all()
-        and (modification[~is_none] < n_modifications).all() and (site[is_none] == _NONE).all()
+        is_none[0].all()
+        and is_filled
+        and (is_none[:, 1:] >= is_none[:, :-1]).all()
+        and (modification[~is_none] < n_modifications).all()
+        and (site[is_none] == _NONE).all()
         and ((site[row] <= lengths[entries, None] + 1) | is_none[row]).all()
-    )  # fmt: skip
+    )
     require(bool(is_sound), f"{folder}: a form carries what its proteins do not know, or outside its residues")
     return FormColumns(known, site, modification)

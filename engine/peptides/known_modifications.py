@@ -133,9 +133,13 @@ def annotated_sites(
     counts = np.ones(len(rows), np.bool_) if is_counted is None else is_counted[owners]
     is_other = counts & ~kept
     return _sorted(
-        position[kept], numbers[kept], tuple(modifications), n_sites=int((counts & kept).sum()), n_others=int(is_other.sum()),
+        position[kept],
+        numbers[kept],
+        tuple(modifications),
+        n_sites=int((counts & kept).sum()),
+        n_others=int(is_other.sum()),
         n_glycans=int((is_other & (features.kind[rows] == _GLYCANS)).sum()),
-    )  # fmt: skip
+    )
 
 
 def _sorted(
@@ -182,9 +186,13 @@ def known_modifications_of(
         place[i] = ends_of_peptides.place_in_decoy(int(within[i]), int(place[i]), is_start=ends[i] % 2 == 1, is_reverse=decoys == "reverse")
     of_decoys = offsets[n_targets + owner] + place
     return _sorted(
-        np.concatenate((position, of_decoys)), np.tile(found.modification.astype(np.int64), 2), found.modifications,
-        n_sites=found.n_sites, n_others=found.n_others, n_glycans=found.n_glycans,
-    )  # fmt: skip
+        np.concatenate((position, of_decoys)),
+        np.tile(found.modification.astype(np.int64), 2),
+        found.modifications,
+        n_sites=found.n_sites,
+        n_others=found.n_others,
+        n_glycans=found.n_glycans,
+    )
 
 
 @dataclass(frozen=True)

@@ -191,9 +191,15 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
         def is_sound(k: int) -> bool:
             (first, first_place), (last, last_place) = bounds[k], bounds[k + 1]
             return peptides_are_valid(
-                dictionary, len(proteins.proteins.residues), digestion.minimum_length, digestion.maximum_length, first, last, first_place,
+                dictionary,
+                len(proteins.proteins.residues),
+                digestion.minimum_length,
+                digestion.maximum_length,
+                first,
+                last,
+                first_place,
                 last_place,
-            )  # fmt: skip
+            )
 
         with ThreadPoolExecutor(available_threads()) as pool:
             require(all(pool.map(is_sound, range(n_pieces))), f"{folder}: a number of the peptides is not within its bounds")

@@ -327,9 +327,18 @@ def open_protein_index(folder: Path) -> ProteinIndex:
         require(bool(is_sound), f"{folder}: a variant stands in the place of residues outside its protein")
     known = open_known_modifications(folder, proteins.residues)
     return ProteinIndex(
-        proteins, n_targets, description["decoy_prefix"], n_contaminants, features, kept, replaced, known, description["decoy_suffix"],
-        description["n_left_out"], stops,
-    )  # fmt: skip
+        proteins,
+        n_targets,
+        description["decoy_prefix"],
+        n_contaminants,
+        features,
+        kept,
+        replaced,
+        known,
+        description["decoy_suffix"],
+        description["n_left_out"],
+        stops,
+    )
 
 
 def _whole(proteins: Proteins) -> NDArray[np.int64]:

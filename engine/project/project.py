@@ -228,9 +228,11 @@ class Project:
         except BaseException as error:
             wanted = isinstance(error, Cancelled | KeyboardInterrupt | GeneratorExit)
             self._abandon(
-                run, "cancelled" if wanted else "failed", "stopped by the user" if wanted else _sentence(error),
+                run,
+                "cancelled" if wanted else "failed",
+                "stopped by the user" if wanted else _sentence(error),
                 is_resumable=wanted or isinstance(error, StorageError),
-            )  # fmt: skip
+            )
             if self._is_resumable(run.id):
                 error.add_note(f"to go on with {run.id}: proteoscope resume {shlex.quote(str(self.folder))} --run {run.id}")
             if not wanted and not is_project(self.folder):

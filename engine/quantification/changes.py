@@ -164,18 +164,26 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
         sample, imputed = _sample(proteins, logs, model, fitted, number, i, parameters)
         state = proteins.state[:, model.columns[np.isin(model.condition, (0, i))]]
         counts = {
-            "n_first": number[:, i], "n_second": number[:, 0], "n_too_low": np.isin(state, (State.TOO_LOW, State.REFUSED)).sum(axis=1),
-            "n_not_seen": (state == State.NOT_SEEN).sum(axis=1), "n_imputed": imputed.sum(axis=1),
-        }  # fmt: skip
+            "n_first": number[:, i],
+            "n_second": number[:, 0],
+            "n_too_low": np.isin(state, (State.TOO_LOW, State.REFUSED)).sum(axis=1),
+            "n_not_seen": (state == State.NOT_SEEN).sum(axis=1),
+            "n_imputed": imputed.sum(axis=1),
+        }
         tested = _tested(sample, fitted, parameters.change_fdr)
         found.append(Changes(f"{groups[i]} / {groups[0]}", sample.difference, *tested, **counts))
     return found
 
 
 def _sample(
-    proteins: Amounts, logs: NDArray[np.float64], model: ComparisonModel, fitted: Fit, number: NDArray[np.int64], i: int,
+    proteins: Amounts,
+    logs: NDArray[np.float64],
+    model: ComparisonModel,
+    fitted: Fit,
+    number: NDArray[np.int64],
+    i: int,
     parameters: QuantificationParameters,
-) -> tuple[_Sample, NDArray[np.bool_]]:  # fmt: skip
+) -> tuple[_Sample, NDArray[np.bool_]]:
     """Return what proteins have in the first condition and in the one of number `i`, and which quantities are imputed."""
     estimate, factor = fitted.estimate[:, i - 1], fitted.factor[:, i - 1]
     is_apart = _without_ratio(proteins, model, number, i)
@@ -254,8 +262,9 @@ def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
         q_value[is_tested] = false_discovery_control(p_value[is_tested])
     outcome = np.select(
         [is_tested & (q_value <= fdr), is_tested, sample.is_apart, both, sample.n_first > 0, sample.n_second > 0],
-        ["changed", "unchanged", "no shared ion", "not tested", "only here", "only there"], "absent",
-    )  # fmt: skip
+        ["changed", "unchanged", "no shared ion", "not tested", "only here", "only there"],
+        "absent",
+    )
     return difference - reach, difference + reach, t, p_value, q_value, outcome
 
 
@@ -267,8 +276,9 @@ def changes_table(changes: Sequence[Changes], proteins: Proteins) -> pa.Table:
     row = np.concatenate(orders)
     columns: dict[str, Any] = {
         "comparison": np.repeat([one.name for one in changes], len(proteins)).tolist(),
-        "accession": taken(proteins.accession, row), "description": taken(proteins.description, row),
-    }  # fmt: skip
+        "accession": taken(proteins.accession, row),
+        "description": taken(proteins.description, row),
+    }
     for name in CHANGES.by_name.keys() - columns.keys():
         values = np.concatenate([getattr(one, name)[order] for one, order in zip(changes, orders, strict=True)])
         columns[name] = or_null(values) if values.dtype == np.float64 else values.tolist() if name == "outcome" else values

@@ -18,7 +18,7 @@ def _use() -> None:
     surveys = formats.surveys.Surveys(np.arange(4.0), np.arange(4), np.arange(5), np.full(4, 500.0), np.array([1, 3, 2, 1], np.float32))
     query = quantification.ion_traces.TraceQuery(
         np.full(1, 500.0), np.full(1, 2), np.array([[0.6, 0.3]]), np.array([0, 1]), np.full(1, 1.0), np.zeros(1), 10.0
-    )  # fmt: skip
+    )
     quantification.ion_traces.measured_traces(
         surveys, query, quantification.parameters.QuantificationParameters(isotopes=2), execution.resources.Resources(threads=1)
     )

@@ -74,8 +74,10 @@ def corrected_tables(
     traces = _corrected_traces(tables[ION_TRACES.name], sound)
     samples = tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
-    keys = {name: _first(tables[name], column, len(names)) for name, column in
-            ((PEPTIDOFORMS.name, "sequence"), (PEPTIDES.name, "sequence"), (PROTEINS.name, "accession"))}  # fmt: skip
+    keys = {
+        name: _first(tables[name], column, len(names))
+        for name, column in ((PEPTIDOFORMS.name, "sequence"), (PEPTIDES.name, "sequence"), (PROTEINS.name, "accession"))
+    }
     row_of = {name: {key: row for row, key in enumerate(own)} for name, own in keys.items()}
     of_form = np.array([row_of[PEPTIDES.name][one] for one in keys[PEPTIDOFORMS.name]], np.int64)
     owners = _first(tables[PEPTIDES.name], "accession", len(names))

@@ -213,8 +213,9 @@ def planned_design(
     for first, second in design.look_alikes:
         progress.message(
             f"The design has {shortened(first)} and {shortened(second)}, which differ in case or in the code of letters alone: they are"
-            " taken for two", "warning",
-        )  # fmt: skip
+            " taken for two",
+            "warning",
+        )
     return design
 
 
@@ -244,9 +245,10 @@ def _with_plexes(path: Path, design: Design) -> Design:
         pairs = {(one.plex, int(number)) for one, number in zip(design.samples, plexes, strict=True)}
         if len(pairs) != len({name for name, _ in pairs}) or len(pairs) != len({number for _, number in pairs}):
             raise InputError(
-                path, "has a column plex that differs from the files: samples in channels of the same files are one plex",
+                path,
+                "has a column plex that differs from the files: samples in channels of the same files are one plex",
                 remedy="Correct that column, or leave it out: plexes are known by their files",
-            )  # fmt: skip
+            )
         return design
     return replace(design, samples=tuple(one._replace(plex=str(n + 1)) for one, n in zip(design.samples, plexes.tolist(), strict=True)))
 
@@ -271,9 +273,11 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
             raise InputError(path, f"{why} {name}", place="line 1", remedy=_REMEDY if label is None else _LABEL_REMEDY)
     if label is None and "channel" in header:
         raise InputError(
-            path, "has channels of isobaric labels, which this method does not read", place="line 1",
+            path,
+            "has channels of isobaric labels, which this method does not read",
+            place="line 1",
             remedy="Quantify with --method tmt, or leave that column out",
-        )  # fmt: skip
+        )
     twice = next((name for name in BLOCKS if header.count(name) > 1), None)
     if twice is not None:
         raise InputError(path, f"has twice the column {twice}", place="line 1", remedy="Leave one of them out")
@@ -298,9 +302,11 @@ def _file_number(path: Path, name: str, files: Sequence[str], numbers: Mapping[s
     number = numbers.get(name, numbers.get(_stem(name), -1))
     if number == -1 and (original := copies.get(name, copies.get(_stem(name)))):
         raise InputError(
-            path, f"'{shortened(name)}' is byte for byte the same as {shortened(original)}, and is counted once", place=place,
+            path,
+            f"'{shortened(name)}' is byte for byte the same as {shortened(original)}, and is counted once",
+            place=place,
             remedy="Leave that line out, or identify the run that the file should be",
-        )  # fmt: skip
+        )
     if number < 0:
         known = ", ".join(shortened(PurePath(one).name) for one in files[:5])
         why = "is the name of several files" if number == -2 else "is no file of the identification"
@@ -332,9 +338,10 @@ def _check_plexes(path: Path, parts: Sequence[Part], samples: Sequence[Sample], 
             if own[first[sample]] != mine:
                 names = " and ".join(shortened(PurePath(files[one]).name) for one in (first[sample], file))
                 raise InputError(
-                    path, f"gives {names} sample {shortened(samples[sample].name)} in common, but not all channels",
+                    path,
+                    f"gives {names} sample {shortened(samples[sample].name)} in common, but not all channels",
                     remedy="Fractions of a plex have the same samples in the same channels; name samples of other plexes otherwise",
-                )  # fmt: skip
+                )
 
 
 def _replicate(path: Path, text: str, place: str) -> int:
@@ -351,9 +358,10 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
         if other != one.name:
             names = f"{shortened(other)} and {shortened(one.name)}"
             raise InputError(
-                path, f"has two samples, {names}, as replicate {one.replicate} of {shortened(one.condition)}",
+                path,
+                f"has two samples, {names}, as replicate {one.replicate} of {shortened(one.condition)}",
                 remedy="Number the samples of a condition from 1; fractions of one sample have its name",
-            )  # fmt: skip
+            )
 
 
 def _numbers(files: Sequence[str]) -> dict[str, int]:

@@ -54,8 +54,15 @@ QUANTIFICATION = Search(
     preset="label-free",
     inputs=(
         Input(
-            "project", "Project", "project", "PROJECT", "the folder of a project with identifications", several=False,
-            wanted="a project with an identification", one="project", hint="the folder of a project",
+            "project",
+            "Project",
+            "project",
+            "PROJECT",
+            "the folder of a project with identifications",
+            several=False,
+            wanted="a project with an identification",
+            one="project",
+            hint="the folder of a project",
         ),
     ),
     options=(
@@ -82,4 +89,4 @@ QUANTIFICATION = Search(
         Export("mztab", "Proteins and peptidoforms, mzTab", lambda: quantification.mztab.export_mztab, (".mzTab", ".mztab")),
     ),
     demo=Demo({}, "counts", after="identify"),
-)  # fmt: skip
+)

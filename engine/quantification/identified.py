@@ -26,15 +26,39 @@ from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = [
-    "QUANTIFIED_TOO", "Forms", "Identified", "Matches", "Proteins", "SourceFile", "Sources", "files_of_run", "identified", "sources",
+    "QUANTIFIED_TOO",
+    "Forms",
+    "Identified",
+    "Matches",
+    "Proteins",
+    "SourceFile",
+    "Sources",
+    "files_of_run",
+    "identified",
+    "sources",
     "warn_of_identified",
-]  # fmt: skip
+]
 
 _REMEDY = "Run the identification again"
 _PSMS = (
-    "spectrum", "spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz", "charge", "peptide", "sequence", "proteins",
-    "calculated_mass", "q_value", "peptide_q_value", "rank", "is_decoy", "modification_names", "modification_masses",
-)  # fmt: skip
+    "spectrum",
+    "spectrum_index",
+    "spectrum_id",
+    "scan",
+    "retention_time",
+    "precursor_mz",
+    "charge",
+    "peptide",
+    "sequence",
+    "proteins",
+    "calculated_mass",
+    "q_value",
+    "peptide_q_value",
+    "rank",
+    "is_decoy",
+    "modification_names",
+    "modification_masses",
+)
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
 _SHIFTED = frozenset({"modified"})
 """Kinds of runs that identify peptides too, with modifications that nobody listed."""
@@ -256,8 +280,9 @@ def warn_of_identified(found: Identified, method: str, progress: Progress) -> No
         name, kits, n_forms = labelled
         progress.message(
             f"{n_forms:,} of {len(found.forms):,} peptidoforms carry {name}: the samples of each file are in its reporter ions, which"
-            f" --method {method} does not read; quantify with --method tmt and --label {' or '.join(kits)}", "warning",
-        )  # fmt: skip
+            f" --method {method} does not read; quantify with --method tmt and --label {' or '.join(kits)}",
+            "warning",
+        )
     if found.unrated:
         progress.message(
             f"{', '.join(found.unrated)}: no error rate of proteins is known; all proteins of accepted matches are quantified", "warning"
@@ -389,12 +414,17 @@ def _columns(
     elements = sequence_elements(sequences)[of_form] + _modification_elements(some)
     forms = Forms(peptide.dictionary.to_pylist(), of_form, some["calculated_mass"].to_numpy().astype(np.float64), elements)
     matches = Matches(
-        form, table["charge"].to_numpy().astype(np.int64), table["file"].to_numpy().astype(np.int64),
+        form,
+        table["charge"].to_numpy().astype(np.int64),
+        table["file"].to_numpy().astype(np.int64),
         table["run"].to_numpy(),
-        pa.compute.fill_null(table["retention_time"], float("nan")).to_numpy(), table["precursor_mz"].to_numpy(),
-        table["spectrum"].to_numpy(), table["spectrum_index"].to_numpy(),
-        pa.compute.fill_null(table["scan"], -1).to_numpy(), table["spectrum_id"].to_pylist(),
-    )  # fmt: skip
+        pa.compute.fill_null(table["retention_time"], float("nan")).to_numpy(),
+        table["precursor_mz"].to_numpy(),
+        table["spectrum"].to_numpy(),
+        table["spectrum_index"].to_numpy(),
+        pa.compute.fill_null(table["scan"], -1).to_numpy(),
+        table["spectrum_id"].to_pylist(),
+    )
     _, first_of_sequence = np.unique(of_form, return_index=True)
     owner, has_protein = _owners(some.take(pa.array(first_of_sequence)), groups, uses_razor=uses_razor)
     proteins = Proteins(
@@ -414,8 +444,9 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
     owner = np.repeat(np.arange(len(table)), counts)
     text = names.flatten().dictionary_encode()
     mass = masses.flatten().to_numpy(zero_copy_only=False)
-    known: Mapping[str, NDArray[np.float64]] = {one: element_counts(unimod().by_name(one).composition)
-                                                for one in text.dictionary.to_pylist() if one in unimod()}  # fmt: skip
+    known: Mapping[str, NDArray[np.float64]] = {
+        one: element_counts(unimod().by_name(one).composition) for one in text.dictionary.to_pylist() if one in unimod()
+    }
     average = np.array([AVERAGINE.get(one, 0.0) for one in ELEMENTS]) / _AVERAGINE_MASS
     of_name = np.array([known.get(one, np.full(len(ELEMENTS), np.nan)) for one in text.dictionary.to_pylist()]).reshape(-1, len(ELEMENTS))
     added = of_name[text.indices.to_numpy()] if len(mass) else np.zeros((0, len(ELEMENTS)))

@@ -73,9 +73,15 @@ class TraceQuery:
         low, high = self.anchor_offsets[first], self.anchor_offsets[last]
         rows = slice(first, last)
         return TraceQuery(
-            self.mz[rows], self.charge[rows], self.pattern[rows], self.anchor_offsets[first : last + 1] - low, self.anchors[low:high],
-            self.reach[rows], self.window, self.voltage,
-        )  # fmt: skip
+            self.mz[rows],
+            self.charge[rows],
+            self.pattern[rows],
+            self.anchor_offsets[first : last + 1] - low,
+            self.anchors[low:high],
+            self.reach[rows],
+            self.window,
+            self.voltage,
+        )
 
 
 def measured_traces(surveys: Surveys, query: TraceQuery, parameters: QuantificationParameters, resources: Resources) -> NDArray[np.float64]:
@@ -146,9 +152,13 @@ def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int,
 
 
 def _cut(
-    surveys: Surveys, times: NDArray[np.float64], places: NDArray[np.int64], query: TraceQuery, parameters: QuantificationParameters,
+    surveys: Surveys,
+    times: NDArray[np.float64],
+    places: NDArray[np.int64],
+    query: TraceQuery,
+    parameters: QuantificationParameters,
     resources: Resources,
-) -> Traces:  # fmt: skip
+) -> Traces:
     """Return the cells of some ions in the survey spectra at their voltage: these have `times`; `places` number them, -1 for all others."""
     n_isotopes = query.pattern.shape[1]
     low, high = _spans(times, query)
@@ -168,7 +178,7 @@ def _cut(
         if len(within):
             some = TraceWindows(
                 windows.low[within], windows.high[within], windows.first[within], windows.last[within], windows.cell[within]
-            )  # fmt: skip
+            )
             _extract(_sorted_peaks(surveys, places, begin, end), some, cells, resources)
         resources.progress.advance(int(surveys.offsets[end] - surveys.offsets[begin]))
         resources.progress.check()

@@ -60,9 +60,15 @@ class Ions:
     def part(self, rows: NDArray[np.int64]) -> Ions:
         """Return some of them, without the spectra."""
         return Ions(
-            self.form[rows], self.charge[rows], self.mz[rows], self.isotopes[rows], self.n_isotopes, self.is_donor[rows],
-            np.zeros(0, np.int64), self.voltage[rows],
-        )  # fmt: skip
+            self.form[rows],
+            self.charge[rows],
+            self.mz[rows],
+            self.isotopes[rows],
+            self.n_isotopes,
+            self.is_donor[rows],
+            np.zeros(0, np.int64),
+            self.voltage[rows],
+        )
 
     def at_voltage(self, voltage: float) -> Ions:
         """Return the same at a voltage of FAIMS."""
@@ -90,9 +96,12 @@ def ions_of(identified: Identified, n_isotopes: int, donor_fdr: float) -> Ions:
 
 
 def traces_of_others(
-    ions: Ions, sequence: NDArray[np.int64], values: NDArray[np.float64], from_spectra: NDArray[np.float64],
+    ions: Ions,
+    sequence: NDArray[np.int64],
+    values: NDArray[np.float64],
+    from_spectra: NDArray[np.float64],
     parameters: QuantificationParameters,
-) -> NDArray[np.bool_]:  # fmt: skip
+) -> NDArray[np.bool_]:
     """Return which of n measured ions of a file have the trace of another one, whose sequence is another.
 
     Parameters

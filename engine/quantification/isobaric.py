@@ -60,9 +60,14 @@ class _Reporters:
 
 
 def measured_isobaric(
-    identified: Identified, design: Design, label: Label, impurities: NDArray[np.float64] | None, parameters: QuantificationParameters,
-    resources: Resources, spool: Path | None,
-) -> Measured:  # fmt: skip
+    identified: Identified,
+    design: Design,
+    label: Label,
+    impurities: NDArray[np.float64] | None,
+    parameters: QuantificationParameters,
+    resources: Resources,
+    spool: Path | None,
+) -> Measured:
     """Reporter ions of all identified spectra of the files of the design, impurities taken out where a table of them is given.
 
     Raises
@@ -72,9 +77,10 @@ def measured_isobaric(
     found = _reporters(identified, design, label, parameters, resources, spool)
     if np.isnan(found.measured).all():
         raise InputError(
-            identified.files[design.parts[0].file].path, f"no identified spectrum has a reporter ion of {label.name}",
+            identified.files[design.parts[0].file].path,
+            f"no identified spectrum has a reporter ion of {label.name}",
             remedy=found.shift or "Name the label and the tolerance of the run, or take method label-free",
-        )  # fmt: skip
+        )
     if found.shift:
         resources.progress.message(found.shift, "warning")
     if impurities is not None:
@@ -82,9 +88,10 @@ def measured_isobaric(
     form, ions = _by_ion(identified, design, found, parameters)
     is_measured = found.refused == 0
     counts = {
-        "reporter_spectra": int(is_measured.sum()), "ms3_spectra": int((is_measured & (found.level == 3)).sum()),
+        "reporter_spectra": int(is_measured.sum()),
+        "ms3_spectra": int((is_measured & (found.level == 3)).sum()),
         "refused": int((~is_measured).sum()),
-    }  # fmt: skip
+    }
     return Measured(ions, form, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
 
 
@@ -118,9 +125,13 @@ def _reporters(
             without += 1
             continue
         foreign[rows] = interference(
-            surveys, regions.retention_time[place], regions.precursor_mz[place], matches.charge[rows], regions.isolation_width[place],
+            surveys,
+            regions.retention_time[place],
+            regions.precursor_mz[place],
+            matches.charge[rows],
+            regions.isolation_width[place],
             parameters.precursor_tolerance,
-        )  # fmt: skip
+        )
     shift = shift_message(shifts[~lacks_third], label, parameters.reporter_tolerance)
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} fragment spectra in profile mode were centroided")
@@ -140,9 +151,14 @@ def _reporters(
 
 
 def _shown_in(
-    path: str, regions: ReporterRegions, place: NDArray[np.int64], label: Label, margin: float, parameters: QuantificationParameters,
+    path: str,
+    regions: ReporterRegions,
+    place: NDArray[np.int64],
+    label: Label,
+    margin: float,
+    parameters: QuantificationParameters,
     resources: Resources,
-) -> tuple[ReporterRegions, NDArray[np.int64], int]:  # fmt: skip
+) -> tuple[ReporterRegions, NDArray[np.int64], int]:
     """Return the spectra that show the reporter ions of some of MS2, the row of each there, -1 for none, and their level of MS."""
     wanted, name = parameters.reporter_level, PurePath(path).name
     if wanted == "ms2" or (wanted == "automatic" and not regions.n_deeper):
@@ -203,14 +219,18 @@ def _table(identified: Identified, design: Design, label: Label, found: _Reporte
     refused = found.refused[spectrum].astype(np.int64)
     return REPORTER_IONS.arrow(
         {
-            "peptide": taken(identified.forms.peptide, matches.form[spectrum]), "charge": matches.charge[spectrum],
+            "peptide": taken(identified.forms.peptide, matches.form[spectrum]),
+            "charge": matches.charge[spectrum],
             "file": taken([PurePath(one.path).name for one in identified.files], matches.file[spectrum]),
             "spectrum_id": taken(matches.spectrum_id, spectrum),
-            "level": found.level[spectrum].astype(np.int64), "channel": taken(label.channels, channel),
+            "level": found.level[spectrum].astype(np.int64),
+            "channel": taken(label.channels, channel),
             "sample": taken([one.name for one in design.samples], sample[matches.file[spectrum], channel]),
-            "measured": or_null(found.measured[spectrum, channel]), "intensity": or_null(found.corrected[spectrum, channel]),
+            "measured": or_null(found.measured[spectrum, channel]),
+            "intensity": or_null(found.corrected[spectrum, channel]),
             "signal_to_noise": or_null(found.signal_to_noise[spectrum, channel]),
-            "mz_error": or_null(found.mz[spectrum, channel] - label.mz[channel]), "interference": or_null(found.foreign[spectrum]),
+            "mz_error": or_null(found.mz[spectrum, channel] - label.mz[channel]),
+            "interference": or_null(found.foreign[spectrum]),
             "refused": taken(_REFUSED, np.where(refused == 0, -1, refused)),
         }
-    )  # fmt: skip
+    )

@@ -33,9 +33,15 @@ from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N
 __all__ = ["STATE_OF_REASON", "measured_label_free"]
 
 _REASONS = (
-    "", "no retention time", "no signal at its m/z and time", "too few points", "isotopes do not agree with the formula",
-    "the trace of another identified ion", "at another time than in other files", "summit near the lowest intensity of the run",
-)  # fmt: skip
+    "",
+    "no retention time",
+    "no signal at its m/z and time",
+    "too few points",
+    "isotopes do not agree with the formula",
+    "the trace of another identified ion",
+    "at another time than in other files",
+    "summit near the lowest intensity of the run",
+)
 _NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE, _LOW = range(1, 8)
 _STATES = (State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3, State.TOO_LOW)
 STATE_OF_REASON = dict(zip(_REASONS, _STATES, strict=True))
@@ -102,9 +108,14 @@ class _Traces(NamedTuple):
 
 
 def _traces_at(
-    voltage: float, identified: Identified, all_ions: Ions, at: tuple[int, int], surveys: Surveys, parameters: QuantificationParameters,
+    voltage: float,
+    identified: Identified,
+    all_ions: Ions,
+    at: tuple[int, int],
+    surveys: Surveys,
+    parameters: QuantificationParameters,
     resources: Resources,
-) -> _Traces:  # fmt: skip
+) -> _Traces:
     """Measure the ions that a file identified in its survey spectra of one voltage; `at`: place of the file in the design, and number."""
     (place, file), ions = at, all_ions.at_voltage(voltage)
     rows, query, without, is_at = _query(identified, ions, file, surveys, parameters)
@@ -113,8 +124,12 @@ def _traces_at(
     from_spectra = query.nearest_anchor(values[:, TIME])
     chosen = np.flatnonzero(reason == 0)
     of_others = traces_of_others(
-        ions.part(rows[chosen]), identified.forms.sequence[ions.form[rows[chosen]]], values[chosen], from_spectra[chosen], parameters,
-    )  # fmt: skip
+        ions.part(rows[chosen]),
+        identified.forms.sequence[ions.form[rows[chosen]]],
+        values[chosen],
+        from_spectra[chosen],
+        parameters,
+    )
     reason[chosen[of_others]] = _OF_ANOTHER
     return _Traces(place, voltage, rows, values, reason, from_spectra, without, is_at)
 
@@ -137,8 +152,10 @@ def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, 
         at = number[one.rows, k]
         some, at = at >= 0, at[at >= 0]
         values[one.place, at], reason[one.place, at], from_spectra[one.place, at] = (
-            one.values[some], one.reason[some], one.from_spectra[some],
-        )  # fmt: skip
+            one.values[some],
+            one.reason[some],
+            one.from_spectra[some],
+        )
         reason[one.place, number[one.without, k]] = _NO_TIME
     return replace(ions.part(ion), voltage=voltages[part]), values, reason, from_spectra
 
@@ -153,9 +170,15 @@ def _query(
     order = timed[np.lexsort((matches.retention_time[timed], ions.of_match[timed]))]
     rows, count = np.unique(ions.of_match[order], return_counts=True)
     query = TraceQuery(
-        ions.mz[rows], ions.charge[rows], ions.pattern[rows], offsets_of(count), matches.retention_time[order], np.zeros(len(rows)),
-        parameters.retention_window, float(ions.voltage[0]),
-    )  # fmt: skip
+        ions.mz[rows],
+        ions.charge[rows],
+        ions.pattern[rows],
+        offsets_of(count),
+        matches.retention_time[order],
+        np.zeros(len(rows)),
+        parameters.retention_window,
+        float(ions.voltage[0]),
+    )
     voltage = surveys.voltage_of(matches.retention_time[order])
     is_at = (voltage == query.voltage) | (np.isnan(voltage) & np.isnan(query.voltage))
     return rows, query, np.setdiff1d(ions.of_match[of_file], rows), np.unique(ions.of_match[order[is_at]])
@@ -172,9 +195,16 @@ def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: Qu
 
 
 def _measured(
-    design: Design, ions: Ions, files: list[int], values: NDArray[np.float64], reason: NDArray[np.int8], transfers: Transfers | None,
-    table: pa.Table, counts: dict[str, int], resources: Resources,
-) -> Measured:  # fmt: skip
+    design: Design,
+    ions: Ions,
+    files: list[int],
+    values: NDArray[np.float64],
+    reason: NDArray[np.int8],
+    transfers: Transfers | None,
+    table: pa.Table,
+    counts: dict[str, int],
+    resources: Resources,
+) -> Measured:
     """Return amounts of ions by sample: files of a sample added up."""
     state = np.full(reason.shape, State.NOT_SEEN, np.int8)
     state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
@@ -192,9 +222,13 @@ def _measured(
 
 
 def _table(
-    identified: Identified, ions: Ions, files: list[int], values: NDArray[np.float64], reason: NDArray[np.int8],
+    identified: Identified,
+    ions: Ions,
+    files: list[int],
+    values: NDArray[np.float64],
+    reason: NDArray[np.int8],
     transfers: Transfers | None,
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """Return a row for each ion in each file that identified it, or to which it was transferred."""
     is_transferred = np.zeros(reason.shape, np.bool_)
     q_value = np.full(reason.shape, np.nan)
@@ -209,11 +243,16 @@ def _table(
     numbers = {name: pa.array(value[:, column], mask=~is_seen) for name, column in zip(names, columns, strict=True)}
     return ION_TRACES.arrow(
         {
-            **numbers, "area": pa.array(value[:, AREA], mask=~has_area), "n_points": value[:, POINTS].astype(np.int64),
-            "peptide": taken(identified.forms.peptide, ions.form[ion]), "charge": ions.charge[ion], "mz": ions.mz[ion],
+            **numbers,
+            "area": pa.array(value[:, AREA], mask=~has_area),
+            "n_points": value[:, POINTS].astype(np.int64),
+            "peptide": taken(identified.forms.peptide, ions.form[ion]),
+            "charge": ions.charge[ion],
+            "mz": ions.mz[ion],
             "voltage": or_null(ions.voltage[ion]),
             "file": taken([PurePath(identified.files[file].path).name for file in files], place),
-            "source": taken(("identified", "transferred"), is_moved.astype(np.int64)), "q_value": or_null(q_value[place, ion]),
+            "source": taken(("identified", "transferred"), is_moved.astype(np.int64)),
+            "q_value": or_null(q_value[place, ion]),
             "refused": taken(_REASONS, np.where(has_area, -1, np.maximum(why, 0)).astype(np.int64)),
         }
-    )  # fmt: skip
+    )

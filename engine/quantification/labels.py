@@ -55,8 +55,11 @@ def label(name: LabelName) -> Label:
 
 
 _KITS_OF_LABELS: dict[str, tuple[LabelName, ...]] = {
-    "TMT6plex": ("tmt-6", "tmt-10", "tmt-11"), "TMTpro": ("tmt-16", "tmt-18"), "iTRAQ4plex": ("itraq-4",), "iTRAQ8plex": ("itraq-8",),
-}  # fmt: skip
+    "TMT6plex": ("tmt-6", "tmt-10", "tmt-11"),
+    "TMTpro": ("tmt-16", "tmt-18"),
+    "iTRAQ4plex": ("itraq-4",),
+    "iTRAQ8plex": ("itraq-8",),
+}
 """Kits by the names that their labels have in Unimod."""
 _LEAST_LABELLED = 0.5
 

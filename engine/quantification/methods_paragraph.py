@@ -14,9 +14,11 @@ _MIXTURE = "Dempster AP, et al. Maximum likelihood from incomplete data via the 
 _BENJAMINI = "Benjamini Y, Hochberg Y. Controlling the false discovery rate. J R Stat Soc B 57, 289-300 (1995)"
 _REFERENCE = "Plubell DL, et al. Extended multiplexing of tandem mass tags (TMT) labeling. Mol Cell Proteomics 16, 873-890 (2017)"
 _BY = {
-    "maxlfq": "the pairwise medians of the ratios of their ions (MaxLFQ)", "top-3": "the sum of their three most abundant peptides",
-    "sum": "the sum of their peptides", "median": "the median of their peptides",
-}  # fmt: skip
+    "maxlfq": "the pairwise medians of the ratios of their ions (MaxLFQ)",
+    "top-3": "the sum of their three most abundant peptides",
+    "sum": "the sum of their peptides",
+    "median": "the median of their peptides",
+}
 
 
 def methods(facts: RunFacts) -> Methods:

@@ -223,9 +223,11 @@ def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[st
 
 
 def _confounded(block: str, lost: list[str], first: str) -> str:
-    remedy = "name the reference that all plexes hold (reference), or spread the conditions over plexes" if block == "plex" else (
-        f"spread the conditions over the levels of {block}, or leave that column out of the design to compare regardless"
-    )  # fmt: skip
+    remedy = (
+        "name the reference that all plexes hold (reference), or spread the conditions over plexes"
+        if block == "plex"
+        else (f"spread the conditions over the levels of {block}, or leave that column out of the design to compare regardless")
+    )
     return (
         f"{shortened(', '.join(lost))} cannot be compared with {shortened(first)}: conditions and {block} change together, so that a"
         f" difference may be that of the {block}; {remedy}"

@@ -26,13 +26,32 @@ from proteoscope.engine.results.separated import DIGITS, write_separated
 __all__ = ["export_msstats"]
 
 _LABEL_FREE = (
-    "ProteinName", "PeptideSequence", "PrecursorCharge", "FragmentIon", "ProductCharge", "IsotopeLabelType", "Condition", "BioReplicate",
-    "Run", "Fraction", "Intensity",
-)  # fmt: skip
+    "ProteinName",
+    "PeptideSequence",
+    "PrecursorCharge",
+    "FragmentIon",
+    "ProductCharge",
+    "IsotopeLabelType",
+    "Condition",
+    "BioReplicate",
+    "Run",
+    "Fraction",
+    "Intensity",
+)
 _LABELLED = (
-    "ProteinName", "PeptideSequence", "Charge", "PSM", "Mixture", "TechRepMixture", "Run", "Channel", "BioReplicate", "Condition",
-    "Fraction", "Intensity",
-)  # fmt: skip
+    "ProteinName",
+    "PeptideSequence",
+    "Charge",
+    "PSM",
+    "Mixture",
+    "TechRepMixture",
+    "Run",
+    "Channel",
+    "BioReplicate",
+    "Condition",
+    "Fraction",
+    "Intensity",
+)
 
 
 def export_msstats(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -74,11 +93,18 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
     n = len(traces)
     rows = pa.table(
         {
-            "ProteinName": _proteins(tables, traces["peptide"]), "PeptideSequence": traces["peptide"], "PrecursorCharge": traces["charge"],
-            "FragmentIon": _voltages(traces["voltage"]), "ProductCharge": pa.repeat("NA", n), "IsotopeLabelType": pa.repeat("L", n),
-            **_of_samples(samples, places[:, 0]), "Run": traces["file"], "Fraction": places[:, 1], "Intensity": traces["area"],
+            "ProteinName": _proteins(tables, traces["peptide"]),
+            "PeptideSequence": traces["peptide"],
+            "PrecursorCharge": traces["charge"],
+            "FragmentIon": _voltages(traces["voltage"]),
+            "ProductCharge": pa.repeat("NA", n),
+            "IsotopeLabelType": pa.repeat("L", n),
+            **_of_samples(samples, places[:, 0]),
+            "Run": traces["file"],
+            "Fraction": places[:, 1],
+            "Intensity": traces["area"],
         }
-    )  # fmt: skip
+    )
     return rows.filter(rows["ProteinName"].is_valid())
 
 
@@ -98,12 +124,19 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
     nothing = pa.scalar(None, pa.float64())
     rows = pa.table(
         {
-            "ProteinName": _proteins(tables, ions["peptide"]), "PeptideSequence": ions["peptide"], "Charge": ions["charge"], "PSM": psm,
-            "Mixture": mixture, "TechRepMixture": pa.repeat(1, len(ions)), "Run": ions["file"], "Channel": ions["channel"],
-            **_of_samples(samples, row), "Fraction": fraction,
+            "ProteinName": _proteins(tables, ions["peptide"]),
+            "PeptideSequence": ions["peptide"],
+            "Charge": ions["charge"],
+            "PSM": psm,
+            "Mixture": mixture,
+            "TechRepMixture": pa.repeat(1, len(ions)),
+            "Run": ions["file"],
+            "Channel": ions["channel"],
+            **_of_samples(samples, row),
+            "Fraction": fraction,
             "Intensity": pa.compute.if_else(pa.compute.is_null(ions["refused"]), ions["intensity"], nothing),
         }
-    )  # fmt: skip
+    )
     return rows.filter(rows["ProteinName"].is_valid())
 
 

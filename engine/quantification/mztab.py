@@ -34,8 +34,9 @@ __all__ = ["export_mztab", "write_mztab"]
 _METHODS = {
     "label-free": "[MS, MS:1001834, LC-MS label-free quantitation analysis, ]",
     "counts": "[MS, MS:1001836, spectral counting quantitation analysis, ]",
-    "tmt": "[MS, MS:1002010, TMT quantitation analysis, ]", "itraq": "[MS, MS:1001837, iTRAQ quantitation analysis, ]",
-}  # fmt: skip
+    "tmt": "[MS, MS:1002010, TMT quantitation analysis, ]",
+    "itraq": "[MS, MS:1001837, iTRAQ quantitation analysis, ]",
+}
 _UNIT = "[PRIDE, PRIDE:0000393, Relative quantification unit, ]"
 _PROGRAM = "[, , Proteoscope, {}]"
 _BRACKET = re.compile(r"\[([^\]]*)\]")
@@ -93,20 +94,31 @@ def _names(peptides: Sequence[str]) -> list[str]:
 
 
 def _metadata(
-    samples: Sequence[Mapping[str, Any]], variables: Sequence[str], variable: NDArray[np.int64], files: Sequence[Path], kind: str,
-    channels: Mapping[str, str], modifications: Sequence[str], fixed: Sequence[str] | None,
-) -> list[tuple[str, str]]:  # fmt: skip
+    samples: Sequence[Mapping[str, Any]],
+    variables: Sequence[str],
+    variable: NDArray[np.int64],
+    files: Sequence[Path],
+    kind: str,
+    channels: Mapping[str, str],
+    modifications: Sequence[str],
+    fixed: Sequence[str] | None,
+) -> list[tuple[str, str]]:
     # Numbers of spectra are counted without looking at the files, whose places the run then does not tell.
     places = {path.name: quote(name) for path, name in zip(files, distinct_names(files), strict=True)}
     names = dict.fromkeys(name for one in samples for name in one["parts"])
     numbers = {name: number for number, name in enumerate(names, 1)}
     found = [
-        ("mzTab-version", "1.0.0"), ("mzTab-mode", "Summary"), ("mzTab-type", "Quantification"),
-        ("description", "Quantities of proteins and peptidoforms by sample"), ("software[1]", _PROGRAM.format(VERSION)),
-        ("quantification_method", _METHODS[kind]), ("protein-quantification_unit", _UNIT), ("peptide-quantification_unit", _UNIT),
+        ("mzTab-version", "1.0.0"),
+        ("mzTab-mode", "Summary"),
+        ("mzTab-type", "Quantification"),
+        ("description", "Quantities of proteins and peptidoforms by sample"),
+        ("software[1]", _PROGRAM.format(VERSION)),
+        ("quantification_method", _METHODS[kind]),
+        ("protein-quantification_unit", _UNIT),
+        ("peptide-quantification_unit", _UNIT),
         ("protein_search_engine_score[1]", "[MS, MS:1001869, protein-level q-value, ]"),
         ("peptide_search_engine_score[1]", "[MS, MS:1002354, PSM-level q-value, ]"),
-    ]  # fmt: skip
+    ]
     found += _fixed(fixed)
     always = {_name_of(one) for one in fixed or ()}
     terms = [_term(name) for name in modifications if name not in always]
@@ -193,10 +205,17 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
     rows, value = _first(table, variable)
     others = pa.compute.binary_join(in_one(rows["other_accessions"]), ",")
     texts = {
-        "accession": rows["accession"], "description": _known(rows["description"]), "taxid": None, "species": None, "database": None,
-        "database_version": None, "search_engine": None, "best_search_engine_score[1]": None, "ambiguity_members": _known(others),
+        "accession": rows["accession"],
+        "description": _known(rows["description"]),
+        "taxid": None,
+        "species": None,
+        "database": None,
+        "database_version": None,
+        "search_engine": None,
+        "best_search_engine_score[1]": None,
+        "ambiguity_members": _known(others),
         "modifications": None,
-    }  # fmt: skip
+    }
     return _section("PRH", "PRT", texts, _abundances(value, variable, n, "protein"))
 
 
@@ -209,10 +228,20 @@ def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
     rows, value = _first(table, variable)
     modifications = pa.array([_placed(one) for one in rows["peptide"].to_pylist()], pa.string())
     texts = {
-        "sequence": rows["sequence"], "accession": rows["accession"], "unique": None, "database": None, "database_version": None,
-        "search_engine": None, "best_search_engine_score[1]": None, "modifications": modifications, "retention_time": None,
-        "retention_time_window": None, "charge": None, "mass_to_charge": None, "spectra_ref": None,
-    }  # fmt: skip
+        "sequence": rows["sequence"],
+        "accession": rows["accession"],
+        "unique": None,
+        "database": None,
+        "database_version": None,
+        "search_engine": None,
+        "best_search_engine_score[1]": None,
+        "modifications": modifications,
+        "retention_time": None,
+        "retention_time_window": None,
+        "charge": None,
+        "mass_to_charge": None,
+        "spectra_ref": None,
+    }
     return _section("PEH", "PEP", texts, _abundances(value, variable, n, "peptide"))
 
 

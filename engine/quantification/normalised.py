@@ -84,15 +84,17 @@ def quantities_of(
         return _scaled_to_reference(amounts, design, parameters.reference) if is_labelled and parameters.reference else amounts
 
     plexes = design.plexes if is_labelled else None
-    return Quantities(
-        design, identified, normalised_levels(measured.ions, grouping, model, parameters, plexes, scaled), nsaf, psms
-    )  # fmt: skip
+    return Quantities(design, identified, normalised_levels(measured.ions, grouping, model, parameters, plexes, scaled), nsaf, psms)
 
 
 def normalised_levels(
-    ions: Amounts, grouping: Grouping, model: ComparisonModel | None, parameters: QuantificationParameters,
-    plexes: NDArray[np.int64] | None = None, scaled: Callable[[Amounts], Amounts] = lambda amounts: amounts,
-) -> Normalised:  # fmt: skip
+    ions: Amounts,
+    grouping: Grouping,
+    model: ComparisonModel | None,
+    parameters: QuantificationParameters,
+    plexes: NDArray[np.int64] | None = None,
+    scaled: Callable[[Amounts], Amounts] = lambda amounts: amounts,
+) -> Normalised:
     """Return the normalised amounts of all levels.
 
     Parameters
@@ -160,8 +162,9 @@ def warn_of_quantities(
     if parameters.method == "tmt" and n_plexes > 1 and not parameters.reference:
         progress.message(
             f"{n_plexes} plexes and no reference: quantities of samples in different plexes are not comparable, though comparisons of"
-            " conditions have the plex as a block; name the condition of the channels that hold the same in each (reference)", "warning",
-        )  # fmt: skip
+            " conditions have the plex as a block; name the condition of the channels that hold the same in each (reference)",
+            "warning",
+        )
     first, *others = ("",) if model is None else model.groups
     for centre, name in zip(quantities.normalised.centres, others, strict=False):
         _show_centre(centre, f"{shortened(name)} / {shortened(first)}", progress)
@@ -183,5 +186,6 @@ def _show_centre(centre: Centre, pair: str, progress: Progress) -> None:
         why = f"{100 * abs(centre.excess):.0f} % more lie just {side} it than on the other side, as small changes of one side do"
     return progress.message(
         f"{text}, but {why}: the centre is not determined, and all changes depend on it; compare them with a quantity known to be"
-        " equal, or quantify with normalisation none", "warning",
-    )  # fmt: skip
+        " equal, or quantify with normalisation none",
+        "warning",
+    )

@@ -13,8 +13,13 @@ from proteoscope.engine.quantification.labels import LabelName
 __all__ = ["QuantificationParameters"]
 
 _WHICH, _TRACES, _TRANSFERS, _REPORTERS, _PROTEINS, _CHANGES = (
-    "Quantities", "Ion traces (MS1)", "Match between runs", "Reporter ions", "Proteins", "Comparison"
-)  # fmt: skip
+    "Quantities",
+    "Ion traces (MS1)",
+    "Match between runs",
+    "Reporter ions",
+    "Proteins",
+    "Comparison",
+)
 _MAXIMUM_NAMES = 1000
 
 
@@ -22,14 +27,18 @@ class QuantificationParameters(SearchParameters):
     """All that decides quantities, besides the identification and the design."""
 
     run: tuple[str, ...] = parameter(
-        (), title="Runs", group=_WHICH,
+        (),
+        title="Runs",
+        group=_WHICH,
         help="Identifications whose files are quantified together, commas between; the newest alone where it is empty.",
-    )  # fmt: skip
+    )
     method: Literal["label-free", "tmt", "counts"] = parameter(
-        "label-free", title="Method", group=_WHICH,
+        "label-free",
+        title="Method",
+        group=_WHICH,
         help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels (tmt), or numbers of spectra (counts), which"
         " saturate and show changes smaller than they are.",
-    )  # fmt: skip
+    )
     psm_fdr: float = parameter(
         0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are quantified."
     )
@@ -38,9 +47,12 @@ class QuantificationParameters(SearchParameters):
     )
 
     precursor_tolerance: Tolerance = parameter(
-        Tolerance(10, "ppm"), title="MS1 tolerance", group=_TRACES, editor="tolerance",
+        Tolerance(10, "ppm"),
+        title="MS1 tolerance",
+        group=_TRACES,
+        editor="tolerance",
         help="How far a peak of a survey spectrum may be from the m/z of an isotope.",
-    )  # fmt: skip
+    )
     isotopes: int = parameter(
         3,
         ge=2,
@@ -50,92 +62,152 @@ class QuantificationParameters(SearchParameters):
         help="How many peaks of the isotope pattern are followed, from the monoisotopic one.",
     )
     retention_window: float = parameter(
-        120.0, gt=0, le=3600, title="Window", unit="s", group=_TRACES,
+        120.0,
+        gt=0,
+        le=3600,
+        title="Window",
+        unit="s",
+        group=_TRACES,
         help="How far before and behind its spectra the trace of an ion is followed.",
-    )  # fmt: skip
+    )
     maximum_gap: int = parameter(
-        2, ge=0, le=20, title="Gap", unit="surveys", group=_TRACES, advanced=True,
+        2,
+        ge=0,
+        le=20,
+        title="Gap",
+        unit="surveys",
+        group=_TRACES,
+        advanced=True,
         help="Maximum number of survey spectra in a row, of FAIMS those of one voltage, that may lack the ion within its trace.",
-    )  # fmt: skip
+    )
     minimum_points: int = parameter(
-        3, ge=2, le=100, title="Fewest points", unit="surveys", group=_TRACES, advanced=True,
+        3,
+        ge=2,
+        le=100,
+        title="Fewest points",
+        unit="surveys",
+        group=_TRACES,
+        advanced=True,
         help="A trace that fewer survey spectra show is too low to be measured.",
-    )  # fmt: skip
+    )
     minimum_agreement: float = parameter(
-        0.9, ge=0, le=1, title="Isotope agreement from", group=_TRACES,
+        0.9,
+        ge=0,
+        le=1,
+        title="Isotope agreement from",
+        group=_TRACES,
         help="Cosine between the areas of the isotopes and the pattern of the formula, below which a trace is refused.",
-    )  # fmt: skip
+    )
 
     match_between_runs: bool = parameter(
-        False, title="Match between runs", group=_TRANSFERS,
+        False,
+        title="Match between runs",
+        group=_TRANSFERS,
         help="Also measure ions where another file identified them, at their aligned time.",
-    )  # fmt: skip
+    )
     transfer_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Transfers up to", group=_TRANSFERS,
+        0.01,
+        gt=0,
+        le=1,
+        title="Transfers up to",
+        group=_TRANSFERS,
         help="Maximum share of transferred ions that are not there, estimated by transfers to shifted masses. Wrong identities are limited"
         " by the maximum q-value of donors.",
-    )  # fmt: skip
+    )
     donor_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Donor peptides up to", group=_TRANSFERS, advanced=True,
+        0.01,
+        gt=0,
+        le=1,
+        title="Donor peptides up to",
+        group=_TRANSFERS,
+        advanced=True,
         help="Maximum q-value, over all files together, of the peptides whose ions are looked for in other files; their proteins are"
         " accepted.",
-    )  # fmt: skip
+    )
 
     label: LabelName = parameter(
         "tmt-10", title="Label", group=_REPORTERS, help="Kit of the isobaric label: TMT of 6 to 18 channels, or iTRAQ of 4 or 8."
     )
     reporter_tolerance: Tolerance = parameter(
-        Tolerance(0.003, "Da"), title="Reporter tolerance", group=_REPORTERS, editor="tolerance",
+        Tolerance(0.003, "Da"),
+        title="Reporter tolerance",
+        group=_REPORTERS,
+        editor="tolerance",
         help="How far a peak may be from the m/z of a channel's reporter ion; channels of N and C are 0.006 apart.",
-    )  # fmt: skip
+    )
     reporter_level: Literal["automatic", "ms2", "ms3"] = parameter(
-        "automatic", title="Read from", group=_REPORTERS,
+        "automatic",
+        title="Read from",
+        group=_REPORTERS,
         help="The identified spectra (ms2), those of MS3 made from them (ms3), or MS3 where a file has such spectra (automatic).",
-    )  # fmt: skip
+    )
     reporter_peak: Literal["most-intense", "nearest"] = parameter(
-        "most-intense", title="Of several peaks", group=_REPORTERS, advanced=True,
+        "most-intense",
+        title="Of several peaks",
+        group=_REPORTERS,
+        advanced=True,
         help="Which peak within the tolerance counts: the most intense, or the nearest to the channel.",
-    )  # fmt: skip
+    )
     maximum_interference: float = parameter(
-        0.5, ge=0, le=1, title="Interference up to", group=_REPORTERS,
+        0.5,
+        ge=0,
+        le=1,
+        title="Interference up to",
+        group=_REPORTERS,
         help="Spectra whose isolation window holds a larger part of other ions in MS1 are refused; 1 refuses none.",
-    )  # fmt: skip
+    )
     minimum_signal_to_noise: float = parameter(
-        0.0, ge=0, le=1e6, title="Signal-to-noise from", group=_REPORTERS,
+        0.0,
+        ge=0,
+        le=1e6,
+        title="Signal-to-noise from",
+        group=_REPORTERS,
         help="Spectra are refused whose reporter ions have a lower mean signal-to-noise ratio, where the file tells noise; 0 refuses none.",
-    )  # fmt: skip
+    )
     peptide_quantity: Literal["sum", "median"] = parameter(
         "sum", title="Peptides by", group=_REPORTERS, help="Sum or median of the reporter ions of a peptidoform's spectra."
     )
     reference: str = parameter(
-        "", title="Reference", group=_REPORTERS,
+        "",
+        title="Reference",
+        group=_REPORTERS,
         help="Condition of the design whose channels hold the same pool in each plex, by which plexes are scaled; none where it is empty.",
-    )  # fmt: skip
+    )
 
     protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(
-        "maxlfq", title="Proteins by", group=_PROTEINS,
+        "maxlfq",
+        title="Proteins by",
+        group=_PROTEINS,
         help="Pairwise medians of the ratios of ions (maxlfq), or of the amounts of peptides the sum of the three most abundant (top-3),"
         " the sum or the median; a peptide that a sample lacks lowers its sum.",
-    )  # fmt: skip
+    )
     shared_peptides: Literal["razor", "unique"] = parameter(
-        "razor", title="Shared peptides", group=_PROTEINS,
+        "razor",
+        title="Shared peptides",
+        group=_PROTEINS,
         help="Count for the protein with the most peptides (razor), or for none (unique).",
-    )  # fmt: skip
+    )
 
     groups: tuple[str, ...] = parameter(
-        (), title="Conditions", group=_CHANGES,
+        (),
+        title="Conditions",
+        group=_CHANGES,
         help="Conditions of the design that are compared, the one that others are compared with first; all of them where it is empty.",
-    )  # fmt: skip
+    )
     normalisation: Literal["median", "none"] = parameter(
-        "median", title="Normalisation", group=_CHANGES,
+        "median",
+        title="Normalisation",
+        group=_CHANGES,
         help="Samples are scaled so that the median ion is the same in all, and compared conditions so that the proteins that do not change"
         " are (median), or left as they are (none).",
-    )  # fmt: skip
+    )
     imputation: Literal["none", "low"] = parameter(
-        "none", title="Missing quantities", group=_CHANGES,
+        "none",
+        title="Missing quantities",
+        group=_CHANGES,
         help="Stay missing (none), or become the lowest percent of the sample (low), where a condition lacks a protein that has two"
         " measured values in the other; tables and summary count them.",
-    )  # fmt: skip
+    )
     change_fdr: float = parameter(
         0.01, gt=0, le=1, title="Changes up to", group=_CHANGES, help="Proteins that change up to this q-value are counted as changed."
     )

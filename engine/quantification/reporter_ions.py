@@ -40,9 +40,12 @@ class ReporterPeaks(NamedTuple):
 
 
 def reporter_peaks(
-    regions: ReporterRegions, rows: NDArray[np.int64], channels: NDArray[np.float64], tolerance: Tolerance,
+    regions: ReporterRegions,
+    rows: NDArray[np.int64],
+    channels: NDArray[np.float64],
+    tolerance: Tolerance,
     by: Literal["most-intense", "nearest"],
-) -> ReporterPeaks:  # fmt: skip
+) -> ReporterPeaks:
     """Return the peak of each channel within the tolerance: the most intense one, or the nearest; of equals the first.
 
     Parameters
@@ -96,14 +99,18 @@ def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance)
         return ""
     middle = np.array([float(np.nanmedian(shifts[:, i])) if n_peaks[i] else 0.0 for i in range(len(kit))])
     fitting = [
-        name for name in get_args(LabelName)
-        if name != kit.name and len(label(name)) == len(kit)
+        name
+        for name in get_args(LabelName)
+        if name != kit.name
+        and len(label(name)) == len(kit)
         and (np.abs(label(name).mz - kit.mz - middle)[n_peaks > 0] <= tolerance.width(kit.mz)[n_peaks > 0]).all()
-    ]  # fmt: skip
+    ]
     names = ", ".join(f"{kit.channels[i]} ({1000 * middle[i]:+.1f} mDa, {100 * share[i]:.0f} % of the spectra)" for i in off.tolist())
-    remedy = f"these are the m/z of the kit {fitting[0]}: quantify with --label {fitting[0]}" if fitting else (
-        "check the label, or widen reporter_tolerance"
-    )  # fmt: skip
+    remedy = (
+        f"these are the m/z of the kit {fitting[0]}: quantify with --label {fitting[0]}"
+        if fitting
+        else ("check the label, or widen reporter_tolerance")
+    )
     return f"{kit.name}: the peaks of channels {names} are outside the reporter tolerance of {tolerance}; {remedy}"
 
 
@@ -130,9 +137,13 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
 
 
 def interference(
-    surveys: Surveys, time: NDArray[np.float64], mz: NDArray[np.float64], charge: NDArray[np.int64], width: NDArray[np.float64],
+    surveys: Surveys,
+    time: NDArray[np.float64],
+    mz: NDArray[np.float64],
+    charge: NDArray[np.int64],
+    width: NDArray[np.float64],
     tolerance: Tolerance,
-) -> NDArray[np.float64]:  # fmt: skip
+) -> NDArray[np.float64]:
     """Part of the ions in the isolation window of each spectrum that is not its precursor, (n,) float64 from 0 to 1, NaN where unknown.
 
     Peaks at the precursor's m/z and whole isotopes from it are its own. The part is that in the survey spectra before and after, the
@@ -167,9 +178,13 @@ def _next_of_voltage(surveys: Surveys) -> NDArray[np.int64]:
 
 
 def _foreign(
-    surveys: Surveys, survey: NDArray[np.int64], mz: NDArray[np.float64], charge: NDArray[np.int64], half: NDArray[np.float64],
+    surveys: Surveys,
+    survey: NDArray[np.int64],
+    mz: NDArray[np.float64],
+    charge: NDArray[np.int64],
+    half: NDArray[np.float64],
     tolerance: Tolerance,
-) -> NDArray[np.float64]:  # fmt: skip
+) -> NDArray[np.float64]:
     """Return part of a window of one survey spectrum each, -1 for none, that is not the precursor's; NaN where nothing is in it."""
     n = len(mz)
     first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)

@@ -55,10 +55,11 @@ def quantity_tables(found: Quantities, changes: Sequence[Changes], measured: Map
         ),
         (PEPTIDES, {"sequence": identified.sequences, "accession": accession}, {}),
         (
-            PROTEINS, {"accession": proteins.accession, "other_accessions": proteins.others, "description": proteins.description},
+            PROTEINS,
+            {"accession": proteins.accession, "other_accessions": proteins.others, "description": proteins.description},
             {"n_peptides": peptide_counts(levels.sequences, identified.protein, len(proteins)), "nsaf": or_null(found.nsaf)},
         ),
-    )  # fmt: skip
+    )
     by_sample = {
         table.name: _by_sample(table, key, design, {**amount_columns(amounts), "n_psms": n_psms.ravel(), **more})
         for (table, key, more), amounts, n_psms in zip(keys, levels, found.psms, strict=True)
@@ -82,8 +83,10 @@ def _by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Ma
 
 def _of_samples(design: Design) -> dict[str, list[Any]]:
     """Return the columns that name each sample."""
-    return {name: [getattr(one, field) or None for one in design.samples]
-            for name, field in (("sample", "name"), ("condition", "condition"), ("replicate", "replicate"))}  # fmt: skip
+    return {
+        name: [getattr(one, field) or None for one in design.samples]
+        for name, field in (("sample", "name"), ("condition", "condition"), ("replicate", "replicate"))
+    }
 
 
 def _samples(found: Quantities) -> pa.Table:

@@ -91,9 +91,13 @@ def _spec(request: SearchRequest, found: Sources, parameters: QuantificationPara
 
 
 def _measured(
-    matches: Identified, design: Design, request: SearchRequest, parameters: QuantificationParameters, resources: Resources,
+    matches: Identified,
+    design: Design,
+    request: SearchRequest,
+    parameters: QuantificationParameters,
+    resources: Resources,
     spool: Path | None,
-) -> Measured:  # fmt: skip
+) -> Measured:
     """Return amounts of ions, by the method of the parameters."""
     if parameters.method == "label-free":
         return measured_label_free(matches, design, parameters, resources, spool)
@@ -107,23 +111,36 @@ def _measured(
 def _check_quantities(quantities: Quantities, request: SearchRequest, parameters: QuantificationParameters) -> None:
     if np.isnan(quantities.proteins.value).all():
         raise InputError(
-            request.files("project")[0], "nothing that was identified has a quantity in any sample",
+            request.files("project")[0],
+            "nothing that was identified has a quantity in any sample",
             remedy=f"Look at {_DECIDING[parameters.method]}",
-        )  # fmt: skip
+        )
 
 
 def _recorded(
-    run: SearchRun[Identified], found: Sources, quantities: Quantities, measured: Measured, model: ComparisonModel | None,
-    changes: Sequence[Changes], exports: Sequence[str],
-) -> QuantificationSummary:  # fmt: skip
+    run: SearchRun[Identified],
+    found: Sources,
+    quantities: Quantities,
+    measured: Measured,
+    model: ComparisonModel | None,
+    changes: Sequence[Changes],
+    exports: Sequence[str],
+) -> QuantificationSummary:
     """Record the run and return its summary."""
     n_forms, n_sequences, n_proteins = (int((~np.isnan(one.value)).any(axis=1).sum()) for one in quantities.normalised.levels)
     counts = {
-        "samples": len(quantities.design.samples), "peptidoforms": n_forms, "peptides": n_sequences, "proteins": n_proteins,
-        "identified_proteins": len(quantities.proteins), "transferred": 0, "refused": 0, **measured.counts,
-        "tested": sum(one.n_tested for one in changes), "changed": sum(one.n_changed for one in changes),
+        "samples": len(quantities.design.samples),
+        "peptidoforms": n_forms,
+        "peptides": n_sequences,
+        "proteins": n_proteins,
+        "identified_proteins": len(quantities.proteins),
+        "transferred": 0,
+        "refused": 0,
+        **measured.counts,
+        "tested": sum(one.n_tested for one in changes),
+        "changed": sum(one.n_changed for one in changes),
         "imputed": sum(int(one.n_imputed.sum()) for one in changes),
-    }  # fmt: skip
+    }
     runs, centres = tuple(one.run for one in found.runs), quantities.normalised.centres
     shifts = {one.name: round(centre.shift, 4) for one, centre in zip(changes, centres, strict=bool(centres))}
     message = f"{n_proteins:,} proteins in {counts['samples']:,} samples"

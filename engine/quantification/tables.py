@@ -26,17 +26,25 @@ _SAMPLE = Column("sample", "Sample", "Its name in the design", width=16)
 _CONDITION = Column("condition", "Condition", "That of the sample, where a design tells it", width=12, is_nullable=True)
 _REPLICATE = Column("replicate", "Replicate", "Number of the sample in its condition", "integer", 8, is_nullable=True)
 _QUANTITY = Column(
-    "quantity", "Quantity", "How much there is: an area, or a number of spectra, of proteins NSAF; areas are normalised", "number", 12,
-    is_nullable=True, low=0, saved=".6g",
-)  # fmt: skip
+    "quantity",
+    "Quantity",
+    "How much there is: an area, or a number of spectra, of proteins NSAF; areas are normalised",
+    "number",
+    12,
+    is_nullable=True,
+    low=0,
+    saved=".6g",
+)
 _LOG = Column("log2_quantity", "log2", "Logarithm of the quantity to base 2", "number", 8, 3, is_nullable=True, saved=".4f")
 _STATES = "measured|transferred|too low|refused|no shared ion|not seen"
 _STATE = Column(
-    "state", "State",
+    "state",
+    "State",
     "measured, transferred from another file, too low to be measured, refused as another ion's, without an ion that other samples share, so"
-    " that it has no ratio to them, or not seen", width=11,
+    " that it has no ratio to them, or not seen",
+    width=11,
     pattern=_STATES,
-)  # fmt: skip
+)
 _PSMS = Column("n_psms", "PSMs", "Spectra that identify it in the sample", "integer", 6, low=0)
 _PEPTIDE = Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=26)
 _CHARGE = Column("charge", "z", "Charge", "integer", 3, type="int8", low=1)
@@ -58,13 +66,23 @@ PROTEINS = Table.of(
         _STATE,
         Column("n_peptides", "Peptides", "Peptides with a quantity in the sample", "integer", 8, low=0),
         _PSMS,
-        Column("nsaf", "NSAF", "Spectra for each residue, as a part of that of all proteins of the sample", "number", 10, 6,
-               is_nullable=True, low=0, high=1, saved=".6g"),
+        Column(
+            "nsaf",
+            "NSAF",
+            "Spectra for each residue, as a part of that of all proteins of the sample",
+            "number",
+            10,
+            6,
+            is_nullable=True,
+            low=0,
+            high=1,
+            saved=".6g",
+        ),
     ),
     shown="accession sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf description other_accessions",
     links="accession",
     saved="accession other_accessions description sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf",
-)  # fmt: skip
+)
 CHANGES = Table.of(
     "protein_changes",
     "Changed proteins",
@@ -72,18 +90,36 @@ CHANGES = Table.of(
         Column("comparison", "Comparison", "Condition, and the one that it is compared with", width=20),
         _ACCESSION,
         _DESCRIPTION,
-        Column("log2_fold_change", "log2 change", "Mean log2 quantity less that of the condition that it is compared with", "number", 10,
-               3, is_nullable=True, saved=".4f"),
+        Column(
+            "log2_fold_change",
+            "log2 change",
+            "Mean log2 quantity less that of the condition that it is compared with",
+            "number",
+            10,
+            3,
+            is_nullable=True,
+            saved=".4f",
+        ),
         Column("low", "From", "Lower end of the 95 % interval of the log2 change", "number", 8, 3, is_nullable=True, saved=".4f"),
         Column("high", "To", "Upper end of it", "number", 8, 3, is_nullable=True, saved=".4f"),
         Column("t", "t", "Moderated t statistic", "number", 8, 3, is_nullable=True, saved=".4f"),
         Column("p_value", "p-value", "Of the moderated t-test, on both sides", "probability", 9, is_nullable=True),
-        Column("q_value", "q-value", "False discovery rate among all tested proteins of the comparison (Benjamini-Hochberg)", "probability",
-               9, is_nullable=True),
-        Column("outcome", "Outcome",
-               "changed or unchanged at the requested rate; only in one condition, without a test; not tested with fewer than two values in"
-               " a condition; no shared ion, so that the conditions have no ratio; absent", width=12,
-               pattern="changed|unchanged|only here|only there|not tested|no shared ion|absent"),
+        Column(
+            "q_value",
+            "q-value",
+            "False discovery rate among all tested proteins of the comparison (Benjamini-Hochberg)",
+            "probability",
+            9,
+            is_nullable=True,
+        ),
+        Column(
+            "outcome",
+            "Outcome",
+            "changed or unchanged at the requested rate; only in one condition, without a test; not tested with fewer than two values in"
+            " a condition; no shared ion, so that the conditions have no ratio; absent",
+            width=12,
+            pattern="changed|unchanged|only here|only there|not tested|no shared ion|absent",
+        ),
         Column("n_first", "Values", "Samples of the condition with a quantity", "integer", 6, low=0),
         Column("n_second", "Of other", "Samples with a quantity of the condition that it is compared with", "integer", 7, low=0),
         Column("n_too_low", "Too low", "Samples of both in which it was seen, too low to be measured", "integer", 7, low=0),
@@ -95,30 +131,44 @@ CHANGES = Table.of(
     links="accession",
     saved="comparison accession description log2_fold_change low high t p_value q_value outcome n_first n_second n_too_low n_not_seen "
     "n_imputed",
-)  # fmt: skip
+)
 PEPTIDES = Table.of(
     "peptide_quantities",
     "Peptides by sample",
     (
         Column("sequence", "Sequence", "Residues without modifications", width=24, pattern="[A-Z*]+"),
-        _OF_PROTEIN, _SAMPLE, _CONDITION, _REPLICATE, _QUANTITY, _LOG, _STATE, _PSMS,
+        _OF_PROTEIN,
+        _SAMPLE,
+        _CONDITION,
+        _REPLICATE,
+        _QUANTITY,
+        _LOG,
+        _STATE,
+        _PSMS,
     ),
     shown="sequence accession sample condition replicate quantity log2_quantity state n_psms",
     links="accession",
     saved="sequence accession sample condition replicate quantity log2_quantity state n_psms",
-)  # fmt: skip
+)
 PEPTIDOFORMS = Table.of(
     "peptidoform_quantities",
     "Peptidoforms by sample",
     (
         _PEPTIDE,
         Column("sequence", "Sequence", "Residues without modifications", width=24, is_shown=False, pattern="[A-Z*]+"),
-        _OF_PROTEIN, _SAMPLE, _CONDITION, _REPLICATE, _QUANTITY, _LOG, _STATE, _PSMS,
+        _OF_PROTEIN,
+        _SAMPLE,
+        _CONDITION,
+        _REPLICATE,
+        _QUANTITY,
+        _LOG,
+        _STATE,
+        _PSMS,
     ),
     shown="peptide accession sample condition replicate quantity log2_quantity state n_psms sequence",
     links="accession sequence",
     saved="peptide sequence accession sample condition replicate quantity log2_quantity state n_psms",
-)  # fmt: skip
+)
 ION_TRACES = Table.of(
     "ion_traces",
     "Ion traces",
@@ -126,29 +176,62 @@ ION_TRACES = Table.of(
         _PEPTIDE,
         _CHARGE,
         Column("mz", "m/z", "Calculated m/z of the monoisotopic ion", "number", 10, 4, saved=".6f"),
-        Column("voltage", "CV", "FAIMS compensation voltage of the survey spectra that it is followed in", "number", 6, 1, unit="V",
-               is_nullable=True, saved="g"),
+        Column(
+            "voltage",
+            "CV",
+            "FAIMS compensation voltage of the survey spectra that it is followed in",
+            "number",
+            6,
+            1,
+            unit="V",
+            is_nullable=True,
+            saved="g",
+        ),
         _FILE,
-        Column("source", "Source", f"Whether it is {_IDENTIFIED}, or measured between borders set by hand (manual)", width=11,
-               pattern="identified|transferred|manual"),
-        Column("area", "Area", "Under the trace of all isotopes, intensity times seconds, not normalised", "number", 12, is_nullable=True,
-               low=0, saved=".6g"),
+        Column(
+            "source",
+            "Source",
+            f"Whether it is {_IDENTIFIED}, or measured between borders set by hand (manual)",
+            width=11,
+            pattern="identified|transferred|manual",
+        ),
+        Column(
+            "area",
+            "Area",
+            "Under the trace of all isotopes, intensity times seconds, not normalised",
+            "number",
+            12,
+            is_nullable=True,
+            low=0,
+            saved=".6g",
+        ),
         Column("apex", "Apex", "Highest intensity of the isotopes together", "number", 12, is_nullable=True, low=0, saved=".6g"),
         Column("retention_time", "RT", "Time of the apex", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
         Column("begin", "From", "Time at which the trace begins", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
         Column("end", "To", "Time at which it ends", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
         Column("width", "Width", "At half of the height", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
         Column("n_points", "Points", "Survey spectra that show it", "integer", 6, low=0),
-        Column("agreement", "Isotopes", "Cosine between the isotopes' areas and the pattern of the formula", "number", 8, 3,
-               is_nullable=True, low=0, high=1.000001, saved=".4f"),
-        Column("q_value", "q-value", "Least rate of false transfers at which a transferred one is kept", "probability", 8,
-               is_nullable=True),
+        Column(
+            "agreement",
+            "Isotopes",
+            "Cosine between the isotopes' areas and the pattern of the formula",
+            "number",
+            8,
+            3,
+            is_nullable=True,
+            low=0,
+            high=1.000001,
+            saved=".4f",
+        ),
+        Column(
+            "q_value", "q-value", "Least rate of false transfers at which a transferred one is kept", "probability", 8, is_nullable=True
+        ),
         Column("refused", "Refused", "Why it has no quantity", width=30, is_nullable=True),
     ),
     shown="peptide charge mz voltage file source area apex retention_time width n_points agreement q_value refused begin end",
     links="peptide",
     saved="peptide charge mz voltage file source area apex retention_time begin end width n_points agreement q_value refused",
-)  # fmt: skip
+)
 REPORTER_IONS = Table.of(
     "reporter_ions",
     "Reporter ions",
@@ -161,19 +244,45 @@ REPORTER_IONS = Table.of(
         Column("channel", "Channel", "Channel of the isobaric label", width=7),
         _SAMPLE,
         Column("measured", "Measured", "Intensity of the peak of the channel", "number", 12, is_nullable=True, low=0, saved=".8g"),
-        Column("intensity", "Intensity", "That without the impurities of other channels, where a table of them was given; not normalised",
-               "number", 12, is_nullable=True, low=0, saved=".8g"),
-        Column("signal_to_noise", "S/N", "Height of the peak above the baseline over the noise there, where the file tells them",
-               "number", 7, 1, is_nullable=True, saved=".6g"),
+        Column(
+            "intensity",
+            "Intensity",
+            "That without the impurities of other channels, where a table of them was given; not normalised",
+            "number",
+            12,
+            is_nullable=True,
+            low=0,
+            saved=".8g",
+        ),
+        Column(
+            "signal_to_noise",
+            "S/N",
+            "Height of the peak above the baseline over the noise there, where the file tells them",
+            "number",
+            7,
+            1,
+            is_nullable=True,
+            saved=".6g",
+        ),
         Column("mz_error", "Error", "m/z of the peak less that of the channel", "number", 8, 4, is_nullable=True, saved=".5f"),
-        Column("interference", "Interference", "Part of the isolation window that is not the precursor, by MS1 before and after",
-               "number", 9, 3, is_nullable=True, low=0, high=1, saved=".4f"),
+        Column(
+            "interference",
+            "Interference",
+            "Part of the isolation window that is not the precursor, by MS1 before and after",
+            "number",
+            9,
+            3,
+            is_nullable=True,
+            low=0,
+            high=1,
+            saved=".4f",
+        ),
         Column("refused", "Refused", "Why the spectrum does not count", width=24, is_nullable=True),
     ),
     shown="peptide charge file spectrum_id level channel sample intensity measured signal_to_noise mz_error interference refused",
     links="peptide",
     saved="peptide charge file spectrum_id level channel sample measured intensity signal_to_noise mz_error interference refused",
-)  # fmt: skip
+)
 _OF_SAMPLES = f"sample condition replicate {' '.join(BLOCKS)} parts n_psms n_peptidoforms n_peptides n_proteins n_transferred factor"
 SAMPLES = Table.of(
     "quantified_samples",
@@ -182,8 +291,10 @@ SAMPLES = Table.of(
         _SAMPLE,
         _CONDITION,
         _REPLICATE,
-        *(Column(name, name.capitalize(), f"Its {name} in the design, a block of the comparison", width=10, is_nullable=True)
-          for name in BLOCKS),
+        *(
+            Column(name, name.capitalize(), f"Its {name} in the design, a block of the comparison", width=10, is_nullable=True)
+            for name in BLOCKS
+        ),
         Column("parts", "Files", "Files that it was measured in", "texts", 30),
         Column("n_psms", "PSMs", "Spectra that identify something in it", "integer", 7, low=0),
         Column("n_peptidoforms", "Peptidoforms", "With a quantity", "integer", 11, low=0),
@@ -194,7 +305,7 @@ SAMPLES = Table.of(
     ),
     shown=_OF_SAMPLES,
     saved=_OF_SAMPLES,
-)  # fmt: skip
+)
 
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
 """From the protein to what it is measured by."""

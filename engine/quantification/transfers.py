@@ -62,9 +62,14 @@ class _Tried:
 
 
 def transferred(
-    ions: Ions, values: NDArray[np.float64], reason: NDArray[np.int8], files: list[int], surveys_of: Callable[[int], Surveys],
-    parameters: QuantificationParameters, resources: Resources,
-) -> Transfers:  # fmt: skip
+    ions: Ions,
+    values: NDArray[np.float64],
+    reason: NDArray[np.int8],
+    files: list[int],
+    surveys_of: Callable[[int], Surveys],
+    parameters: QuantificationParameters,
+    resources: Resources,
+) -> Transfers:
     """Ions in files that did not identify them, up to a rate of false transfers.
 
     Parameters
@@ -94,10 +99,16 @@ def transferred(
 
 
 def _tried(
-    ions: Ions, values: NDArray[np.float64], times: NDArray[np.float64], reason: NDArray[np.int8],
-    alignments: tuple[Alignment, Mapping[int, Alignment]], place: int, surveys: Surveys, parameters: QuantificationParameters,
+    ions: Ions,
+    values: NDArray[np.float64],
+    times: NDArray[np.float64],
+    reason: NDArray[np.int8],
+    alignments: tuple[Alignment, Mapping[int, Alignment]],
+    place: int,
+    surveys: Surveys,
+    parameters: QuantificationParameters,
     resources: Resources,
-) -> _Tried:  # fmt: skip
+) -> _Tried:
     """Try all ions that other files measured and this one did not identify; `alignments` : of this file, and of others by their places."""
     own, others = alignments
     expected = np.full((len(ions), len(others)), np.nan)
@@ -126,9 +137,15 @@ def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _measured(
-    surveys: Surveys, ions: Ions, rows: NDArray[np.int64], shift: NDArray[np.float64], time: NDArray[np.float64], reach: float,
-    parameters: QuantificationParameters, resources: Resources,
-) -> NDArray[np.float64]:  # fmt: skip
+    surveys: Surveys,
+    ions: Ions,
+    rows: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    time: NDArray[np.float64],
+    reach: float,
+    parameters: QuantificationParameters,
+    resources: Resources,
+) -> NDArray[np.float64]:
     found = np.zeros((len(rows), N_VALUES))
     for voltage in surveys.voltages:
         is_at = (ions.voltage[rows] == voltage) | (np.isnan(ions.voltage[rows]) & np.isnan(voltage))
@@ -136,9 +153,15 @@ def _measured(
             continue
         some = rows[is_at]
         query = TraceQuery(
-            ions.mz[some] + shift[is_at], ions.charge[some], ions.pattern[some], np.arange(len(some) + 1), time[is_at],
-            np.full(len(some), reach), reach + parameters.retention_window / 2, voltage,
-        )  # fmt: skip
+            ions.mz[some] + shift[is_at],
+            ions.charge[some],
+            ions.pattern[some],
+            np.arange(len(some) + 1),
+            time[is_at],
+            np.full(len(some), reach),
+            reach + parameters.retention_window / 2,
+            voltage,
+        )
         found[is_at] = measured_traces(surveys, query, parameters, resources)
     return found
 
@@ -158,9 +181,13 @@ def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: 
 
 
 def _scores(
-    values: NDArray[np.float64], low: NDArray[np.bool_], time: NDArray[np.float64], spread: float, area: NDArray[np.float64],
+    values: NDArray[np.float64],
+    low: NDArray[np.bool_],
+    time: NDArray[np.float64],
+    spread: float,
+    area: NDArray[np.float64],
     parameters: QuantificationParameters,
-) -> NDArray[np.float64]:  # fmt: skip
+) -> NDArray[np.float64]:
     """Return how well what was found fits what was expected; minus infinity where it is no trace."""
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     found = np.full(len(values), -np.inf)

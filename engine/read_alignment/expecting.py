@@ -46,9 +46,11 @@ def expected(request: SearchRequest) -> Expectation:
     parameters = request.parameters_as(ReadAlignmentParameters)
     texts, patterns = input_size(request.files("texts")), input_size(request.files("patterns"))
     is_placed = parameters.places == "seeds" or (
-        parameters.places == "auto" and parameters.mode != "prefix" and not request.flag("pairs")
+        parameters.places == "auto"
+        and parameters.mode != "prefix"
+        and not request.flag("pairs")
         and are_far_longer(int(texts.letters), int(max(patterns.lengths, default=1)))
-    )  # fmt: skip
+    )
     strands = 2.0 if parameters.strands == "both" else 1.0
     if is_placed:
         rows, pairs, text = patterns.records, patterns.records * _CANDIDATES * 2, patterns.mean_length + _MARGIN

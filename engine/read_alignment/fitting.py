@@ -66,9 +66,13 @@ def misfit(contents: Mapping[str, InputContent], options: Mapping[str, Any], par
     if texts is None or patterns is None:
         return ""
     if not are_pairs and are_exchanged(
-        texts.count.n_residues, texts.count.n_sequences, patterns.count.n_residues, patterns.count.n_sequences,
-        texts_have_qualities=texts.has_qualities, reads_do=patterns.has_qualities,
-    ):  # fmt: skip
+        texts.count.n_residues,
+        texts.count.n_sequences,
+        patterns.count.n_residues,
+        patterns.count.n_sequences,
+        texts_have_qualities=texts.has_qualities,
+        reads_do=patterns.has_qualities,
+    ):
         return "The reference looks like reads, and the reads like their reference: exchange the two"
     if are_pairs and texts.count.is_whole and patterns.count.is_whole and texts.count.n_sequences != patterns.count.n_sequences:
         n_texts, n_reads = texts.count.n_sequences, patterns.count.n_sequences

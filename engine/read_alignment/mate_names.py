@@ -69,9 +69,7 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
 def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of two lists of texts have the same first characters, as many as these lengths."""
     same = np.empty(len(ones), np.bool_)
-    kernels.cpu.mate_names.are_same(
-        ones.letters, ones.offsets[:-1], lengths, others.letters, others.offsets[:-1], other_lengths, same
-    )  # fmt: skip
+    kernels.cpu.mate_names.are_same(ones.letters, ones.offsets[:-1], lengths, others.letters, others.offsets[:-1], other_lengths, same)
     return same
 
 

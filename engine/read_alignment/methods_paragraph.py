@@ -10,9 +10,10 @@ __all__ = ["methods"]
 _GOTOH = "Gotoh O. An improved algorithm for matching biological sequences. J Mol Biol 1982, 162:705."
 _GAPSMIS = "Barton C et al. GapsMis: flexible sequence alignment with a bounded number of gaps. ACM-BCB 2013."
 _PARTS = {
-    "prefix": "all of a read with a beginning of the reference", "within": "all of a read with any part of the reference",
+    "prefix": "all of a read with a beginning of the reference",
+    "within": "all of a read with any part of the reference",
     "local": "the best part of a read with any part of the reference",
-}  # fmt: skip
+}
 
 
 def methods(facts: RunFacts) -> Methods:

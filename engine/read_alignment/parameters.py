@@ -31,51 +31,99 @@ class ReadAlignmentParameters(SearchParameters):
         help="An alignment has at most so many gaps, each of any length.",
     )
     mode: Literal["prefix", "within", "local"] = parameter(
-        "prefix", title="Mode", group=_ALIGNMENT,
+        "prefix",
+        title="Mode",
+        group=_ALIGNMENT,
         help="The whole read with a prefix of the reference; within: with any part of it; local: a part of the read with any part of it.",
-    )  # fmt: skip
+    )
     strands: Literal["forward", "both"] = parameter(
-        "forward", title="Strands", group=_ALIGNMENT,
+        "forward",
+        title="Strands",
+        group=_ALIGNMENT,
         help="Of nucleotides: the read as it is, or the better of it and its reverse complement; the modes within and local bring both.",
-    )  # fmt: skip
+    )
     seed_length: int = parameter(
-        0, ge=0, le=10_000, title="Seed", unit="letters", group=_ALIGNMENT, advanced=True,
+        0,
+        ge=0,
+        le=10_000,
+        title="Seed",
+        unit="letters",
+        group=_ALIGNMENT,
+        advanced=True,
         help="So many letters at the beginning of the read are paired with the same letters of the reference, without a gap.",
-    )  # fmt: skip
+    )
     places: Literal["auto", "every", "seeds"] = parameter(
-        "auto", title="Places", group=_PLACES,
+        "auto",
+        title="Places",
+        group=_PLACES,
         help="Align each read with every reference; or look, by seeds that both share, for the place where it belongs; auto: by the letters"
         " of both.",
-    )  # fmt: skip
+    )
     minimiser_length: int = parameter(
-        15, ge=10, le=28, title="Letters of a minimiser", unit="letters", group=_PLACES, advanced=True,
+        15,
+        ge=10,
+        le=28,
+        title="Letters of a minimiser",
+        unit="letters",
+        group=_PLACES,
+        advanced=True,
         help="A read's place is looked for by words of so many letters that it shares with a reference.",
-    )  # fmt: skip
+    )
     minimiser_window: int = parameter(
-        8, ge=1, le=64, title="Window of a minimiser", unit="words", group=_PLACES, advanced=True,
+        8,
+        ge=1,
+        le=64,
+        title="Window of a minimiser",
+        unit="words",
+        group=_PLACES,
+        advanced=True,
         help="Of so many neighbouring words one is looked up: more are faster, and find less.",
-    )  # fmt: skip
+    )
     place_tolerance: int = parameter(
-        32, ge=0, le=1000, title="Tolerance of a place", unit="letters", group=_PLACES, advanced=True,
+        32,
+        ge=0,
+        le=1000,
+        title="Tolerance of a place",
+        unit="letters",
+        group=_PLACES,
+        advanced=True,
         help="Words of one place agree about where the read begins, but for so many letters in each gap.",
-    )  # fmt: skip
+    )
     minimum_insert: int = parameter(
-        0, ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
+        0,
+        ge=0,
+        le=1_000_000,
+        title="Shortest fragment",
+        unit="letters",
+        group=_PLACES,
+        advanced=True,
         help="Mates lie at least so far apart, both counted; where the longest fragment is 0, it is learnt from the reads.",
-    )  # fmt: skip
+    )
     maximum_insert: int = parameter(
-        0, ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
+        0,
+        ge=0,
+        le=1_000_000,
+        title="Longest fragment",
+        unit="letters",
+        group=_PLACES,
+        advanced=True,
         help="Mates lie at most so far apart, both counted; 0: learnt from the reads.",
-    )  # fmt: skip
+    )
     mate_pairing: Literal["order", "name"] = parameter(
-        "order", title="Pairing of mates", group=_PLACES, advanced=True,
+        "order",
+        title="Pairing of mates",
+        group=_PLACES,
+        advanced=True,
         help="order: the i-th reads of both files are mates; name: reads of one name, without /1 and /2 or the like, whatever their order.",
-    )  # fmt: skip
+    )
     interleaved: Literal["auto", "yes", "no"] = parameter(
-        "auto", title="Interleaved mates", group=_PLACES, advanced=True,
+        "auto",
+        title="Interleaved mates",
+        group=_PLACES,
+        advanced=True,
         help="Mates that follow each other in one file; auto: in FASTQ, where the names of all reads show it; yes: whatever the names;"
         " no: each read is aligned on its own.",
-    )  # fmt: skip
+    )
     match: int = parameter(
         2, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Match", group=_SCORING, help="Score of two letters that are the same."
     )
@@ -83,9 +131,11 @@ class ReadAlignmentParameters(SearchParameters):
         -3, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Mismatch", group=_SCORING, help="Score of two letters that differ."
     )
     matrix: str = parameter(
-        "", title="Matrix", group=_SCORING,
+        "",
+        title="Matrix",
+        group=_SCORING,
         help="Scores instead of match and mismatch: BLOSUM62 and others, or a file in NCBI's format; empty for none.",
-    )  # fmt: skip
+    )
     gap_open: int = parameter(
         5, ge=0, le=_MAXIMUM_SCORE, title="Gap opening", group=_SCORING, help="A gap of k letters costs gap_open + k * gap_extend."
     )
@@ -93,9 +143,12 @@ class ReadAlignmentParameters(SearchParameters):
         2, ge=0, le=_MAXIMUM_SCORE, title="Gap extension", group=_SCORING, help="Cost of each letter in a gap, the first one too."
     )
     recurrence: Literal["exact", "published"] = parameter(
-        "exact", title="Recurrence", group=_ALIGNMENT, advanced=True,
+        "exact",
+        title="Recurrence",
+        group=_ALIGNMENT,
+        advanced=True,
         help="The best alignment; or Carroll's recurrence as printed, which misses gaps that lead back to the main diagonal.",
-    )  # fmt: skip
+    )
 
     @field_validator("matrix")
     @classmethod

@@ -82,9 +82,7 @@ def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArra
     return BestPlaces(reads, place, lead, rivals)
 
 
-def mapping_qualities(
-    lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int
-) -> NDArray[np.int32]:  # fmt: skip
+def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int) -> NDArray[np.int32]:
     """How sure the places are, as -10 log10 of the chance that they are wrong, 0 to 60.
 
     It is the least of 60, 10 for each minimiser that tells the place, and 20 for each letter that would have to be another to be as good at

@@ -236,9 +236,14 @@ def _chosen(
 
 
 def _traced(
-    plan: MappingPlan, resources: Resources, session: Session, windows: Sequences, strands: Sequences, candidates: CandidatePlaces,
+    plan: MappingPlan,
+    resources: Resources,
+    session: Session,
+    windows: Sequences,
+    strands: Sequences,
+    candidates: CandidatePlaces,
     chosen: NDArray[np.int64],
-) -> tuple[Alignments, NDArray[np.int64]]:  # fmt: skip
+) -> tuple[Alignments, NDArray[np.int64]]:
     """Return the alignments of the chosen candidates, and those of them that the devices aligned.
 
     Most reads need no gap, and comparing letters often shows that none is better. Without GPUs, the CPU then aligns near the

@@ -300,18 +300,29 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
     text = _numbers(piece, "text_row", -1)
     columns = [
-        _numbers(piece, "pattern_length"), _numbers(piece, "pattern_start") - 1, _numbers(piece, "pattern_end"), text,
-        _numbers(piece, "text_length"), _numbers(piece, "text_start") - 1, _numbers(piece, "text_end"),
+        _numbers(piece, "pattern_length"),
+        _numbers(piece, "pattern_start") - 1,
+        _numbers(piece, "pattern_end"),
+        text,
+        _numbers(piece, "text_length"),
+        _numbers(piece, "text_start") - 1,
+        _numbers(piece, "text_end"),
         _numbers(piece, "mapping_quality", NO_QUALITY),
-    ]  # fmt: skip
+    ]
     names, cigars = _texts(piece, "pattern"), _texts(piece, "cigar")
     longest = int(np.diff(aligned.text_names.offsets).max(initial=0))
     room = len(names.own) + len(cigars.own) + len(piece) * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(len(piece), np.int64)
     kernels.cpu.alignment_lines.write_paf_lines(
-        text_arrays(names), text_arrays(aligned.text_names), _is_reverse(piece),
-        np.ascontiguousarray(np.stack(columns, axis=1)), _numbers(piece, "score"), text_arrays(cigars), lines, ends,
-    )  # fmt: skip
+        text_arrays(names),
+        text_arrays(aligned.text_names),
+        _is_reverse(piece),
+        np.ascontiguousarray(np.stack(columns, axis=1)),
+        _numbers(piece, "score"),
+        text_arrays(cigars),
+        lines,
+        ends,
+    )
     return lines[: ends[-1] if len(piece) else 0].tobytes()
 
 

@@ -24,9 +24,15 @@ if TYPE_CHECKING:
     from proteoscope.kernels.cpu.cigars import Cigars
 
 __all__ = [
-    "AlignmentRows", "AlignmentTotals", "RoundScorer", "ScoredRound", "alignment_rows", "better_strands", "write_alignments",
+    "AlignmentRows",
+    "AlignmentTotals",
+    "RoundScorer",
+    "ScoredRound",
+    "alignment_rows",
+    "better_strands",
+    "write_alignments",
     "write_sequences",
-]  # fmt: skip
+]
 
 _LETTERS = 1 << 27  # of patterns in a table in memory
 
@@ -113,15 +119,18 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
     given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
     signs = Texts.of(["+", "-"]).take(is_reverse.astype(np.int64))
     numbers = {
-        "score": found.score, "gaps": found.gaps, "identity": cigars.same / np.maximum(1, cigars.columns),
-        "text_start": found.text_start + 1, "text_end": found.text_end, "pattern_start": given_start + 1, "pattern_end": given_end,
-    }  # fmt: skip
+        "score": found.score,
+        "gaps": found.gaps,
+        "identity": cigars.same / np.maximum(1, cigars.columns),
+        "text_start": found.text_start + 1,
+        "text_end": found.text_end,
+        "pattern_start": given_start + 1,
+        "pattern_end": given_end,
+    }
     schema = ALIGNMENTS.schema()
     known = {name: pa.array(values, schema.field(name).type, mask=is_none) for name, values in numbers.items()}
     empty = pa.scalar(None, pa.string())
-    written = {
-        "strand": signs, "cigar": Texts(cigars.cigars, cigars.cigar_offsets), "md": Texts(cigars.mds, cigars.md_offsets)
-    }  # fmt: skip
+    written = {"strand": signs, "cigar": Texts(cigars.cigars, cigars.cigar_offsets), "md": Texts(cigars.mds, cigars.md_offsets)}
     for name, column in written.items():
         known[name] = pa.compute.if_else(pa.array(is_none), empty, column.arrow())
     names = texts.names.take(np.maximum(0, text_of)).arrow()

@@ -63,10 +63,13 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     own_matrix = [parameters.matrix] if parameters.matrix and parameters.matrix not in matrix_names() else []
     texts, patterns = request.files("texts"), request.files("patterns")
     spec = RunSpec(
-        "reads", request, {"texts": "REFERENCE.fasta", "patterns": "READS.fasta"},
-        {"texts": texts, "patterns": patterns, "mates": [] if mates is None else [mates], "matrix": own_matrix}, request.outputs(),
+        "reads",
+        request,
+        {"texts": "REFERENCE.fasta", "patterns": "READS.fasta"},
+        {"texts": texts, "patterns": patterns, "mates": [] if mates is None else [mates], "matrix": own_matrix},
+        request.outputs(),
         are_distinct=False,
-    )  # fmt: skip
+    )
 
     def read(progress: Progress, threads: int) -> AlignedSequences:
         found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, parameters, progress, spec.spool)
@@ -120,9 +123,14 @@ def _plan(
 
 
 def _scored_tables(
-    run: SearchRun[AlignedSequences], sequences: AlignedSequences, plan: PairingPlan | MappingPlan, resources: Resources,
-    totals: AlignmentTotals, *, are_pairs: bool,
-) -> Generator[pa.Table, None, None]:  # fmt: skip
+    run: SearchRun[AlignedSequences],
+    sequences: AlignedSequences,
+    plan: PairingPlan | MappingPlan,
+    resources: Resources,
+    totals: AlignmentTotals,
+    *,
+    are_pairs: bool,
+) -> Generator[pa.Table, None, None]:
     """Yield the rows of each round, which the writers of tables ask for."""
     texts, patterns, _, has_places = sequences
     if has_places:
@@ -155,8 +163,11 @@ def _summary(
     """Record the run and return its summary."""
     run.device = "+".join(totals.devices) or "cpu"  # which computes everything that needs no layers
     counts = {
-        "texts": len(sequences.texts), "patterns": len(sequences.patterns), "pairs": totals.n_rows, "aligned": totals.n_aligned,
-    }  # fmt: skip
+        "texts": len(sequences.texts),
+        "patterns": len(sequences.patterns),
+        "pairs": totals.n_rows,
+        "aligned": totals.n_aligned,
+    }
     run.record(counts, counted(totals.n_aligned, "alignment"), is_of_pairs=are_pairs, has_places=sequences.has_places)
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ReadAlignmentSummary(**run.summary_fields, **numbers, cells=totals.cells, has_places=sequences.has_places)

@@ -37,12 +37,26 @@ __all__ = [
     "read_sequences",
     "with_interleaved_mates",
     "with_other_strands",
-]  # fmt: skip
+]
 
 _BASES = {
-    "A": "A", "C": "C", "G": "G", "T": "T", "U": "T", "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC", "B": "CGT",
-    "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT",
-}  # fmt: skip
+    "A": "A",
+    "C": "C",
+    "G": "G",
+    "T": "T",
+    "U": "T",
+    "R": "AG",
+    "Y": "CT",
+    "S": "CG",
+    "W": "AT",
+    "K": "GT",
+    "M": "AC",
+    "B": "CGT",
+    "D": "AGT",
+    "H": "ACT",
+    "V": "ACG",
+    "N": "ACGT",
+}
 """The bases that IUPAC's letter of a nucleotide stands for."""
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
 ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
@@ -372,9 +386,14 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
     ParameterError, InputError : there is no such matrix.
     """
     return GapRules(
-        _matrix(parameters, of_nucleotides=of_nucleotides).scores, parameters.gap_open, parameters.gap_extend, parameters.maximum_gaps,
-        _MODES[parameters.mode], parameters.seed_length, parameters.recurrence == "published",
-    )  # fmt: skip
+        _matrix(parameters, of_nucleotides=of_nucleotides).scores,
+        parameters.gap_open,
+        parameters.gap_extend,
+        parameters.maximum_gaps,
+        _MODES[parameters.mode],
+        parameters.seed_length,
+        parameters.recurrence == "published",
+    )
 
 
 def bases() -> NDArray[np.uint8]:

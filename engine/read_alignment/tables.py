@@ -12,9 +12,17 @@ __all__ = ["ALIGNMENTS", "PATTERNS", "STORED", "TABLES", "TEXTS"]
 
 _CIGAR = "(?:[0-9]{1,9}[=XID])*"
 _MATE = Column(
-    "mate", "Mate", "1 or 2: which of a pair of reads; empty where reads have no mates", "integer", 6, is_shown=False, type="int32",
-    is_nullable=True, low=1, high=2,
-)  # fmt: skip
+    "mate",
+    "Mate",
+    "1 or 2: which of a pair of reads; empty where reads have no mates",
+    "integer",
+    6,
+    is_shown=False,
+    type="int32",
+    is_nullable=True,
+    low=1,
+    high=2,
+)
 
 
 def _place(name: str, title: str, meaning: str) -> Column:
@@ -59,39 +67,80 @@ ALIGNMENTS = Table.of(
         Column("text", "Reference", "Name of the reference; empty where no place was found", width=18, is_nullable=True),
         Column("pattern", "Read", "Name of the read", width=18),
         Column(
-            "score", "Score", "Score of the best alignment; empty where there is none with so few gaps", "integer", 8, type="int32",
-            is_nullable=True, saved_null="-inf",
+            "score",
+            "Score",
+            "Score of the best alignment; empty where there is none with so few gaps",
+            "integer",
+            8,
+            type="int32",
+            is_nullable=True,
+            saved_null="-inf",
         ),
         Column("gaps", "Gaps", "Gaps of the alignment", "integer", 6, type="int32", is_nullable=True, low=0, high=1 << 20),
         Column(
-            "identity", "Identity", "Part of the alignment's columns that pair the same letter", "percent", 8, unit="%", saved=".4f",
-            is_nullable=True, low=0, high=1,
+            "identity",
+            "Identity",
+            "Part of the alignment's columns that pair the same letter",
+            "percent",
+            8,
+            unit="%",
+            saved=".4f",
+            is_nullable=True,
+            low=0,
+            high=1,
         ),
         _place("text_start", "Reference from", "First aligned letter of the reference, counted from 1"),
         _place("text_end", "Reference to", "Last aligned letter of the reference"),
         _place("pattern_start", "Read from", "First aligned letter of the read as it was given, counted from 1"),
         _place("pattern_end", "Read to", "Last aligned letter of the read as it was given"),
         Column(
-            "strand", "Strand", "+: the read as it was given; -: its reverse complement is aligned", width=7, is_nullable=True,
+            "strand",
+            "Strand",
+            "+: the read as it was given; -: its reverse complement is aligned",
+            width=7,
+            is_nullable=True,
             pattern="[+-]",
         ),
         Column(
-            "cigar", "CIGAR", "Along the reference: = the same letter, X others, I the read's letter alone, D the reference's", width=24,
-            is_nullable=True, pattern=_CIGAR,
+            "cigar",
+            "CIGAR",
+            "Along the reference: = the same letter, X others, I the read's letter alone, D the reference's",
+            width=24,
+            is_nullable=True,
+            pattern=_CIGAR,
         ),
         Column(
-            "text_length", "Reference length", "Letters of the reference", "integer", 8, is_shown=False, type="int32", is_nullable=True,
+            "text_length",
+            "Reference length",
+            "Letters of the reference",
+            "integer",
+            8,
+            is_shown=False,
+            type="int32",
+            is_nullable=True,
             low=0,
         ),
         Column("pattern_length", "Read length", "Letters of the read", "integer", 8, is_shown=False, type="int32", low=0),
         Column(
-            "mapping_quality", "Mapping quality",
-            "-10 log10 of the chance that the place is wrong, 0 to 60; empty where none was looked for", "integer", 8, is_shown=False,
-            type="int32", is_nullable=True, low=0, high=255,
+            "mapping_quality",
+            "Mapping quality",
+            "-10 log10 of the chance that the place is wrong, 0 to 60; empty where none was looked for",
+            "integer",
+            8,
+            is_shown=False,
+            type="int32",
+            is_nullable=True,
+            low=0,
+            high=255,
         ),
         _MATE,
         Column(
-            "md", "MD", "The reference's letters where they differ, as SAM's field MD has them", width=24, is_shown=False, is_nullable=True,
+            "md",
+            "MD",
+            "The reference's letters where they differ, as SAM's field MD has them",
+            width=24,
+            is_shown=False,
+            is_nullable=True,
             pattern="[0-9A-Za-z^*]*",
         ),
         Column("pattern_row", meaning="Row of the table of reads", kind="identifier", rows_of="patterns"),
@@ -108,7 +157,7 @@ ALIGNMENTS = Table.of(
         Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "is of alignments that lack a part", _belong_together),
         Rule(("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "is not as long as what it aligns", _are_drawn),
     ),
-)  # fmt: skip
+)
 TABLES = (ALIGNMENTS,)
 PATTERNS = Table.of(
     "patterns",
@@ -117,13 +166,16 @@ PATTERNS = Table.of(
         Column("pattern", "Read", "Name of the read", width=18),
         Column("letters", "Letters", "The read as it was given, in capitals", width=40, pattern="[A-Z*]*"),
         Column(
-            "qualities", "Qualities", "The qualities as the FASTQ file has them; empty where there are none", width=40,
+            "qualities",
+            "Qualities",
+            "The qualities as the FASTQ file has them; empty where there are none",
+            width=40,
             pattern="[!-~]*",
         ),
         _MATE,
     ),
     shown="pattern letters qualities mate",
-)  # fmt: skip
+)
 """Row `pattern_row` of it belongs to an alignment."""
 TEXTS = Table.of(
     "texts",

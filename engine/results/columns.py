@@ -18,13 +18,18 @@ __all__ = ["MARK_COLUMNS", "STAR", "Column", "Kind", "Rule", "Table", "arrow_typ
 
 Kind = Literal[
     "text", "texts", "numbers", "identifier", "integer", "number", "probability", "e_value", "percent", "minutes", "truth", "heat"
-]  # fmt: skip
+]
 
 _PERCENT, _SECONDS = 100, 60
 _TYPES: dict[Kind, str] = {
-    "text": "string", "texts": "list<string>", "numbers": "list<double>", "identifier": "int64", "integer": "int64", "truth": "bool",
+    "text": "string",
+    "texts": "list<string>",
+    "numbers": "list<double>",
+    "identifier": "int64",
+    "integer": "int64",
+    "truth": "bool",
     "heat": "list<double>",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -163,9 +168,18 @@ class Table:
 
     @classmethod
     def of(
-        cls, name: str, title: str, stored: tuple[Column, ...], *, shown: str = "", links: str = "", saved: str = "",
-        rules: tuple[Rule, ...] = (), more: str = "", takes_marks: bool = False,
-    ) -> Table:  # fmt: skip
+        cls,
+        name: str,
+        title: str,
+        stored: tuple[Column, ...],
+        *,
+        shown: str = "",
+        links: str = "",
+        saved: str = "",
+        rules: tuple[Rule, ...] = (),
+        more: str = "",
+        takes_marks: bool = False,
+    ) -> Table:
         """A table by all of its columns, and the names of those that are shown, linked and saved, with blanks between."""
         by_name = {one.name: one for one in stored}
         columns = tuple(by_name[one] for one in shown.split())

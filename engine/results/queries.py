@@ -17,10 +17,20 @@ if TYPE_CHECKING:
 __all__ = ["create_view", "identifier", "is_out_of_memory", "parquet_reader", "shut_off", "text_literal"]
 
 _NAMES_OF_TYPES = {
-    "string": "VARCHAR", "large_string": "VARCHAR", "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER",
-    "int64": "BIGINT", "uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT", "float": "FLOAT",
+    "string": "VARCHAR",
+    "large_string": "VARCHAR",
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "float": "FLOAT",
     "double": "DOUBLE",
-}  # fmt: skip
+}
 
 
 def text_literal(text: str) -> str:

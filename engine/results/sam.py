@@ -16,9 +16,17 @@ from proteoscope.engine.version import VERSION
 from proteoscope.kernels.text_layouts import SamSequences, TextArrays
 
 __all__ = [
-    "LONGEST_READ_NAME", "NO_PLACE", "NO_QUALITY", "SECONDARY", "UNPLACED", "SamNames", "SamRecords", "sam_header",
-    "sam_lines", "text_arrays",
-]  # fmt: skip
+    "LONGEST_READ_NAME",
+    "NO_PLACE",
+    "NO_QUALITY",
+    "SECONDARY",
+    "UNPLACED",
+    "SamNames",
+    "SamRecords",
+    "sam_header",
+    "sam_lines",
+    "text_arrays",
+]
 
 UNPLACED, SECONDARY = 4, 256
 """Flags: a record without a place, and one that is not the best of its sequence."""

@@ -59,19 +59,33 @@ SEQUENCE_SEARCH: Search = Search(
     preset="standard",
     inputs=(
         Input(
-            "queries", "Queries", "proteins", "QUERY", f"file with one or more proteins ({names_of('proteins')}), also gzipped",
+            "queries",
+            "Queries",
+            "proteins",
+            "QUERY",
+            f"file with one or more proteins ({names_of('proteins')}), also gzipped",
             can_be_pasted=True,
-            one="query", hint="files with the proteins to look for",
+            one="query",
+            hint="files with the proteins to look for",
         ),
         Input(
-            "database", "Protein databases", "proteins", "DATABASE", f"files with proteins ({names_of('proteins')}), also gzipped",
+            "database",
+            "Protein databases",
+            "proteins",
+            "DATABASE",
+            f"files with proteins ({names_of('proteins')}), also gzipped",
             is_kept=True,
-            wanted="a protein database", one="database", hint="the files of proteins to search in",
+            wanted="a protein database",
+            one="database",
+            hint="the files of proteins to search in",
         ),
     ),
     options=(
         Option(
-            "all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy",
+            "all_scores",
+            "",
+            "write the scores of all pairs: int32 (queries, subjects), in file order",
+            metavar="FILE.npy",
             is_output_file=True,
         ),
     ),
@@ -101,4 +115,4 @@ SEQUENCE_SEARCH: Search = Search(
     expecting=lambda: sequence_search.expecting.expected,
     work=(("sequences", lambda: sequence_search.scoring.SequencesAgainstSequences),),
     keeps=(KeptKind("sequences", "packed sequences"),),
-)  # fmt: skip
+)

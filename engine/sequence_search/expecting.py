@@ -57,10 +57,14 @@ def expectation(queries: InputSize, database: InputSize) -> Expectation:
     pairs = queries.records * database.records
     aligned = queries.records * min(_HITS, database.records)
     host = {
-        "read": queries.unpacked * _READ, "index": database.unpacked * _READ,
+        "read": queries.unpacked * _READ,
+        "index": database.unpacked * _READ,
         "report": queries.records * _REPORT + pairs * _PAIR + aligned * queries.mean_length * database.mean_length * _CELL,
-    }  # fmt: skip
+    }
     counts = {
-        "queries": queries.records, "subjects": database.records, "residues": database.letters, "cells": queries.letters * database.letters,
-    }  # fmt: skip
+        "queries": queries.records,
+        "subjects": database.records,
+        "residues": database.letters,
+        "cells": queries.letters * database.letters,
+    }
     return Expectation((scoring_of(queries, database),), host, counts, 2 * database.unpacked + min(4 * pairs, 1e9))

@@ -23,14 +23,20 @@ class SequenceSearchParameters(SearchParameters):
     """All that decides the result of a sequence search, besides the queries and the database."""
 
     matrix: str = parameter(
-        "BLOSUM62", title="Matrix", group=_SCORING,
+        "BLOSUM62",
+        title="Matrix",
+        group=_SCORING,
         editor="matrix",
         help="Substitution matrix: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format.",
-    )  # fmt: skip
+    )
     gap_open: int = parameter(
-        11, ge=0, le=_MAXIMUM_COST, title="Gap opening", group=_SCORING,
+        11,
+        ge=0,
+        le=_MAXIMUM_COST,
+        title="Gap opening",
+        group=_SCORING,
         help="A gap of k residues costs gap_open + k * gap_extend (BLAST's convention).",
-    )  # fmt: skip
+    )
     gap_extend: int = parameter(
         1, ge=0, le=_MAXIMUM_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, the first one too."
     )
@@ -55,13 +61,19 @@ class SequenceSearchParameters(SearchParameters):
         help="The best hits of each query are reported.",
     )
     statistics: Literal["automatic", "fitted"] = parameter(
-        "automatic", title="Statistics", group=_STATISTICS, advanced=True,
+        "automatic",
+        title="Statistics",
+        group=_STATISTICS,
+        advanced=True,
         help="Lambda and K from NCBI's tables where they have the matrix and gap costs, else fitted to the scores; or always fitted.",
-    )  # fmt: skip
+    )
     composition: bool = parameter(
-        True, title="Adjust for composition", group=_STATISTICS, advanced=True,
+        True,
+        title="Adjust for composition",
+        group=_STATISTICS,
+        advanced=True,
         help="E-values and bit scores take account of the composition of both sequences and of segments of low complexity.",
-    )  # fmt: skip
+    )
 
     @field_validator("matrix")
     @classmethod

@@ -67,9 +67,17 @@ class HitTotals:
 
 
 def reported_hits(
-    queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, batch: QueryBatch, scores: NDArray[np.int32],
-    statistics: SearchStatistics, parameters: SequenceSearchParameters, threads: int, progress: Progress, n_writers: int = 0,
-) -> Iterator[ReportedHits]:  # fmt: skip
+    queries: SequenceDatabase,
+    database: SequenceDatabase,
+    scheme: ScoringScheme,
+    batch: QueryBatch,
+    scores: NDArray[np.int32],
+    statistics: SearchStatistics,
+    parameters: SequenceSearchParameters,
+    threads: int,
+    progress: Progress,
+    n_writers: int = 0,
+) -> Iterator[ReportedHits]:
     """Yield the hits of a batch of queries with alignments, in parts that fit into memory.
 
     Parameters
@@ -97,9 +105,13 @@ def reported_hits(
 
 
 def _significant(
-    query: NDArray[np.int8], scores: NDArray[np.int32], database: SequenceDatabase, statistics: SearchStatistics,
-    parameters: SequenceSearchParameters, progress: Progress,
-) -> SignificantHits:  # fmt: skip
+    query: NDArray[np.int8],
+    scores: NDArray[np.int32],
+    database: SequenceDatabase,
+    statistics: SearchStatistics,
+    parameters: SequenceSearchParameters,
+    progress: Progress,
+) -> SignificantHits:
     """Return the hits of a query, best first."""
     progress.check()
     hits = significant_hits(statistics.scores, statistics.adjustment, database, query, scores, parameters.maximum_e_value)
@@ -108,9 +120,15 @@ def _significant(
 
 
 def _aligned(
-    queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, numbers: NDArray[np.int64], scores: NDArray[np.int32],
-    significant: list[SignificantHits], threads: int, progress: Progress,
-) -> QueryHits:  # fmt: skip
+    queries: SequenceDatabase,
+    database: SequenceDatabase,
+    scheme: ScoringScheme,
+    numbers: NDArray[np.int64],
+    scores: NDArray[np.int32],
+    significant: list[SignificantHits],
+    threads: int,
+    progress: Progress,
+) -> QueryHits:
     """Return the queries of these numbers with their hits and alignments."""
     offsets = offsets_of(np.array([len(hits.subjects) for hits in significant]))
     query = np.repeat(np.arange(len(numbers)), np.diff(offsets))

@@ -137,10 +137,17 @@ def _query_table(found: QueryHits, statistics: ScoreStatistics) -> pa.Table:
     best = np.full(n, np.nan)
     best[n_hits > 0] = found.hits.e_value[found.offsets[:-1][n_hits > 0]]
     columns = [
-        pa.array(found.query_index), found.accessions.arrow(), found.descriptions.arrow(), pa.array(_lengths(found), pa.int32()),
-        found.sequences.arrow(), pa.array(n_hits, pa.int32()), pa.array(best, mask=n_hits == 0),
-        pa.repeat(statistics.lambda_, n), pa.repeat(statistics.K, n), pa.repeat(statistics.source, n),
-    ]  # fmt: skip
+        pa.array(found.query_index),
+        found.accessions.arrow(),
+        found.descriptions.arrow(),
+        pa.array(_lengths(found), pa.int32()),
+        found.sequences.arrow(),
+        pa.array(n_hits, pa.int32()),
+        pa.array(best, mask=n_hits == 0),
+        pa.repeat(statistics.lambda_, n),
+        pa.repeat(statistics.K, n),
+        pa.repeat(statistics.source, n),
+    ]
     return pa.table(columns, schema=QUERIES.schema())
 
 

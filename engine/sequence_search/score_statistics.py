@@ -40,9 +40,14 @@ class SearchStatistics:
 
 
 def search_statistics(
-    scores: NDArray[np.int32], lengths: NDArray[np.int64], database: SequenceDatabase, scheme: ScoringScheme,
-    parameters: SequenceSearchParameters, threads: int, progress: Progress,
-) -> SearchStatistics:  # fmt: skip
+    scores: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+    database: SequenceDatabase,
+    scheme: ScoringScheme,
+    parameters: SequenceSearchParameters,
+    threads: int,
+    progress: Progress,
+) -> SearchStatistics:
     """Return the statistics of a search; a message names constants that had to be fitted.
 
     Parameters
@@ -61,9 +66,15 @@ def search_statistics(
 
 
 def _fitted(
-    scores: NDArray[np.int32], lengths: NDArray[np.int64], database: SequenceDatabase, scheme: ScoringScheme, threads: int,
-    progress: Progress, *, is_chosen: bool,
-) -> tuple[ScoreStatistics, bool]:  # fmt: skip
+    scores: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+    database: SequenceDatabase,
+    scheme: ScoringScheme,
+    threads: int,
+    progress: Progress,
+    *,
+    is_chosen: bool,
+) -> tuple[ScoreStatistics, bool]:
     """Return fitted statistics, and whether E-values mean little; `is_chosen`: True if the user chose to fit them."""
     ungapped = ungapped_lambda(scheme.matrix)
     reasons = [] if is_chosen else [f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}"]

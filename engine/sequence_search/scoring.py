@@ -96,9 +96,12 @@ class SequencesAgainstSequences:
             return float(self.costs(work, state).sum())
 
         return predicted_cycles(
-            card.capability, card.multiprocessors, card.shared_bytes, np.diff(state["offsets"]).tolist(),
+            card.capability,
+            card.multiprocessors,
+            card.shared_bytes,
+            np.diff(state["offsets"]).tolist(),
             np.diff(work.sources["database"]["offsets"]),
-        )  # fmt: skip
+        )
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:

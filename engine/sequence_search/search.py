@@ -70,10 +70,10 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
                 with run.step("report"):
                     statistics = statistics or search_statistics(
                         scores, queries.lengths[batch], database, scheme, parameters, run.threads, run.progress
-                    )  # fmt: skip
+                    )
                     for hits in reported_hits(
                         queries, database, scheme, batch, scores, statistics, parameters, run.threads, run.progress, len(writers)
-                    ):  # fmt: skip
+                    ):
                         totals.add(hits.found)
                         for write in writers:
                             write(hits)
@@ -86,10 +86,13 @@ def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSp
     """Return the files that a search reads and writes."""
     matrix = [] if parameters.matrix in matrix_names() else [parameters.matrix]
     return RunSpec(
-        "align", request, {"queries": "QUERY.fasta", "database": "DATABASE.fasta"},
-        {"queries": request.files("queries"), "database": request.files("database"), "matrix": matrix}, request.outputs("all_scores"),
+        "align",
+        request,
+        {"queries": "QUERY.fasta", "database": "DATABASE.fasta"},
+        {"queries": request.files("queries"), "database": request.files("database"), "matrix": matrix},
+        request.outputs("all_scores"),
         are_distinct=False,
-    )  # fmt: skip
+    )
 
 
 def _warn_of_doubtful_e_values(
@@ -102,21 +105,34 @@ def _warn_of_doubtful_e_values(
 
 
 def _summary(
-    run: SearchRun[SequenceDatabase], queries: SequenceDatabase, database: SequenceDatabase, totals: HitTotals,
-    statistics: SearchStatistics | None, shares: tuple[DeviceShare, ...],
-) -> SequenceSearchSummary:  # fmt: skip
+    run: SearchRun[SequenceDatabase],
+    queries: SequenceDatabase,
+    database: SequenceDatabase,
+    totals: HitTotals,
+    statistics: SearchStatistics | None,
+    shares: tuple[DeviceShare, ...],
+) -> SequenceSearchSummary:
     """Record the run and return its summary."""
     assert statistics is not None  # a file without sequences is refused
     scores, seconds = statistics.scores, run.clock.stages.get("score", {"seconds": 0.0})["seconds"]
     gcups = round(queries.n_residues * database.n_residues / seconds / 1e9, 2) if seconds else 0.0
     counts = {
-        "queries": len(queries), "subjects": len(database), "residues": database.n_residues, "hits": totals.n_hits,
+        "queries": len(queries),
+        "subjects": len(database),
+        "residues": database.n_residues,
+        "hits": totals.n_hits,
         "queries_with_hits": totals.n_queries_with_hits,
-    }  # fmt: skip
+    }
     message = hit_counts(len(queries), totals.n_hits, totals.n_queries_with_hits)
     run.record(counts, message, statistics={"lambda": scores.lambda_, "K": scores.K, "source": scores.source}, gcups=gcups)
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return SequenceSearchSummary(
-        **run.summary_fields, **numbers, gcups=gcups, lambda_=scores.lambda_, K=scores.K, statistics=scores.source,
-        best=tuple(totals.best), shares=shares,
-    )  # fmt: skip
+        **run.summary_fields,
+        **numbers,
+        gcups=gcups,
+        lambda_=scores.lambda_,
+        K=scores.K,
+        statistics=scores.source,
+        best=tuple(totals.best),
+        shares=shares,
+    )

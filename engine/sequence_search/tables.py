@@ -25,7 +25,7 @@ QUERIES = Table.of(
     ),
     shown="query n_hits best_e_value length description",
     links="query_index query length n_hits",
-)  # fmt: skip
+)
 SCORES = Table.of(
     "score_counts",
     "Scores",
@@ -34,7 +34,7 @@ SCORES = Table.of(
         Column("score", meaning="A score of the query with a subject", kind="integer", type="int32", low=-(1 << 30), high=1 << 30),
         Column("n_subjects", meaning="Subjects that have it", kind="integer", low=0, high=1 << 40),
     ),
-)  # fmt: skip
+)
 EXPECTATIONS = Table.of(
     "score_expectations",
     "Scores that chance gives",
@@ -43,7 +43,7 @@ EXPECTATIONS = Table.of(
         Column("score", meaning="A score of the query with a subject", kind="integer", type="int32", low=-(1 << 30), high=1 << 30),
         Column("n_expected", meaning="Subjects that have it by chance", kind="number", low=0, high=1e15),
     ),
-)  # fmt: skip
+)
 
 TABLES = (QUERIES, HITS)
 """From the query to its hits."""

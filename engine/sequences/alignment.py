@@ -281,9 +281,17 @@ def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArra
     query_residues, subject_residues = (np.diff(np.concatenate(([0], np.cumsum(line != _GAP)))[offsets]) for line in lines[[0, 2]])
     identities, mismatches, positives, openings, cigar_bytes = counts.T
     return AlignedPairs(
-        found[:, 1], found[:, 2], found[:, 1] + query_residues, found[:, 2] + subject_residues,
-        identities, mismatches, positives, openings, Texts(cigars, offsets_of(cigar_bytes)), *(Texts(line, offsets) for line in lines),
-    )  # fmt: skip
+        found[:, 1],
+        found[:, 2],
+        found[:, 1] + query_residues,
+        found[:, 2] + subject_residues,
+        identities,
+        mismatches,
+        positives,
+        openings,
+        Texts(cigars, offsets_of(cigar_bytes)),
+        *(Texts(line, offsets) for line in lines),
+    )
 
 
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
@@ -364,9 +372,17 @@ def _ends(
     room = kernels.cpu.traceback.EndRoom(*(kernels.cpu.vectors.aligned(size * lanes, number) for size in sizes))
     ends = np.empty((lanes, 4), np.int64)
     kernels.cpu.traceback.find_ends(
-        query.astype(np.int64), letters.astype(np.int64), costs.table(bits), columns, n_blocks, targets,
-        costs.first_residue_cost, costs.next_residue_cost, room, ends,
-    )  # fmt: skip
+        query.astype(np.int64),
+        letters.astype(np.int64),
+        costs.table(bits),
+        columns,
+        n_blocks,
+        targets,
+        costs.first_residue_cost,
+        costs.next_residue_cost,
+        room,
+        ends,
+    )
     return ends[: len(group)]
 
 
@@ -412,6 +428,13 @@ def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits:
     room = room._replace(h_rows=room.h_rows.reshape(-1))
     widths = -(-subject_lengths // len(room.decay)) * len(room.decay)
     kernels.cpu.traceback.trace_pairs(
-        chosen, _sequences(pairs), pairs.scores, scheme.matrix.scores, scheme.first_residue_cost, scheme.gap_extend, room,
-        np.empty(int((query_lengths * widths).max()), np.uint8), traces,
-    )  # fmt: skip
+        chosen,
+        _sequences(pairs),
+        pairs.scores,
+        scheme.matrix.scores,
+        scheme.first_residue_cost,
+        scheme.gap_extend,
+        room,
+        np.empty(int((query_lengths * widths).max()), np.uint8),
+        traces,
+    )

@@ -131,9 +131,15 @@ class QueryAdjustment:
             codes, offsets = take_runs(whole.database.residues, whole.database.offsets, subjects[part])
             masked, counts = masked_sequences(codes, offsets)
             kernels.cpu.composition.pair_lambdas(
-                self._counts, counts, _PRIOR, whole.score_classes, whole.scores,
-                _LEAST_RATIO * whole.ungapped_lambda, _GREATEST_RATIO * whole.ungapped_lambda, lambdas[part],
-            )  # fmt: skip
+                self._counts,
+                counts,
+                _PRIOR,
+                whole.score_classes,
+                whole.scores,
+                _LEAST_RATIO * whole.ungapped_lambda,
+                _GREATEST_RATIO * whole.ungapped_lambda,
+                lambdas[part],
+            )
             changes = np.concatenate(([0], np.cumsum(masked != codes)))
             is_masked[part] = np.diff(changes[offsets]) > 0
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked

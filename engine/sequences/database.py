@@ -171,10 +171,14 @@ def _write(folder: Path, database: SequenceDatabase) -> None:
     if len(database) > np.iinfo(np.uint32).max or np.max(database.lengths, initial=0) > np.iinfo(np.uint32).max:
         raise InputError(folder, "more than 4,294,967,295 sequences or residues in one", remedy="Split the database")
     columns = (
-        database.residues, database.lengths.astype(np.uint32), database.file_index,
-        database.accession_bytes, np.diff(database.accession_offsets).astype(np.uint32),
-        database.description_bytes, np.diff(database.description_offsets).astype(np.uint32),
-    )  # fmt: skip
+        database.residues,
+        database.lengths.astype(np.uint32),
+        database.file_index,
+        database.accession_bytes,
+        np.diff(database.accession_offsets).astype(np.uint32),
+        database.description_bytes,
+        np.diff(database.description_offsets).astype(np.uint32),
+    )
     for name, column in zip(_COLUMNS, columns, strict=True):
         np.save(folder / f"{name}.npy", np.ascontiguousarray(column))
     if database.features is not None:
@@ -192,9 +196,16 @@ def _open(folder: Path) -> SequenceDatabase:
     columns = (lengths, accession_lengths, description_lengths)
     require(n and all(len(column) == n for column in columns), f"{folder}: columns of the database have different lengths, or none")
     database = SequenceDatabase(
-        residues, offsets_of(lengths), file_index, accessions, offsets_of(accession_lengths), descriptions, offsets_of(description_lengths),
-        description["n_repeated_names"], description["n_nucleotides"],
-    )  # fmt: skip
+        residues,
+        offsets_of(lengths),
+        file_index,
+        accessions,
+        offsets_of(accession_lengths),
+        descriptions,
+        offsets_of(description_lengths),
+        description["n_repeated_names"],
+        description["n_nucleotides"],
+    )
     checked_offsets(database.offsets, len(residues), f"{folder}: residues")
     database = replace(database, features=open_features(folder, database.offsets))
     checked_texts(accessions, database.accession_offsets, f"{folder}: accessions")

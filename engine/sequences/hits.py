@@ -206,9 +206,15 @@ class Hits:
     def aligned(self) -> AlignedSubjects:
         """The subjects with their alignments, to be stacked; all hits must be of one query."""
         return AlignedSubjects(
-            self.subject.strings(), self.description.strings(), self.subject_length, self.query_start - 1, self.subject_start - 1,
-            self.aligned_query, self.aligned_subject, self.score,
-        )  # fmt: skip
+            self.subject.strings(),
+            self.description.strings(),
+            self.subject_length,
+            self.query_start - 1,
+            self.subject_start - 1,
+            self.aligned_query,
+            self.aligned_subject,
+            self.score,
+        )
 
     @property
     def identities(self) -> Integers:
@@ -251,9 +257,13 @@ class QueryHits:
         first, last, _ = some.indices(len(self))
         hits = slice(int(self.offsets[first]), int(self.offsets[last]))
         return QueryHits(
-            self.query_index[some], self.accessions[some], self.descriptions[some], self.sequences[some],
-            self.offsets[first : last + 1] - self.offsets[first], self.hits.part(hits),
-        )  # fmt: skip
+            self.query_index[some],
+            self.accessions[some],
+            self.descriptions[some],
+            self.sequences[some],
+            self.offsets[first : last + 1] - self.offsets[first],
+            self.hits.part(hits),
+        )
 
     def stack(self, place: int) -> Stack:
         """The hits of one of the queries, by its place among them, stacked below it.
@@ -342,9 +352,19 @@ class _Blast6(_Writer):
 
     def texts(self, hits: Hits) -> Iterable[str]:
         query, subject, *numbers = _lists(
-            hits, "query", "subject", "alignment_length", "mismatches", "gap_openings", "query_start", "query_end", "subject_start",
-            "subject_end", "e_value", "bit_score",
-        )  # fmt: skip
+            hits,
+            "query",
+            "subject",
+            "alignment_length",
+            "mismatches",
+            "gap_openings",
+            "query_start",
+            "query_end",
+            "subject_start",
+            "subject_end",
+            "e_value",
+            "bit_score",
+        )
         row = "{}\t{}\t{:.3f}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.2e}\t{:.1f}\n"
         return map(row.format, query, subject, (hits.identity * 100).tolist(), *numbers)
 
@@ -474,9 +494,11 @@ class _Sam(_Writer):
         where[is_hit, 0], where[is_hit, 1], where[is_hit, 2] = np.arange(len(some)), some.subject_start, NO_QUALITY
         clips[is_hit] = np.stack([some.query_start - 1, some.query_length - some.query_end], axis=1)
         tags = map(
-            "\tAS:i:{}\tNM:i:{}\tZB:f:{:.1f}\tZE:f:{:.3g}".format, some.score.tolist(),
-            (some.alignment_length - some.identities).tolist(), *_lists(some, "bit_score", "e_value"),
-        )  # fmt: skip
+            "\tAS:i:{}\tNM:i:{}\tZB:f:{:.1f}\tZE:f:{:.3g}".format,
+            some.score.tolist(),
+            (some.alignment_length - some.identities).tolist(),
+            *_lists(some, "bit_score", "e_value"),
+        )
         cigars, written = (_spread(texts, is_hit) for texts in (some.cigar, Texts.of(tags)))
         flags = np.where(is_hit, np.where(is_other, SECONDARY, 0), UNPLACED)
         return SamRecords(names.take(query), flags, where, cigars, clips, written, np.where(is_other, empty, query)), Texts.of(subjects)
@@ -555,7 +577,7 @@ def _rows_of_page(hits: Hits, subjects: list[str], descriptions: list[str]) -> I
     query, rank, *values = _lists(hits, "query_index", "rank", "e_value", "bit_score", "score")
     return map(
         row.format, query, rank, subjects, *values, (hits.identity * 100).tolist(), *_lists(hits, "query_start", "query_end"), descriptions
-    )  # fmt: skip
+    )
 
 
 def _alignments_of_page(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
@@ -575,10 +597,17 @@ def _summaries(hits: Hits) -> Iterable[str]:
         "{:.0f} % of the query, {:.0f} % of the subject ({} residues)"
     )
     return map(
-        text.format, *_lists(hits, "score", "bit_score", "e_value"), hits.identities.tolist(), hits.alignment_length.tolist(),
-        (hits.identity * 100).tolist(), hits.positives.tolist(), gaps, (hits.query_coverage * 100).tolist(),
-        (hits.subject_coverage * 100).tolist(), hits.subject_length.tolist(),
-    )  # fmt: skip
+        text.format,
+        *_lists(hits, "score", "bit_score", "e_value"),
+        hits.identities.tolist(),
+        hits.alignment_length.tolist(),
+        (hits.identity * 100).tolist(),
+        hits.positives.tolist(),
+        gaps,
+        (hits.query_coverage * 100).tolist(),
+        (hits.subject_coverage * 100).tolist(),
+        hits.subject_length.tolist(),
+    )
 
 
 _MARGIN = 15
@@ -667,9 +696,14 @@ class _Stacked(_Writer):
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {
-    "tsv": _Tsv, "blast6": _Blast6, "sam": _Sam, "fasta": _Fasta, "clustal": _Clustal, "html": _Html,
+    "tsv": _Tsv,
+    "blast6": _Blast6,
+    "sam": _Sam,
+    "fasta": _Fasta,
+    "clustal": _Clustal,
+    "html": _Html,
     **{one: partial(_Stacked, one) for one in ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")},
-}  # fmt: skip
+}
 
 
 @contextmanager

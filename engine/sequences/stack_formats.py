@@ -24,9 +24,15 @@ from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
 from proteoscope.engine.version import VERSION
 
 __all__ = [
-    "PAIR_FORMATS", "STACK_FORMATS", "file_header", "grades", "pair_alignments", "stack_alignment", "stack_text",
+    "PAIR_FORMATS",
+    "STACK_FORMATS",
+    "file_header",
+    "grades",
+    "pair_alignments",
+    "stack_alignment",
+    "stack_text",
     "unique_names",
-]  # fmt: skip
+]
 
 STACK_FORMATS = ("stockholm", "a3m", "phylip", "clustal")
 PAIR_FORMATS = ("maf", "psl")

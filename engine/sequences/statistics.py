@@ -38,18 +38,43 @@ __all__ = [
 
 LN_2 = log(2.0)
 _FREQUENCIES = {
-    "A": 0.07805, "R": 0.05129, "N": 0.04487, "D": 0.05364, "C": 0.01925, "Q": 0.04264, "E": 0.06295, "G": 0.07377, "H": 0.02199,
-    "I": 0.05142, "L": 0.09019, "K": 0.05744, "M": 0.02243, "F": 0.03856, "P": 0.05203, "S": 0.07120, "T": 0.05841, "W": 0.01330,
-    "Y": 0.03216, "V": 0.06441,
-}  # fmt: skip
+    "A": 0.07805,
+    "R": 0.05129,
+    "N": 0.04487,
+    "D": 0.05364,
+    "C": 0.01925,
+    "Q": 0.04264,
+    "E": 0.06295,
+    "G": 0.07377,
+    "H": 0.02199,
+    "I": 0.05142,
+    "L": 0.09019,
+    "K": 0.05744,
+    "M": 0.02243,
+    "F": 0.03856,
+    "P": 0.05203,
+    "S": 0.07120,
+    "T": 0.05841,
+    "W": 0.01330,
+    "Y": 0.03216,
+    "V": 0.06441,
+}
 BACKGROUND: NDArray[np.float64] = np.array([_FREQUENCIES.get(letter, 0.0) for letter in LETTERS])
 """(27,) share of each residue code in proteins (Robinson and Robinson 1991, PNAS 88:8880)."""
 
 _GAP_COSTS = {
-    "BLOSUM45": (14, 2), "BLOSUM50": (13, 2), "BLOSUM62": (11, 1), "BLOSUM80": (10, 1), "BLOSUM90": (10, 1), "PAM30": (9, 1),
-    "PAM70": (10, 1), "PAM250": (14, 2), "IDENTITY": (15, 2),
-    "DAYHOFF": (14, 2), "GONNET": (14, 2),  # NCBI has none; both have the scale of PAM250
-}  # fmt: skip
+    "BLOSUM45": (14, 2),
+    "BLOSUM50": (13, 2),
+    "BLOSUM62": (11, 1),
+    "BLOSUM80": (10, 1),
+    "BLOSUM90": (10, 1),
+    "PAM30": (9, 1),
+    "PAM70": (10, 1),
+    "PAM250": (14, 2),
+    "IDENTITY": (15, 2),
+    "DAYHOFF": (14, 2),
+    "GONNET": (14, 2),  # NCBI has none; both have the scale of PAM250
+}
 
 # How a, the residues that an alignment takes for each unit of score, and alpha, their variance, go with lambda in NCBI's 85 gapped rows:
 # a = a of no gaps * (1 + 6.8 (lambda of no gaps / lambda - 1)) within 7 % (rms), alpha = 3.07 a^2 / lambda within 12 %; 2.35 without gaps.

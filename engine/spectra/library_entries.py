@@ -121,8 +121,22 @@ def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibra
     nothing = pa.nulls(n, pa.string())
     forms = pa.concat_arrays([one.peptidoforms() for one in parts])
     return SpectralLibrary(
-        (source,), np.zeros(n, np.int64), np.arange(n) + 1, forms, forms, pa.concat_arrays([one.sequence for one in parts]),
-        pa.concat_arrays([one.proteins for one in parts]), nothing, nothing, nothing, joined("charge"), joined("precursor_mz"),
-        joined("retention_time"), np.zeros(n, np.bool_), joined("n_members"),
-        offsets_of(np.concatenate([np.diff(one.offsets) for one in parts])), joined("mz"), joined("intensity"),
-    )  # fmt: skip
+        (source,),
+        np.zeros(n, np.int64),
+        np.arange(n) + 1,
+        forms,
+        forms,
+        pa.concat_arrays([one.sequence for one in parts]),
+        pa.concat_arrays([one.proteins for one in parts]),
+        nothing,
+        nothing,
+        nothing,
+        joined("charge"),
+        joined("precursor_mz"),
+        joined("retention_time"),
+        np.zeros(n, np.bool_),
+        joined("n_members"),
+        offsets_of(np.concatenate([np.diff(one.offsets) for one in parts])),
+        joined("mz"),
+        joined("intensity"),
+    )

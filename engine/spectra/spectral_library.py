@@ -100,12 +100,26 @@ class SpectralLibrary:
         mz, offsets = take_runs(self.mz, self.offsets, rows)
         intensity, _ = take_runs(self.intensity, self.offsets, rows)
         return replace(
-            self, source=self.source[rows], number=self.number[rows], name=self.name.take(rows), peptidoform=self.peptidoform.take(rows),
-            sequence=self.sequence.take(rows), proteins=self.proteins.take(rows), formula=self.formula.take(rows),
-            inchikey=self.inchikey.take(rows), adduct=self.adduct.take(rows), charge=self.charge[rows],
-            precursor_mz=self.precursor_mz[rows], retention_time=self.retention_time[rows], is_decoy=self.is_decoy[rows],
-            n_members=self.n_members[rows], offsets=offsets, mz=mz, intensity=intensity, polarity=self.polarities[rows],
-        )  # fmt: skip
+            self,
+            source=self.source[rows],
+            number=self.number[rows],
+            name=self.name.take(rows),
+            peptidoform=self.peptidoform.take(rows),
+            sequence=self.sequence.take(rows),
+            proteins=self.proteins.take(rows),
+            formula=self.formula.take(rows),
+            inchikey=self.inchikey.take(rows),
+            adduct=self.adduct.take(rows),
+            charge=self.charge[rows],
+            precursor_mz=self.precursor_mz[rows],
+            retention_time=self.retention_time[rows],
+            is_decoy=self.is_decoy[rows],
+            n_members=self.n_members[rows],
+            offsets=offsets,
+            mz=mz,
+            intensity=intensity,
+            polarity=self.polarities[rows],
+        )
 
     def spectra(self) -> Spectra:
         """The entries as spectra, which what prepares spectra for a search takes; their peaks are not copied."""
@@ -114,8 +128,17 @@ class SpectralLibrary:
         is_known = (charge > 0) & (charge <= _HIGHEST_CHARGE)
         mask = np.where(is_known, np.uint32(1) << np.where(is_known, charge, 0).astype(np.uint32), np.uint32(0))
         return Spectra(
-            files=tuple(map(str, self.sources)), file=self.source.astype(np.int32), identifier=self.name.to_pylist(),
-            scan=np.full(n, -1, np.int64), index=self.number - 1, retention_time=self.retention_time, precursor_mz=self.precursor_mz,
-            precursor_intensity=np.zeros(n, np.float32), charge_mask=(mask | (self.polarities < 0)).astype(np.uint32), offsets=self.offsets,
-            mz=self.mz, intensity=self.intensity, n_skipped=self.skipped.n,
-        )  # fmt: skip
+            files=tuple(map(str, self.sources)),
+            file=self.source.astype(np.int32),
+            identifier=self.name.to_pylist(),
+            scan=np.full(n, -1, np.int64),
+            index=self.number - 1,
+            retention_time=self.retention_time,
+            precursor_mz=self.precursor_mz,
+            precursor_intensity=np.zeros(n, np.float32),
+            charge_mask=(mask | (self.polarities < 0)).astype(np.uint32),
+            offsets=self.offsets,
+            mz=self.mz,
+            intensity=self.intensity,
+            n_skipped=self.skipped.n,
+        )

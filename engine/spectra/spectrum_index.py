@@ -141,9 +141,14 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     known = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
     progress.stage("Preprocessing spectra", n)
     rules = PreprocessingRules(
-        settings.peaks_per_window, settings.window_width, settings.precursor_removal, *absolute_and_relative(settings.fragment_tolerance),
-        settings.deisotope, _TRANSFORMS.index(settings.intensity_transform), settings.minimum_fragment_mz,
-    )  # fmt: skip
+        settings.peaks_per_window,
+        settings.window_width,
+        settings.precursor_removal,
+        *absolute_and_relative(settings.fragment_tolerance),
+        settings.deisotope,
+        _TRANSFORMS.index(settings.intensity_transform),
+        settings.minimum_fragment_mz,
+    )
     counts, columns = [], (GrowingColumn(np.float64), GrowingColumn(np.float32), GrowingColumn(np.float32))
     # Some at a time: before it is known how many peaks are kept, there is room for all.
     for some in pieces(spectra.offsets[:-1]):

@@ -63,15 +63,24 @@ SPECTRA = Table.of(
         Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>", low=0, high=1e9),
         Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<float>", low=0, high=3e38, as_long_as="mz"),
         Column(
-            "other_precursor_mz", meaning="m/z of its further precursors", kind="numbers", type="large_list<double>", is_optional=True,
-            low=0, high=1e9,
+            "other_precursor_mz",
+            meaning="m/z of its further precursors",
+            kind="numbers",
+            type="large_list<double>",
+            is_optional=True,
+            low=0,
+            high=1e9,
         ),
         Column(
-            "other_charge_mask", meaning="Charges that each of them may have, as bits", kind="numbers", type="large_list<uint32>",
-            is_optional=True, as_long_as="other_precursor_mz",
+            "other_charge_mask",
+            meaning="Charges that each of them may have, as bits",
+            kind="numbers",
+            type="large_list<uint32>",
+            is_optional=True,
+            as_long_as="other_precursor_mz",
         ),
     ),
-)  # fmt: skip
+)
 _OTHER_PRECURSORS = ("other_precursor_mz", "other_charge_mask")
 
 

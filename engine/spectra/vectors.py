@@ -72,10 +72,18 @@ def spectrum_vectors(
     progress.stage("Making vectors of spectra", n)
 
     rules = VectorRules(
-        settings.bin_width, settings.minimum_mz, settings.maximum_mz, settings.precursor_removal, settings.peaks_per_window, _WINDOW,
-        settings.maximum_peaks, settings.minimum_peaks, _TRANSFORMS.index(settings.intensity_transform),
-        _MERGINGS.index(settings.peak_merging), settings.bin_spread,
-    )  # fmt: skip
+        settings.bin_width,
+        settings.minimum_mz,
+        settings.maximum_mz,
+        settings.precursor_removal,
+        settings.peaks_per_window,
+        _WINDOW,
+        settings.maximum_peaks,
+        settings.minimum_peaks,
+        _TRANSFORMS.index(settings.intensity_transform),
+        _MERGINGS.index(settings.peak_merging),
+        settings.bin_spread,
+    )
 
     def fill(part: Partition) -> None:
         fill_vectors(spectra.peak_arrays, spectra.precursor_mz, part.first, part.last, rules, factor, count, bins, weights)
@@ -92,9 +100,12 @@ def spectrum_vectors(
 
     run_on_threads(copy, equal_partitions(np.diff(offsets) + 1, threads), threads, progress, steps=lambda _: 0)
     return SpectrumVectors(
-        order, spectra.precursor_mz[order], spectra.charge_mask[order], VectorArrays(offsets, own_bins, own_weights),
+        order,
+        spectra.precursor_mz[order],
+        spectra.charge_mask[order],
+        VectorArrays(offsets, own_bins, own_weights),
         len(factor),
-    )  # fmt: skip
+    )
 
 
 def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> NDArray[np.float64]:

@@ -155,9 +155,7 @@ def superpose_candidates(comparison: Comparison, candidates: Sequence[Candidates
     return superpose_targets(comparison, [(some.query, some.targets, some.scores.rewards) for some in candidates])
 
 
-def superpose_targets(
-    comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]
-) -> list[Superpositions]:  # fmt: skip
+def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
     """Return chains of the database superposed on queries, from their alignments by descriptors.
 
     Parameters
@@ -178,9 +176,7 @@ def superpose_targets(
     ]
 
 
-def _alignments(
-    comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]
-) -> list[NDArray[np.int32]]:  # fmt: skip
+def _alignments(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
     """Return the alignments by descriptors of queries with their targets, one after the other."""
     resources, chains = comparison.resources, comparison.database.arrays
     pairs = [
@@ -190,9 +186,11 @@ def _alignments(
     ]
     resources.progress.stage("Aligning candidates", len(pairs))
     return run_on_threads(
-        lambda pair: kernels.cpu.structure_pairs.align_pair(pair[0], chains.chain(pair[1]), pair[2])[1], pairs, resources.threads,
+        lambda pair: kernels.cpu.structure_pairs.align_pair(pair[0], chains.chain(pair[1]), pair[2])[1],
+        pairs,
+        resources.threads,
         resources.progress,
-    )  # fmt: skip
+    )
 
 
 def _realigned(
@@ -215,9 +213,7 @@ def _realigned(
     return [superpositions_of(found, first, last) for first, last in pairwise(bounds)]
 
 
-def _fitted(
-    comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]
-) -> Superpositions:  # fmt: skip
+def _fitted(comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]) -> Superpositions:
     """Return targets laid on a query by least squares over the alignment by descriptors."""
     own, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
     position, rows = own.position[own.rows(query)], [ChainRow(target) for target in targets.tolist()]

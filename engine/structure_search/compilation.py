@@ -23,9 +23,17 @@ def _use() -> None:
     position = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(n)], axis=1).astype(np.float32)  # a helix
     whole = np.zeros(n, np.int32)
     chains = structures.chains.Chains(
-        ("helix",) * _CHAINS, ("",) * _CHAINS, np.arange(_CHAINS + 1) * _RESIDUES, position, np.zeros(n, np.int8),
-        np.ones(n, np.uint8), np.full(n, np.nan, np.float32), whole, np.zeros(n, np.uint8), whole,
-    )  # fmt: skip
+        ("helix",) * _CHAINS,
+        ("",) * _CHAINS,
+        np.arange(_CHAINS + 1) * _RESIDUES,
+        position,
+        np.zeros(n, np.int8),
+        np.ones(n, np.uint8),
+        np.full(n, np.nan, np.float32),
+        whole,
+        np.zeros(n, np.uint8),
+        whole,
+    )
     some, resources = structure_search.structures.described(chains), execution.resources.Resources(1, progress=Progress())
     for mode in ("sensitive", "published"):
         parameters = structure_search.parameters.StructureSearchParameters().changed(mode=mode)

@@ -111,10 +111,23 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
         z_sum, score = (float(sum(table[k, target] for k, target in pairs)) for table in (z, scores))
         rank = float(relatedness(np.array([z_sum]), np.array([tm.mean(axis=1).sum()]))[0]) if is_sensitive else score
         names = ",".join(f"{chains[k].query}={database.chains.names[target]}" for k, target in pairs)
-        found.append((rank, ComplexHit(
-            query, database.files[number], len(chains), int(sizes[number]), len(pairs), round(z_sum, 3), round(score, 3),
-            round(float(tm[:, 0].sum()) / len(chains), 4), round(float(tm[:, 1].sum()) / int(sizes[number]), 4), names,
-        )))  # fmt: skip
+        found.append(
+            (
+                rank,
+                ComplexHit(
+                    query,
+                    database.files[number],
+                    len(chains),
+                    int(sizes[number]),
+                    len(pairs),
+                    round(z_sum, 3),
+                    round(score, 3),
+                    round(float(tm[:, 0].sum()) / len(chains), 4),
+                    round(float(tm[:, 1].sum()) / int(sizes[number]), 4),
+                    names,
+                ),
+            )
+        )
     found.sort(key=lambda one: -one[0])
     return [one for _, one in found[: comparison.parameters.hits_per_query]]
 

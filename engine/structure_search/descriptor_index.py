@@ -61,9 +61,11 @@ def descriptor_key() -> dict[str, Any]:
     """What descriptors depend on besides chains: the alphabets that ship, and how words are made of them."""
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
-        "alphabets": hashlib.sha256(alphabets).hexdigest(), "words": [*ALPHABETS],
-        "units": [BITS, LENGTH_UNITS, ANGLE_STEPS], "rules": list(kernels.cpu.structure_descriptors.RULES),
-    }  # fmt: skip
+        "alphabets": hashlib.sha256(alphabets).hexdigest(),
+        "words": [*ALPHABETS],
+        "units": [BITS, LENGTH_UNITS, ANGLE_STEPS],
+        "rules": list(kernels.cpu.structure_descriptors.RULES),
+    }
 
 
 def write_descriptors(folder: Path, arrays: StructureArrays) -> None:

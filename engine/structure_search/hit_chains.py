@@ -171,10 +171,15 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     pairs = pairs_of_cigar(str(hit["cigar"]))
     rotation, translation = transformation_of(hit)
     found = Superpositions(
-        rotation[None], translation[None], np.array([hit["tm_score_query"]], np.float64),
-        np.array([hit["tm_score_target"]], np.float64), np.array([hit["rmsd"]], np.float64), np.array([len(pairs)], np.int64), pairs,
+        rotation[None],
+        translation[None],
+        np.array([hit["tm_score_query"]], np.float64),
+        np.array([hit["tm_score_target"]], np.float64),
+        np.array([hit["rmsd"]], np.float64),
+        np.array([len(pairs)], np.int64),
+        pairs,
         np.array([0, len(pairs)], np.int64),
-    )  # fmt: skip
+    )
     messages: list[str] = []
     query_atoms, target_atoms = (_atoms(one, messages) for one in (query, target))
     extra = {name: hit[name] for name in _OF_SEARCH if hit.get(name) is not None and hit[name] == hit[name]}
@@ -185,9 +190,14 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
 
 
 def write_hits(
-    folder: Path, query: FoundChain, hits: Sequence[tuple[FoundChain, Mapping[str, Any]]], colours: Sequence[NDArray[np.uint8]],
-    style: Style = "ribbon", background: tuple[int, int, int] = (255, 255, 255), shown: Sequence[NDArray[np.bool_] | None] | None = None,
-) -> tuple[list[Path], list[str]]:  # fmt: skip
+    folder: Path,
+    query: FoundChain,
+    hits: Sequence[tuple[FoundChain, Mapping[str, Any]]],
+    colours: Sequence[NDArray[np.uint8]],
+    style: Style = "ribbon",
+    background: tuple[int, int, int] = (255, 255, 255),
+    shown: Sequence[NDArray[np.bool_] | None] | None = None,
+) -> tuple[list[Path], list[str]]:
     """Write several hits superposed onto their query, with scripts that show them as a picture does.
 
     Parameters

@@ -76,17 +76,28 @@ def reported_hits(comparison: Comparison, candidates: Candidates, aligned: Super
     figures = _figures(comparison, query, targets, in_units[targets], z[targets], ratios[targets], aligned)
     hits = _table(comparison, query, targets[order], {name: column[order] for name, column in figures.items()}, aligned, order)
     return StructureQueryHits(
-        own.names[query], int(comparison.queries.file_order[query]), own.descriptions[query], own.sequence(query), own.states(query),
-        int((scores.chains.residues >= 0).sum()), hits, [AlignedChains(own, query, chains, target, aligned, k)
-        for k, target in zip(order.tolist(), targets[order].tolist(), strict=True)],
-        in_units, z,
-    )  # fmt: skip
+        own.names[query],
+        int(comparison.queries.file_order[query]),
+        own.descriptions[query],
+        own.sequence(query),
+        own.states(query),
+        int((scores.chains.residues >= 0).sum()),
+        hits,
+        [AlignedChains(own, query, chains, target, aligned, k) for k, target in zip(order.tolist(), targets[order].tolist(), strict=True)],
+        in_units,
+        z,
+    )
 
 
 def _figures(
-    comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], scores: NDArray[np.float64], z: NDArray[np.float64],
-    ratios: NDArray[np.float64], aligned: Superpositions,
-) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+    comparison: Comparison,
+    query: ChainRow,
+    targets: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    z: NDArray[np.float64],
+    ratios: NDArray[np.float64],
+    aligned: Superpositions,
+) -> dict[str, NDArray[np.float64]]:
     """Return scores, z-scores, E-values, probabilities of the same fold and ratios of phase 1 of targets of a query, rounded."""
     queries, chains, calibration = comparison.queries.chains, comparison.database.chains, shipped_calibration(comparison.parameters.mode)
     length, lengths = queries.lengths[query], chains.lengths[targets]
@@ -96,15 +107,22 @@ def _figures(
         shared = np.minimum(ordered_shares(queries, np.array([query])), ordered_shares(chains, targets)).sum(axis=1)
         e_values = len(chains) * calibration.chances(scores, chance_features(length, lengths, shared))
     return {
-        "score": _rounded(scores, 3), "z_score": _rounded(z, 3), "e_value": _rounded_to_digits(e_values, _E_VALUE_DIGITS),
-        "same_fold_probability": _rounded(probabilities, 4), "phase1_ratio": _rounded(ratios, 4),
-    }  # fmt: skip
+        "score": _rounded(scores, 3),
+        "z_score": _rounded(z, 3),
+        "e_value": _rounded_to_digits(e_values, _E_VALUE_DIGITS),
+        "same_fold_probability": _rounded(probabilities, 4),
+        "phase1_ratio": _rounded(ratios, 4),
+    }
 
 
 def _table(
-    comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], figures: dict[str, NDArray[np.float64]],
-    aligned: Superpositions, kept: NDArray[np.int64],
-) -> pa.Table:  # fmt: skip
+    comparison: Comparison,
+    query: ChainRow,
+    targets: NDArray[np.int64],
+    figures: dict[str, NDArray[np.float64]],
+    aligned: Superpositions,
+    kept: NDArray[np.int64],
+) -> pa.Table:
     """Return the table of hits, best first: chains of the database, superposed as those of the places `kept` are."""
     own, chains = comparison.queries.chains, comparison.database.chains.taken(targets)
     residues, n_query, n = own.residue[own.rows(query)], int(own.lengths[query]), len(targets)

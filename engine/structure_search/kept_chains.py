@@ -56,9 +56,12 @@ def kept_chains(
     progress.stage("Opening the chains")
     try:
         return index_store(_NAME).get(
-            key_parts(sources, digests, models), f"{len(sources)} files",
-            lambda folder: _write(folder, sources, progress, threads, models), _open, progress,
-        )  # fmt: skip
+            key_parts(sources, digests, models),
+            f"{len(sources)} files",
+            lambda folder: _write(folder, sources, progress, threads, models),
+            _open,
+            progress,
+        )
     except StorageError as error:
         progress.message(f"The chains could not be kept, and were read into memory: {error}", "warning")
         return read_chains(sources, progress, threads, models=models)

@@ -22,9 +22,10 @@ def methods(facts: RunFacts) -> Methods:
     against = "" if n_chains is None else f" ({counted(n_chains, 'chain')})"
     confidence = facts.parameters.get("minimum_confidence")
     rewards = (
-        "the rewards of GPU-CASSERT, and ranked by score" if is_published
+        "the rewards of GPU-CASSERT, and ranked by score"
+        if is_published
         else "log-odds of conformation, spatial neighbours, burial and residue type, and ranked by mean TM-score and z-score"
-    )  # fmt: skip
+    )
     left_out = isinstance(confidence, int | float) and confidence > 0
     sentences = [
         f"The chains of {listed(facts.names('queries'))}{of} were compared with every chain of {listed(facts.names('database'))}{against} "

@@ -20,34 +20,63 @@ class StructureSearchParameters(SearchParameters):
     """All that decides the result of a structure search, besides the queries and the database."""
 
     mode: Literal["sensitive", "published"] = parameter(
-        "sensitive", title="Mode", group=_SCORING,
+        "sensitive",
+        title="Mode",
+        group=_SCORING,
         help="Sensitive: learned rewards, candidates ranked by superposition too. Published: the formulas of the paper, ranked by score.",
-    )  # fmt: skip
+    )
     qualification_threshold: float = parameter(
-        0.2, ge=0, le=1, title="Qualification threshold", group=_SCORING,
+        0.2,
+        ge=0,
+        le=1,
+        title="Qualification threshold",
+        group=_SCORING,
         help="Chains whose elements of secondary structure score less than this part of the query's own are left; 0 aligns all.",
-    )  # fmt: skip
+    )
     weights: tuple[float, ...] = parameter(
-        (1.0, 1.0, 1.0, 1.0), title="Weights", group=_SCORING, editor="descriptor weights",
+        (1.0, 1.0, 1.0, 1.0),
+        title="Weights",
+        group=_SCORING,
+        editor="descriptor weights",
         help="Of lengths, angles, secondary structure and residues: 1 as published or learned. Sensitive: angles mean local conformation, "
         "which includes secondary structure, whose own weight counts in the published mode alone.",
-    )  # fmt: skip
+    )
     gap_first: float = parameter(
-        6.7, ge=0, le=_MAXIMUM_COST, title="First residue of a gap", group=_SCORING, advanced=True,
+        6.7,
+        ge=0,
+        le=_MAXIMUM_COST,
+        title="First residue of a gap",
+        group=_SCORING,
+        advanced=True,
         help="Its cost, in the units of the score: bits in the sensitive mode; the mode brings its own.",
-    )  # fmt: skip
+    )
     gap_next: float = parameter(
-        0.7, ge=0, le=_MAXIMUM_COST, title="Further residue of a gap", group=_SCORING, advanced=True,
+        0.7,
+        ge=0,
+        le=_MAXIMUM_COST,
+        title="Further residue of a gap",
+        group=_SCORING,
+        advanced=True,
         help="The cost of each, in the units of the score; the mode brings its own.",
-    )  # fmt: skip
+    )
     element_gap_first: float = parameter(
-        0.5, ge=0, le=_MAXIMUM_COST, title="First element of a gap", group=_SCORING, advanced=True,
+        0.5,
+        ge=0,
+        le=_MAXIMUM_COST,
+        title="First element of a gap",
+        group=_SCORING,
+        advanced=True,
         help="Its cost in the alignment of elements, where two equal elements score 1.",
-    )  # fmt: skip
+    )
     element_gap_next: float = parameter(
-        0.25, ge=0, le=_MAXIMUM_COST, title="Further element of a gap", group=_SCORING, advanced=True,
+        0.25,
+        ge=0,
+        le=_MAXIMUM_COST,
+        title="Further element of a gap",
+        group=_SCORING,
+        advanced=True,
         help="The cost of each in the alignment of elements.",
-    )  # fmt: skip
+    )
     hits_per_query: int = parameter(
         100,
         ge=1,
@@ -58,15 +87,23 @@ class StructureSearchParameters(SearchParameters):
         help="The best chains of each query are reported.",
     )
     minimum_confidence: float = parameter(
-        0.0, ge=0, le=100, title="Least pLDDT", group=_INPUT, advanced=True,
+        0.0,
+        ge=0,
+        le=100,
+        title="Least pLDDT",
+        group=_INPUT,
+        advanced=True,
         help="Residues of predicted queries with a lower pLDDT are left out; 0 takes all.",
-    )  # fmt: skip
+    )
 
     models: Literal["first", "all"] = parameter(
-        "first", title="Models", group=_INPUT, advanced=True,
+        "first",
+        title="Models",
+        group=_INPUT,
+        advanced=True,
         help="first: the first model of a file; all: each model, as its own chains, as a biological assembly needs (chain A of the second"
         " is A_2). A structure database has the models that it was built with.",
-    )  # fmt: skip
+    )
 
     @field_validator("weights")
     @classmethod

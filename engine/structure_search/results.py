@@ -97,12 +97,18 @@ def _project_tables(run: Run) -> Iterator[HitWriter]:
             queries.write(
                 QUERIES.arrow(
                     {
-                        "query_index": [one.index], "query": [one.query], "description": [one.description], "length": [len(one.sequence)],
-                        "sequence": [one.sequence], "states": [one.states], "n_hits": [len(one.hits)], "n_aligned": [one.n_aligned],
+                        "query_index": [one.index],
+                        "query": [one.query],
+                        "description": [one.description],
+                        "length": [len(one.sequence)],
+                        "sequence": [one.sequence],
+                        "states": [one.states],
+                        "n_hits": [len(one.hits)],
+                        "n_aligned": [one.n_aligned],
                         "best_tm_score": [best],
                     }
                 )
-            )  # fmt: skip
+            )
             if len(one.hits):
                 hits.write(one.hits)
 

@@ -31,10 +31,14 @@ def _chains(lengths: np.ndarray, rng: np.random.Generator) -> StructureArrays:
         return np.resize(rng.integers(low, high, min(size, _DRAWN)).astype(dtype), size)
 
     return StructureArrays(
-        read_only(offsets_of(lengths)), read_only(np.resize(state, n)),
-        read_only(drawn(1500, 4500, np.uint16, n)), read_only(drawn(0, ANGLE_STEPS, np.uint16, n)),
-        offsets_of(elements), drawn(0, 3, np.uint8, n_elements), drawn(3, 20, np.int32, n_elements),
-    )  # fmt: skip
+        read_only(offsets_of(lengths)),
+        read_only(np.resize(state, n)),
+        read_only(drawn(1500, 4500, np.uint16, n)),
+        read_only(drawn(0, ANGLE_STEPS, np.uint16, n)),
+        offsets_of(elements),
+        drawn(0, 3, np.uint8, n_elements),
+        drawn(3, 20, np.int32, n_elements),
+    )
 
 
 def sample_structures(size: float, seed: int) -> Sample:

@@ -94,9 +94,12 @@ class _Computation:
         if items is not None:
             raise ValueError("structures are scored against all chains of a run of them")
         self._state = {
-            "query": StructureArrays(**state["query"]), "rewards": Rewards(**state["rewards"]), "least": state["least"],
-            "scores": self._scores, "element_scores": self._element_scores,
-        }  # fmt: skip
+            "query": StructureArrays(**state["query"]),
+            "rewards": Rewards(**state["rewards"]),
+            "least": state["least"],
+            "scores": self._scores,
+            "element_scores": self._element_scores,
+        }
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Score the chains `first:last`."""

@@ -54,10 +54,13 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     superpose, complexes = request.path("superpose"), request.path("complexes")
     database, query_sources = chain_input(request.inputs.get("database", ())), sources_of(request.inputs.get("queries", ()))
     spec = RunSpec(
-        "structures", request, {"queries": "QUERY.cif", "database": "DATABASE"},
+        "structures",
+        request,
+        {"queries": "QUERY.cif", "database": "DATABASE"},
         {"queries": [source.path for source in query_sources], "database": database.paths},
-        request.outputs("complexes"), are_distinct=False,
-    )  # fmt: skip
+        request.outputs("complexes"),
+        are_distinct=False,
+    )
 
     def read(progress: Progress, threads: int) -> DescribedChains:
         return read_chains(query_sources, progress, threads, minimum_confidence=parameters.minimum_confidence, models=parameters.models)
@@ -76,8 +79,9 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         with (
             Executor(resources).session(work_of(chains.arrays)) as session,
             Executor(resources).session(work_of_superposing("quick")) as superposing,
-            hit_writers(run.run, output, superpose) as writers, complex_writer(complexes) as write_complexes,
-        ):  # fmt: skip
+            hit_writers(run.run, output, superpose) as writers,
+            complex_writer(complexes) as write_complexes,
+        ):
             comparison = Comparison(queries, chains, parameters, session, resources, superposing)
             for of_file in by_file(queries, _scored_hits(run, comparison, batches)):
                 complex_chains = list[StructureQueryHits]()
@@ -126,14 +130,20 @@ def _scored_hits(run: SearchRun[DescribedChains], comparison: Comparison, batche
 
 
 def _summary(
-    run: SearchRun[DescribedChains], queries: DescribedChains, chains: DescribedChains, totals: HitTotals,
+    run: SearchRun[DescribedChains],
+    queries: DescribedChains,
+    chains: DescribedChains,
+    totals: HitTotals,
     parameters: StructureSearchParameters,
-) -> StructureSearchSummary:  # fmt: skip
+) -> StructureSearchSummary:
     """Record the run and return its summary."""
     counts = {
-        "queries": len(queries), "chains": len(chains), "residues": len(chains.arrays.state), "hits": totals.n_hits,
+        "queries": len(queries),
+        "chains": len(chains),
+        "residues": len(chains.arrays.state),
+        "hits": totals.n_hits,
         "aligned": totals.n_aligned,
-    }  # fmt: skip
+    }
     run.record(counts, counted(totals.n_hits, "hit"))
     numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return StructureSearchSummary(**run.summary_fields, **numbers, mode=parameters.mode, best=totals.best)

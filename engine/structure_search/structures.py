@@ -168,9 +168,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     database = open_database(folder)
     found = _of_database(database)
     names = MadeWhenAsked(len(found.paths), lambda: tuple(map(stem, found.paths)))
-    return DescribedChains(
-        found.chains, descriptors_of(database, progress, threads), np.arange(len(found.chains)), found.file, names
-    )  # fmt: skip
+    return DescribedChains(found.chains, descriptors_of(database, progress, threads), np.arange(len(found.chains)), found.file, names)
 
 
 def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:

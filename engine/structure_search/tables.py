@@ -49,14 +49,12 @@ QUERIES = Table.of(
         Column("states", meaning="Their secondary structure", pattern=_STATES),
         Column("n_hits", "Hits", "Hits that are reported", "integer", 6, type="int32", low=0),
         Column("n_aligned", "Qualified", "Chains of the database that phase 1 admitted to phase 2", "integer", 9, low=0, high=1 << 40),
-        Column(
-            "best_tm_score", "Best TM-score", "Greatest TM-score of a hit, by the query's length", "number", 10, 3, is_nullable=True
-        ),
+        Column("best_tm_score", "Best TM-score", "Greatest TM-score of a hit, by the query's length", "number", 10, 3, is_nullable=True),
     ),
     shown="query n_hits best_tm_score length n_aligned description",
     links="query_index query sequence states",
     rules=(Rule(("sequence", "states", "length"), "has other numbers of residues and states than it says", _are_as_long),),
-)  # fmt: skip
+)
 
 HITS = Table.of(
     "hits",
@@ -72,39 +70,85 @@ HITS = Table.of(
         Column("identity", "Identity", "Part of the pairs that are the same residue", "percent", 8, unit="%", low=0, high=1),
         Column("rmsd", "RMSD", "Root mean square distance of the aligned pairs of Cα", "number", 7, 2, unit="Å", is_nullable=True),
         Column(
-            "tm_score_query", "TM-score", "TM-score by the query's length; above 0.5 mostly the same fold", "number", 8, 3,
+            "tm_score_query",
+            "TM-score",
+            "TM-score by the query's length; above 0.5 mostly the same fold",
+            "number",
+            8,
+            3,
             is_nullable=True,
         ),
         Column(
-            "tm_score_target", "TM-score, target", "TM-score of the superposition by the target's length", "number", 8, 3,
+            "tm_score_target",
+            "TM-score, target",
+            "TM-score of the superposition by the target's length",
+            "number",
+            8,
+            3,
             is_nullable=True,
         ),
         Column("query_coverage", "Coverage", "Part of the query's residues that are aligned", "percent", 8, unit="%", low=0, high=1),
         Column(
-            "target_coverage", "Target coverage", "Part of the target's residues that are aligned", "percent", 8, is_shown=False,
-            unit="%", low=0, high=1,
+            "target_coverage",
+            "Target coverage",
+            "Part of the target's residues that are aligned",
+            "percent",
+            8,
+            is_shown=False,
+            unit="%",
+            low=0,
+            high=1,
         ),
         Column(
-            "phase1_ratio", "Phase 1", "Score of the elements of secondary structure, by the query's own", "number", 8, 2,
-            is_shown=False, is_nullable=True,
+            "phase1_ratio",
+            "Phase 1",
+            "Score of the elements of secondary structure, by the query's own",
+            "number",
+            8,
+            2,
+            is_shown=False,
+            is_nullable=True,
         ),
         Column(
-            "rotation", "Rotation", "R of x' = R x + t, which moves the target onto the query, row by row", "numbers", 20, 7,
-            is_shown=False, type="double[9]", saved=".7f", low=-1e9, high=1e9,
+            "rotation",
+            "Rotation",
+            "R of x' = R x + t, which moves the target onto the query, row by row",
+            "numbers",
+            20,
+            7,
+            is_shown=False,
+            type="double[9]",
+            saved=".7f",
+            low=-1e9,
+            high=1e9,
         ),
         Column(
-            "translation", "Translation", "Three numbers, in Å: t of x' = R x + t", width=20, is_shown=False, is_own_text=True,
+            "translation",
+            "Translation",
+            "Three numbers, in Å: t of x' = R x + t",
+            width=20,
+            is_shown=False,
+            is_own_text=True,
             pattern=r"-?[0-9]{1,12}\.[0-9]{1,12}(?:,-?[0-9]{1,12}\.[0-9]{1,12}){2}",
         ),
         Column(
-            "cigar", "CIGAR", "Both whole chains: M two residues, I the query's alone, D the target's alone", width=20, is_shown=False,
-            pattern="(?:[0-9]{1,9}[MID])*", is_own_text=True,
+            "cigar",
+            "CIGAR",
+            "Both whole chains: M two residues, I the query's alone, D the target's alone",
+            width=20,
+            is_shown=False,
+            pattern="(?:[0-9]{1,9}[MID])*",
+            is_own_text=True,
         ),
         Column("description", "Description", "What the file says of the chain", width=40),
         Column(
-            "rank", "Rank",
+            "rank",
+            "Rank",
             "Place among the hits of its query: by the mean of both TM-scores and two hundredths of the z-score (mode sensitive), or by"
-            " the score (published)", "integer", 9, type="int32",
+            " the score (published)",
+            "integer",
+            9,
+            type="int32",
         ),
         Column("query_index", meaning="Place of the query in its files, from 0", kind="integer", type="int32", low=0),
         Column("target_index", meaning="Place of the chain in the database, from 0", kind="integer", type="int32", low=0),
@@ -120,7 +164,7 @@ HITS = Table.of(
         Rule(("target_sequence", "target_states", "target_length"), "has other numbers of residues and states than it says", _are_as_long),
         Rule(("cigar", "target_length"), "does not span its target", _spans),
     ),
-)  # fmt: skip
+)
 
 COMPLEXES = Table.of(
     "complexes",
@@ -138,7 +182,7 @@ COMPLEXES = Table.of(
         Column("pairs", meaning="Names of the matched chains, as query=target, commas between"),
     ),
     saved="query target query_chains target_chains matched_chains z_score score tm_score_query tm_score_target pairs",
-)  # fmt: skip
+)
 """Files of which all chains are searched together."""
 
 TABLES = (QUERIES, HITS)

@@ -16,9 +16,13 @@ __all__ = ["clear_unreadable_numbers", "complete_atom_site", "split_chains"]
 
 _PREFIX = "_atom_site."
 _COUNTERPARTS = (
-    ("label_asym_id", "auth_asym_id"), ("auth_asym_id", "label_asym_id"), ("label_atom_id", "auth_atom_id"),
-    ("label_comp_id", "auth_comp_id"), ("auth_comp_id", "label_comp_id"), ("auth_seq_id", "label_seq_id"),
-)  # fmt: skip
+    ("label_asym_id", "auth_asym_id"),
+    ("auth_asym_id", "label_asym_id"),
+    ("label_atom_id", "auth_atom_id"),
+    ("label_comp_id", "auth_comp_id"),
+    ("auth_comp_id", "label_comp_id"),
+    ("auth_seq_id", "label_seq_id"),
+)
 _OPTIONAL = "auth_comp_id"
 """Column without which gemmi takes the other."""
 _NEEDED = ("Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id", "label_comp_id", "auth_seq_id")

@@ -27,9 +27,26 @@ _REMEDY = "Copy or download it again, or take it as mmCIF"
 
 _WANTED = {
     "_atom_site": (
-        "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id", "label_entity_id",
-        "label_seq_id", "pdbx_PDB_ins_code", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv", "auth_seq_id",
-        "auth_comp_id", "auth_asym_id", "auth_atom_id", "pdbx_PDB_model_num",
+        "group_PDB",
+        "id",
+        "type_symbol",
+        "label_atom_id",
+        "label_alt_id",
+        "label_comp_id",
+        "label_asym_id",
+        "label_entity_id",
+        "label_seq_id",
+        "pdbx_PDB_ins_code",
+        "Cartn_x",
+        "Cartn_y",
+        "Cartn_z",
+        "occupancy",
+        "B_iso_or_equiv",
+        "auth_seq_id",
+        "auth_comp_id",
+        "auth_asym_id",
+        "auth_atom_id",
+        "pdbx_PDB_model_num",
     ),
     "_entity": ("id", "type", "pdbx_description"),
     "_entity_poly": ("entity_id", "type"),
@@ -40,9 +57,17 @@ _WANTED = {
     "_ma_qa_metric": ("id", "mode"),
     "_ma_qa_metric_local": ("label_asym_id", "label_seq_id", "metric_id", "metric_value"),
     "_ma_model_list": ("model_name",),
-    "_pdbx_struct_mod_residue": ("label_asym_id", "label_comp_id", "label_seq_id", "auth_asym_id", "auth_comp_id", "auth_seq_id",
-                                 "PDB_ins_code", "parent_comp_id"),
-}  # fmt: skip
+    "_pdbx_struct_mod_residue": (
+        "label_asym_id",
+        "label_comp_id",
+        "label_seq_id",
+        "auth_asym_id",
+        "auth_comp_id",
+        "auth_seq_id",
+        "PDB_ins_code",
+        "parent_comp_id",
+    ),
+}
 """Categories and columns that the reading of structures asks for."""
 _DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or_equiv": 2}
 

@@ -78,16 +78,23 @@ def _files_of_list(path: Path, progress: Progress) -> list[Path]:
     files = listed(path)
     if not is_there(files[0]):
         raise InputError(
-            path, "is neither a structure nor a list of files", place="line 1",
+            path,
+            "is neither a structure nor a list of files",
+            place="line 1",
             remedy=f"Give a folder, structures as {names_of('structures')}, or a text with a path in each line",
-        )  # fmt: skip
+        )
     return [one for entry in files for one in (_files_of_folder(entry, progress) if is_there(entry) and entry.is_dir() else [entry])]
 
 
 def build_database(
-    wishes: Sequence[str | Path], folder: str | Path, *, minimum_confidence: float = 0.0, models: Models = "first",
-    processes: int | None = None, progress: Progress | None = None,
-) -> StructureDatabase:  # fmt: skip
+    wishes: Sequence[str | Path],
+    folder: str | Path,
+    *,
+    minimum_confidence: float = 0.0,
+    models: Models = "first",
+    processes: int | None = None,
+    progress: Progress | None = None,
+) -> StructureDatabase:
     """Make the database hold exactly the chains of these files.
 
     Files that it holds already, by path, size and time of change, are not read again, nor are those that a build read that was stopped.

@@ -47,9 +47,7 @@ def free_codes(used: set[str]) -> Iterator[str]:
     return (code for code in map("".join, product(ascii_letters + digits, repeat=2)) if code not in used)
 
 
-def molecule_starts(
-    places: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]
-) -> list[int]:  # fmt: skip
+def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]) -> list[int]:
     """Return where the second and further molecules of a chain begin, of Cα in the order of the file.
 
     One begins with another model, and where a residue is met again: with the last break or step back of the numbers before, else there.

@@ -117,16 +117,24 @@ class Chains:
             position[:, axis] = take_runs(self.position[:, axis], self.offsets, order)[0]
         return Chains(
             tuple(self.names[i] for i in order), tuple(self.descriptions[i] for i in order), offsets, position=position, **columns
-        )  # fmt: skip
+        )
 
 
 RESIDUE_COLUMNS = tuple(field.name for field in fields(Chains) if field.name not in ("names", "descriptions", "offsets"))
 """Columns with a row for each residue."""
 
 NO_CHAINS = Chains(
-    (), (), np.zeros(1, np.int64), np.empty((0, 3), np.float32), np.empty(0, np.int8), np.empty(0, np.uint8), np.empty(0, np.float32),
-    np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int32),
-)  # fmt: skip
+    (),
+    (),
+    np.zeros(1, np.int64),
+    np.empty((0, 3), np.float32),
+    np.empty(0, np.int8),
+    np.empty(0, np.uint8),
+    np.empty(0, np.float32),
+    np.empty(0, np.int32),
+    np.empty(0, np.uint8),
+    np.empty(0, np.int32),
+)
 
 
 def concatenated(parts: Sequence[Chains]) -> Chains:

@@ -58,10 +58,34 @@ def _colour(text: str) -> Colour:
     return int(text[:2], 16), int(text[2:4], 16), int(text[4:], 16)
 
 
-CHAIN_COLOURS: tuple[Colour, ...] = tuple(map(_colour, (
-    "0072b2", "e69f00", "009e73", "cc79a7", "d55e00", "56b4e9", "6900ff", "e1d287", "4b78ff", "b40f2d", "2d6969", "78a55a", "b4d2a5",
-    "00f04b", "693cc3", "1ee1f0", "8796ff", "b40096", "4b693c", "c30000", "694bff",
-)))  # fmt: skip
+CHAIN_COLOURS: tuple[Colour, ...] = tuple(
+    map(
+        _colour,
+        (
+            "0072b2",
+            "e69f00",
+            "009e73",
+            "cc79a7",
+            "d55e00",
+            "56b4e9",
+            "6900ff",
+            "e1d287",
+            "4b78ff",
+            "b40f2d",
+            "2d6969",
+            "78a55a",
+            "b4d2a5",
+            "00f04b",
+            "693cc3",
+            "1ee1f0",
+            "8796ff",
+            "b40096",
+            "4b693c",
+            "c30000",
+            "694bff",
+        ),
+    )
+)
 """The query's, and those of twenty hits."""
 SCALE: tuple[Colour, ...] = tuple(map(_colour, ("424086", "33638d", "26828e", "1fa088", "3fbc73", "84d44b", "c8e020")))
 """From low to high, evenly: equal steps look equal, and grow lighter."""
@@ -70,8 +94,10 @@ _CHANGE: tuple[Colour, ...] = tuple(map(_colour, ("0072b2", "6fb4dc", "ececec", 
 _RAINBOW: tuple[Colour, ...] = tuple(map(_colour, ("2f4fd0", "1f9fdc", "2db27a", "a3bf3c", "f0b429", "e8702a", "d0312d")))
 """From blue to red, as the field draws chains; its steps are not even."""
 _STATES: dict[int, tuple[Colour, str]] = {
-    HELIX: (_colour("d55e00"), "helix"), STRAND: (_colour("0072b2"), "strand"), COIL: (_colour("a8a8a8"), "coil"),
-}  # fmt: skip
+    HELIX: (_colour("d55e00"), "helix"),
+    STRAND: (_colour("0072b2"), "strand"),
+    COIL: (_colour("a8a8a8"), "coil"),
+}
 _SAME, _SIMILAR, _OTHER = map(_colour, ("0072b2", "56b4e9", "e69f00"))
 _BANDS: tuple[tuple[float, Colour, str], ...] = (
     (90.0, _colour("0053d6"), "pLDDT over 90"),

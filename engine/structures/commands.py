@@ -32,9 +32,11 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--models", choices=("first", "all"), default=None,
+        "--models",
+        choices=("first", "all"),
+        default=None,
         help="models of a file that are read: the first, or all, as chains of an assembly (A of the second is A_2; default: first)",
-    )  # fmt: skip
+    )
 
 
 def _superpose(options: argparse.Namespace, progress: Progress) -> None:
@@ -46,9 +48,13 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
         for text in file.messages:
             progress.message(f"{file.path}: {text}", "warning")
     found = structures.superposition.superpose_many(
-        query.chains.position, target.chains.position, target.chains.offsets, np.empty((0, 2), np.int32), np.zeros(2, np.int64),
+        query.chains.position,
+        target.chains.position,
+        target.chains.offsets,
+        np.empty((0, 2), np.int32),
+        np.zeros(2, np.int64),
         progress=progress,
-    )  # fmt: skip
+    )
     aligned = structures.outputs.AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), found, 0)
     atoms, moved = (structures.outputs.read_atoms(one.path, one.chain_names[0]) for one in (query, target))
     structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
@@ -69,9 +75,11 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
     parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database; made where it does not exist")
     parser.add_argument(
-        "--minimum-confidence", type=float, metavar="PLDDT",
+        "--minimum-confidence",
+        type=float,
+        metavar="PLDDT",
         help="leave out residues of predicted structures with a lower pLDDT (0 to 100; build alone; default: 0)",
-    )  # fmt: skip
+    )
     _add_models(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one for each processor)")
 

@@ -19,9 +19,15 @@ def _use() -> None:
     position = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(6)], axis=1)
     structures.pdb_text.plain_pdb(b"ATOM      1  CA  ALA A   1       0.000   0.000   0.000\n")
     kernels.cpu.backbone.gather_backbone(
-        np.array([0, 1], np.int64), np.zeros(1, np.int64), np.zeros(1, np.int8), np.zeros(1, np.float32), np.zeros(1, np.uint8),
-        np.zeros((1, 3)), -1.0, 1.0,
-    )  # fmt: skip
+        np.array([0, 1], np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int8),
+        np.zeros(1, np.float32),
+        np.zeros(1, np.uint8),
+        np.zeros((1, 3)),
+        -1.0,
+        1.0,
+    )
     kernels.cpu.secondary_structure.states_by_hydrogen_bonds(
         np.repeat(position[:, None], 4, axis=1), np.zeros(6, np.bool_), np.array([0, 6], np.int64)
     )

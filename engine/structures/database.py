@@ -57,9 +57,14 @@ _ASCII = 128
 _NUMBERS, PARTS, SKIPPED = "numbers.json", "parts", "skipped.tsv"
 _COLUMNS_FOLDER = re.compile(r"columns-[0-9a-f]{12}")
 _TYPES = {
-    "position": "<f4", "residue": "|i1", "secondary": "|u1", "confidence": "<f4", "author_number": "<i4", "insertion": "|u1",
+    "position": "<f4",
+    "residue": "|i1",
+    "secondary": "|u1",
+    "confidence": "<f4",
+    "author_number": "<i4",
+    "insertion": "|u1",
     "label_number": "<i4",
-}  # fmt: skip
+}
 _TEXTS = ("names", "descriptions", "source_paths", "source_skipped")
 _MAXIMUM_JSON = 1 << 16
 _MAXIMUM_PLACE = 1e5
@@ -354,9 +359,14 @@ def _write_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
 
 
 def write_database(
-    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], minimum_confidence: float, models: Models, *,
+    folder: Path,
+    collections: Sequence[Collection],
+    kept: Sequence[NDArray[np.bool_]],
+    minimum_confidence: float,
+    models: Models,
+    *,
     drops: frozenset[str] = frozenset(),
-) -> StructureDatabase:  # fmt: skip
+) -> StructureDatabase:
     """Make these chains the content of the database, and remove what it held before. See `write_merged`."""
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, kept, drops=drops)

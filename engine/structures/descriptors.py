@@ -57,9 +57,11 @@ class Alphabets:
     def of(cls, content: Any) -> Alphabets:
         """From what a file tells."""
         return cls(
-            np.array(content["conformations"], np.float64), np.array(content["neighbours"], np.float64),
-            np.array(content["separations"], np.int64), np.array(content["burials"], np.int64),
-        )  # fmt: skip
+            np.array(content["conformations"], np.float64),
+            np.array(content["neighbours"], np.float64),
+            np.array(content["separations"], np.int64),
+            np.array(content["burials"], np.int64),
+        )
 
 
 @lru_cache(maxsize=1)
@@ -102,9 +104,7 @@ def elements_of(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Ele
     return Elements(np.searchsorted(places, offsets).astype(np.int64), secondary[places], length)
 
 
-def describe(
-    chains: Chains, using: Alphabets | None = None, *, threads: int = 1, progress: Progress | None = None
-) -> StructureArrays:  # fmt: skip
+def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1, progress: Progress | None = None) -> StructureArrays:
     """Describe chains, for the kernels that align them.
 
     Parameters

@@ -30,9 +30,27 @@ PROBE_RADIUS = 1.4
 """Å, of water."""
 _POINTS = 480  # on each sphere: areas are right to about one in a hundred
 _GREATEST = {
-    "A": 129, "R": 274, "N": 195, "D": 193, "C": 167, "Q": 225, "E": 223, "G": 104, "H": 224, "I": 197, "L": 201, "K": 236, "M": 224,
-    "F": 240, "P": 159, "S": 155, "T": 172, "W": 285, "Y": 263, "V": 174,
-}  # fmt: skip
+    "A": 129,
+    "R": 274,
+    "N": 195,
+    "D": 193,
+    "C": 167,
+    "Q": 225,
+    "E": 223,
+    "G": 104,
+    "H": 224,
+    "I": 197,
+    "L": 201,
+    "K": 236,
+    "M": 224,
+    "F": 240,
+    "P": 159,
+    "S": 155,
+    "T": 172,
+    "W": 285,
+    "Y": 263,
+    "V": 174,
+}
 GREATEST_AREA: NDArray[np.float64] = np.array([_GREATEST.get(letter, np.nan) for letter in LETTERS])
 """Å², of the residue of each code; NaN of those that are none of the twenty."""
 _BACKBONE_RADIUS = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}

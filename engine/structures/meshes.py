@@ -93,9 +93,7 @@ class Mesh:
     def moved(self, rotation: Places, translation: Places) -> Mesh:
         """Each place x at R x + t; `rotation` is no reflection."""
         turn = np.asarray(rotation, np.float32).T
-        return Mesh(
-            self.vertices @ turn + np.asarray(translation, np.float32), self.normals @ turn, self.triangles, self.residue
-        )  # fmt: skip
+        return Mesh(self.vertices @ turn + np.asarray(translation, np.float32), self.normals @ turn, self.triangles, self.residue)
 
 
 NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.empty((0, 3), np.uint32), np.empty(0, np.int32))
@@ -395,7 +393,7 @@ def _swept(
     triangles.append(_caps(np.arange(ends[5], ends[6]), angular, sides))
     return Mesh(
         vertices.reshape(-1, 3), normals.reshape(-1, 3), np.concatenate(triangles), np.repeat(residue[sample].astype(np.int32), sides)
-    )  # fmt: skip
+    )
 
 
 def _is_folded(sides: int) -> NDArray[np.bool_]:
@@ -463,9 +461,13 @@ def _alone(is_joined: NDArray[np.bool_], is_shown: NDArray[np.bool_]) -> NDArray
 
 
 def tube(
-    position: Places, radius: float = 0.3, steps: int = 4, sides: int = 8, is_shown: NDArray[np.bool_] | None = None,
+    position: Places,
+    radius: float = 0.3,
+    steps: int = 4,
+    sides: int = 8,
+    is_shown: NDArray[np.bool_] | None = None,
     number: NDArray[np.integer] | None = None,
-) -> Mesh:  # fmt: skip
+) -> Mesh:
     """A tube about the curve through the Cα.
 
     Parameters
@@ -497,9 +499,13 @@ _HEAD_WIDTH = 1.9
 
 
 def ribbon(
-    position: Places, secondary: NDArray[np.uint8], steps: int = 6, sides: int = 8, is_shown: NDArray[np.bool_] | None = None,
+    position: Places,
+    secondary: NDArray[np.uint8],
+    steps: int = 6,
+    sides: int = 8,
+    is_shown: NDArray[np.bool_] | None = None,
     number: NDArray[np.integer] | None = None,
-) -> Mesh:  # fmt: skip
+) -> Mesh:
     """Helices as oval ribbons, strands as flat arrows towards the C-terminus, coil as a tube.
 
     Parameters
@@ -607,9 +613,11 @@ def spheres(
     vertices = np.asarray(position)[rows].astype(np.float32)[:, None] + points * size[:, None, None]
     first = (np.arange(len(rows), dtype=np.uint32) * np.uint32(len(points)))[:, None, None]
     return Mesh(
-        vertices.reshape(-1, 3), np.tile(points, (len(rows), 1)), (triangles + first).reshape(-1, 3),
+        vertices.reshape(-1, 3),
+        np.tile(points, (len(rows), 1)),
+        (triangles + first).reshape(-1, 3),
         np.repeat(rows.astype(np.int32), len(points)),
-    )  # fmt: skip
+    )
 
 
 def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, sides: int = 8, level: int = 1) -> Mesh:
@@ -640,10 +648,9 @@ def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, s
     first = 4 * np.arange(n)
     plain = np.zeros(4 * n)
     rods = Mesh(
-        vertices.reshape(-1, 3), normals.reshape(-1, 3),
-        np.concatenate([
-            _walls(first + 1, first + 2, plain, sides), _caps(first, plain, sides)[:, ::-1], _caps(first + 3, plain, sides)
-        ]),
+        vertices.reshape(-1, 3),
+        normals.reshape(-1, 3),
+        np.concatenate([_walls(first + 1, first + 2, plain, sides), _caps(first, plain, sides)[:, ::-1], _caps(first + 3, plain, sides)]),
         np.repeat(np.concatenate([bonds[:, 0], bonds[:, 1]]).astype(np.int32), 4 * sides),
-    )  # fmt: skip
+    )
     return Mesh.joined([balls, rods])

@@ -47,9 +47,25 @@ __all__ = [
 ]
 
 ROW_COLUMNS = (
-    "query", "target", "score", "z_score", "e_value", "same_fold_probability", "aligned_length", "identity", "rmsd", "tm_score_query",
-    "tm_score_target", "query_coverage", "target_coverage", "phase1_ratio", "rotation", "translation", "cigar", "description",
-)  # fmt: skip
+    "query",
+    "target",
+    "score",
+    "z_score",
+    "e_value",
+    "same_fold_probability",
+    "aligned_length",
+    "identity",
+    "rmsd",
+    "tm_score_query",
+    "tm_score_target",
+    "query_coverage",
+    "target_coverage",
+    "phase1_ratio",
+    "rotation",
+    "translation",
+    "cigar",
+    "description",
+)
 _LINE = 60
 _X = LETTERS.index("X")
 _MAXIMUM_PDB_ATOMS = 99_999
@@ -128,9 +144,12 @@ def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int,
 
 
 def identities(
-    query: NDArray[np.int8], targets: NDArray[np.int8], target_offsets: NDArray[np.int64], pairs: NDArray[np.integer],
+    query: NDArray[np.int8],
+    targets: NDArray[np.int8],
+    target_offsets: NDArray[np.int64],
+    pairs: NDArray[np.integer],
     offsets: NDArray[np.int64],
-) -> NDArray[np.float64]:  # fmt: skip
+) -> NDArray[np.float64]:
     """(n,) `identity` of many alignments with one query, whose targets and pairs are flat."""
     lengths = np.diff(offsets)
     rows = pairs[:, 1] + np.repeat(target_offsets[:-1], lengths)
@@ -246,9 +265,12 @@ def _insertion_code(code: int) -> str:
 
 
 def write_superposition(
-    folder: Path, aligned: AlignedChains, query_atoms: gemmi.Structure | None = None, target_atoms: gemmi.Structure | None = None,
+    folder: Path,
+    aligned: AlignedChains,
+    query_atoms: gemmi.Structure | None = None,
+    target_atoms: gemmi.Structure | None = None,
     extra: Mapping[str, object] | None = None,
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     """Write all of one superposition into a folder: table, both coordinates, alignment and scripts; the paths of what was written.
 
     Parameters
@@ -288,7 +310,7 @@ class PictureChain:
 
 def write_picture(
     folder: Path, chains: Sequence[PictureChain], style: Style = "ribbon", background: tuple[int, int, int] = (255, 255, 255)
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     """Write the chains of a picture into a folder that exists: superposed coordinates, and scripts that show them as the picture does.
 
     Returns
@@ -400,9 +422,14 @@ def _pymol(aligned: AlignedChains) -> str:
     target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], "PyMOL")
     lines = [
         "# Open in PyMOL from this folder: query green, target blue, what is not aligned pale.",
-        "load query.cif, query", "load target.cif, target", "hide everything", "show cartoon", "set cartoon_trace_atoms, 1",
-        "color palegreen, query", "color lightblue, target",
-    ]  # fmt: skip
+        "load query.cif, query",
+        "load target.cif, target",
+        "hide everything",
+        "show cartoon",
+        "set cartoon_trace_atoms, 1",
+        "color palegreen, query",
+        "color lightblue, target",
+    ]
     if query and target:
         lines += [f"color forest, query and resi {query}", f"color marine, target and resi {target}"]
     return "\n".join([*lines, "orient", ""])
@@ -414,8 +441,13 @@ def _chimerax(aligned: AlignedChains) -> str:
     target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], "ChimeraX")
     lines = [
         "# Open in ChimeraX: query green, target blue, what is not aligned pale.",
-        "open query.cif", "open target.cif", "hide atoms", "show cartoons", "color #1 palegreen", "color #2 lightblue",
-    ]  # fmt: skip
+        "open query.cif",
+        "open target.cif",
+        "hide atoms",
+        "show cartoons",
+        "color #1 palegreen",
+        "color #2 lightblue",
+    ]
     if query and target:
         lines += [f"color #1:{query} forestgreen", f"color #2:{target} royalblue"]
     return "\n".join([*lines, "view", ""])

@@ -68,10 +68,16 @@ def projected(position: NDArray[np.floating], camera: Projection, width: int, he
 
 
 def drawn(
-    mesh: Mesh, colours: NDArray[np.uint8], camera: Projection, width: int, height: int, *, background: tuple[int, int, int] = (255, 255,
-    255),
-    fog: float = 0.6, finer: int = 1,
-) -> NDArray[np.uint8]:  # fmt: skip
+    mesh: Mesh,
+    colours: NDArray[np.uint8],
+    camera: Projection,
+    width: int,
+    height: int,
+    *,
+    background: tuple[int, int, int] = (255, 255, 255),
+    fog: float = 0.6,
+    finer: int = 1,
+) -> NDArray[np.uint8]:
     """A picture of a mesh, (height, width, 3) uint8.
 
     Parameters

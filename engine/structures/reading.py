@@ -41,9 +41,17 @@ if TYPE_CHECKING:
     import gemmi
 
 __all__ = [
-    "MAXIMUM_BYTES", "Models", "SkippedChain", "StructureFile", "columns_of_atoms", "gemmi_structure", "is_structure", "printable_names",
-    "read_structure", "stem",
-]  # fmt: skip
+    "MAXIMUM_BYTES",
+    "Models",
+    "SkippedChain",
+    "StructureFile",
+    "columns_of_atoms",
+    "gemmi_structure",
+    "is_structure",
+    "printable_names",
+    "read_structure",
+    "stem",
+]
 
 MAXIMUM_BYTES = 256 << 20
 """Of a file when it is unpacked: what reads mmCIF takes some ten times its room."""
@@ -354,13 +362,9 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes:
     string = gemmi.cif.as_string
     title = next((_tidy(string(value)) for value in block.find_values("_struct.title")), "")
     descriptions = {
-        string(row[0]): _tidy(string(row[1]))
-        for row in block.find("_entity.", ["id", "pdbx_description"])
-        if row[1] not in ("?", ".")
-    }  # fmt: skip
-    metrics = {
-        row[0]: string(row[1]).lower() for row in block.find("_ma_qa_metric.", ["id", "mode"]) if string(row[1]).lower() == "local"
-    }  # fmt: skip
+        string(row[0]): _tidy(string(row[1])) for row in block.find("_entity.", ["id", "pdbx_description"]) if row[1] not in ("?", ".")
+    }
+    metrics = {row[0]: string(row[1]).lower() for row in block.find("_ma_qa_metric.", ["id", "mode"]) if string(row[1]).lower() == "local"}
     quality: dict[tuple[str, int], float] = {}
     for row in block.find("_ma_qa_metric_local.", ["label_asym_id", "label_seq_id", "metric_id", "metric_value"]):
         if row[2] in metrics and row[1].lstrip("-").isdecimal() and len(row[1]) < 10:
@@ -447,9 +451,15 @@ class _StructureReader:
         if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MAXIMUM_ATOMS:
             raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
         backbone, chosen, is_calcium = kernels.cpu.backbone.gather_backbone(
-            offsets, _as_numbers(atoms.atom_names), np.ascontiguousarray(atoms.altlocs), np.ascontiguousarray(atoms.occ),
-            np.ascontiguousarray(atoms.elements), np.ascontiguousarray(atoms.pos), _MINIMUM_PLACE, _MAXIMUM_PLACE,
-        )  # fmt: skip
+            offsets,
+            _as_numbers(atoms.atom_names),
+            np.ascontiguousarray(atoms.altlocs),
+            np.ascontiguousarray(atoms.occ),
+            np.ascontiguousarray(atoms.elements),
+            np.ascontiguousarray(atoms.pos),
+            _MINIMUM_PLACE,
+            _MAXIMUM_PLACE,
+        )
         first = np.minimum(offsets[:-1], max(0, int(offsets[-1]) - 1))
         residue, is_amino_acid, is_nucleotide = self._kinds(atoms.residue_names, first)
         entity_type = atoms.entity_type[first]
@@ -466,10 +476,16 @@ class _StructureReader:
         author_number, insertion = atoms.resnums[first].astype(np.int32), atoms.icodes[first].astype(np.uint8)
         is_residue &= self._is_first_of_place(chain, author_number, insertion, is_residue, atoms.occ[chosen])
         columns = _Residues(
-            chain, backbone, residue, author_number, np.where(insertion == ord(" "), 0, insertion).astype(np.uint8),
+            chain,
+            backbone,
+            residue,
+            author_number,
+            np.where(insertion == ord(" "), 0, insertion).astype(np.uint8),
             np.array([value if value is not None else -1 for value in label_number], np.int64),
-            self._confidence(atoms, offsets, chosen, is_residue, label_number), atoms.entity_ids[first], np.zeros(1, np.int64),
-        )  # fmt: skip
+            self._confidence(atoms, offsets, chosen, is_residue, label_number),
+            atoms.entity_ids[first],
+            np.zeros(1, np.int64),
+        )
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
@@ -633,9 +649,16 @@ class _Residues:
             if (here < 1).any() or (here >= 1 << 31).any():
                 here[:] = np.arange(1, len(here) + 1)
         return _Residues(
-            self.chain[rows], self.backbone[rows], self.residue[rows], self.number[rows], self.insertion[rows], label,
-            self.confidence[rows], self.entity[rows], offsets,
-        )  # fmt: skip
+            self.chain[rows],
+            self.backbone[rows],
+            self.residue[rows],
+            self.number[rows],
+            self.insertion[rows],
+            label,
+            self.confidence[rows],
+            self.entity[rows],
+            offsets,
+        )
 
 
 def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:

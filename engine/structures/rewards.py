@@ -113,9 +113,12 @@ def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: 
     secondary structure is a part: no table is learned for that, and its own weight counts in the published mode alone.
     """
     factors = {
-        "residue": weights.residue, "conformation": weights.angle, "neighbour": weights.length,
-        "separation": weights.length, "burial": weights.length,
-    }  # fmt: skip
+        "residue": weights.residue,
+        "conformation": weights.angle,
+        "neighbour": weights.length,
+        "separation": weights.length,
+        "burial": weights.length,
+    }
     names = tuple(tables.tables)
     summed = np.stack([tables.tables[name] * tables.weights[name] * factors[name] for name in names])
     summed[0] -= tables.baseline

@@ -136,9 +136,12 @@ def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progre
 
 
 def pairs_with_query(
-    query_position: NDArray[np.floating], target_position: NDArray[np.floating], target_offsets: NDArray[np.int64],
-    start_pairs: NDArray[np.integer], start_offsets: NDArray[np.int64],
-) -> ChainPairs:  # fmt: skip
+    query_position: NDArray[np.floating],
+    target_position: NDArray[np.floating],
+    target_offsets: NDArray[np.int64],
+    start_pairs: NDArray[np.integer],
+    start_offsets: NDArray[np.int64],
+) -> ChainPairs:
     """Each target with the query, which they are moved onto. Arguments and what is raised are those of `superpose_many`."""
     query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
     _check(len(query), targets, target_offsets, start_pairs, start_offsets)
@@ -148,9 +151,13 @@ def pairs_with_query(
     used = targets[target_offsets[0] : target_offsets[-1]]
     offsets = np.concatenate([np.zeros(1, np.int64), target_offsets - target_offsets[0] + len(query)])
     return ChainPairs(
-        np.concatenate([query, used]), offsets, np.zeros(n, np.int64), np.arange(1, n + 1), np.ascontiguousarray(start_pairs, np.int32),
+        np.concatenate([query, used]),
+        offsets,
+        np.zeros(n, np.int64),
+        np.arange(1, n + 1),
+        np.ascontiguousarray(start_pairs, np.int32),
         np.asarray(start_offsets, np.int64),
-    )  # fmt: skip
+    )
 
 
 def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
@@ -159,9 +166,15 @@ def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | No
     counts, scores = found.counts[own], found.scores[own]
     kept = np.repeat(found.places[:-1][own] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
-        found.moves[own, :9].reshape(-1, 3, 3), found.moves[own, 9:], scores[:, 0], scores[:, 1], found.rmsd[own], counts,
-        found.pairs[kept], offsets_of(counts),
-    )  # fmt: skip
+        found.moves[own, :9].reshape(-1, 3, 3),
+        found.moves[own, 9:],
+        scores[:, 0],
+        scores[:, 1],
+        found.rmsd[own],
+        counts,
+        found.pairs[kept],
+        offsets_of(counts),
+    )
 
 
 def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pair_offsets: NDArray) -> None:

@@ -31,7 +31,7 @@ _EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if int(np.abs(_CORNE
 
 def molecular_surface(
     position: NDArray[np.floating], radius: NDArray[np.floating], residue: NDArray[np.integer], maximum_triangles: int
-) -> Mesh:  # fmt: skip
+) -> Mesh:
     """The surface of atoms, as fine as the bounds of memory and triangles allow.
 
     Parameters
@@ -68,14 +68,16 @@ def _at_spacing(position: NDArray[np.float64], radius: NDArray[np.float64], resi
     apart = [np.where(one >= 0, ((position[one] - vertices) ** 2).sum(axis=1), np.inf) for one in corner]
     atom = corner[np.argmin(apart, axis=0), np.arange(len(cells))]
     return Mesh(
-        vertices.astype(np.float32), _normals(vertices, field, low, spacing), _squares(is_inside, number),
+        vertices.astype(np.float32),
+        _normals(vertices, field, low, spacing),
+        _squares(is_inside, number),
         residue[atom].astype(np.int32),
-    )  # fmt: skip
+    )
 
 
 def _field(
     position: NDArray[np.float64], radius: NDArray[np.float64], spacing: float
-) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:  # fmt: skip
+) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:
     """(x, y, z) the sum at each place of a grid, the atom that adds most there, -1 for none, and the (3,) place of its first corner."""
     margin = _REACH * float(radius.max()) + 2 * spacing
     low = position.min(axis=0) - margin
@@ -114,9 +116,7 @@ def _crossings(field: NDArray[np.float32], cells: NDArray[np.int64]) -> NDArray[
     return total / n[:, None]
 
 
-def _normals(
-    vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDArray[np.float64], spacing: float
-) -> NDArray[np.float32]:  # fmt: skip
+def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDArray[np.float64], spacing: float) -> NDArray[np.float32]:
     """(v, 3) outward: down the slope of the sum, between the places of the grid."""
     cell = np.clip(((vertices - low) / spacing).astype(np.int64), 1, np.array(field.shape) - 3)
     part = (vertices - low) / spacing - cell

@@ -29,9 +29,16 @@ from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
 
 __all__ = [
-    "LOSSES", "OF_MODIFICATIONS", "SHOWN_SERIES", "AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform",
-    "ions_looked_for", "ions_to_show",
-]  # fmt: skip
+    "LOSSES",
+    "OF_MODIFICATIONS",
+    "SHOWN_SERIES",
+    "AnnotatedSpectrum",
+    "IonSettings",
+    "annotate_match",
+    "annotate_peptidoform",
+    "ions_looked_for",
+    "ions_to_show",
+]
 
 SHOWN_SERIES = SERIES[:PRECURSOR]
 """Series of fragments that can be looked for."""

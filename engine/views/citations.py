@@ -46,55 +46,85 @@ class Citation:
 
 CITATIONS = (
     Citation(
-        "Proteoscope", "software", "the program",
+        "Proteoscope",
+        "software",
+        "the program",
         (
-            ("author", "{The Proteoscope developers}"), ("title", "{Proteoscope}: a desktop bench for protein evidence"),
-            ("note", f"Version {VERSION}"), ("version", VERSION),
+            ("author", "{The Proteoscope developers}"),
+            ("title", "{Proteoscope}: a desktop bench for protein evidence"),
+            ("note", f"Version {VERSION}"),
+            ("version", VERSION),
         ),
     ),
     Citation(
-        "Li2014", "article", "scores of identification: the spectral dot product",
+        "Li2014",
+        "article",
+        "scores of identification: the spectral dot product",
         (
             ("author", "Li, You and Chi, Hao and Xia, Leihao and Chu, Xiaowen"),
             ("title", "Accelerating the scoring module of mass spectrometry-based peptide identification using {GPUs}"),
-            ("journal", "BMC Bioinformatics"), ("year", "2014"), ("volume", "15"), ("pages", "121"), ("doi", "10.1186/1471-2105-15-121"),
+            ("journal", "BMC Bioinformatics"),
+            ("year", "2014"),
+            ("volume", "15"),
+            ("pages", "121"),
+            ("doi", "10.1186/1471-2105-15-121"),
         ),
     ),
     Citation(
-        "Li2015", "phdthesis", "identification, clustering and explanation of spectra",
+        "Li2015",
+        "phdthesis",
+        "identification, clustering and explanation of spectra",
         (
-            ("author", "Li, You"), ("title", "High throughput mass spectrometry based peptide identification search engine by {GPUs}"),
-            ("school", "Hong Kong Baptist University"), ("year", "2015"),
+            ("author", "Li, You"),
+            ("title", "High throughput mass spectrometry based peptide identification search engine by {GPUs}"),
+            ("school", "Hong Kong Baptist University"),
+            ("year", "2015"),
         ),
     ),
     Citation(
-        "Carroll2020", "phdthesis", "modifications that nobody listed, reads with few gaps, and the cost model",
+        "Carroll2020",
+        "phdthesis",
+        "modifications that nobody listed, reads with few gaps, and the cost model",
         (
-            ("author", "Carroll, Thomas"), ("title", "Graphics Processing Units: Abstract Modelling and Applications in Bioinformatics"),
-            ("school", "University of Liverpool"), ("year", "2020"), ("url", "https://livrepository.liverpool.ac.uk/3089482/"),
+            ("author", "Carroll, Thomas"),
+            ("title", "Graphics Processing Units: Abstract Modelling and Applications in Bioinformatics"),
+            ("school", "University of Liverpool"),
+            ("year", "2020"),
+            ("url", "https://livrepository.liverpool.ac.uk/3089482/"),
         ),
     ),
     Citation(
-        "Liu2013", "article", "sequence search",
+        "Liu2013",
+        "article",
+        "sequence search",
         (
             ("author", "Liu, Yongchao and Wirawan, Adrianto and Schmidt, Bertil"),
             (
                 "title",
                 "{CUDASW++} 3.0: accelerating {Smith-Waterman} protein database search by coupling {CPU} and {GPU} {SIMD} instructions",
             ),
-            ("journal", "BMC Bioinformatics"), ("year", "2013"), ("volume", "14"), ("pages", "117"), ("doi", "10.1186/1471-2105-14-117"),
+            ("journal", "BMC Bioinformatics"),
+            ("year", "2013"),
+            ("volume", "14"),
+            ("pages", "117"),
+            ("doi", "10.1186/1471-2105-14-117"),
         ),
     ),
     Citation(
-        "Mrozek2014", "article", "structure search",
+        "Mrozek2014",
+        "article",
+        "structure search",
         (
             ("author", "Mrozek, Dariusz and Brożek, Miłosz and Małysiak-Mrozek, Bożena"),
             ("title", "Parallel implementation of {3D} protein structure similarity searches using a {GPU} and the {CUDA}"),
-            ("journal", "Journal of Molecular Modeling"), ("year", "2014"), ("volume", "20"), ("pages", "2067"),
+            ("journal", "Journal of Molecular Modeling"),
+            ("year", "2014"),
+            ("volume", "20"),
+            ("pages", "2067"),
             ("doi", "10.1007/s00894-014-2067-1"),
         ),
     ),
-)  # fmt: skip
+)
 """The program, and the five works that its searches follow."""
 
 

@@ -15,9 +15,16 @@ from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
-    "MEMBER_DETAILS", "ClusterFilter", "ClusterSummary", "ComparedMember", "cluster_conditions", "cluster_summary", "compared_member",
-    "consensus_of", "members_of_cluster",
-]  # fmt: skip
+    "MEMBER_DETAILS",
+    "ClusterFilter",
+    "ClusterSummary",
+    "ComparedMember",
+    "cluster_conditions",
+    "cluster_summary",
+    "compared_member",
+    "consensus_of",
+    "members_of_cluster",
+]
 
 MEMBER_DETAILS = (
     *("spectrum", "cluster", "title", "precursor_mz", "charge", "retention_time", "similarity_to_consensus", "is_consensus"),

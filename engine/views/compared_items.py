@@ -116,10 +116,14 @@ def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -
 
 def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
     """Give answers and peptides their ``residues``, ``composition`` (and which modifications) and ``form`` (and where)."""
-    masses = connection.sql(
-        "SELECT DISTINCT unnest(modification_masses) AS mass FROM (SELECT modification_masses FROM answers UNION ALL "
-        "SELECT modification_masses FROM forms) ORDER BY mass"
-    ).to_arrow_table()["mass"].to_numpy()  # fmt: skip
+    masses = (
+        connection.sql(
+            "SELECT DISTINCT unnest(modification_masses) AS mass FROM (SELECT modification_masses FROM answers UNION ALL "
+            "SELECT modification_masses FROM forms) ORDER BY mass"
+        )
+        .to_arrow_table()["mass"]
+        .to_numpy()
+    )
 
     _register(connection, "masses", {"mass": pa.array(masses), "kind": pa.array(_same_masses(masses))})
     for name in ("answers", "forms"):

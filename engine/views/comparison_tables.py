@@ -41,7 +41,12 @@ _ITEMS: dict[str, tuple[Column, ...]] = {
         Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, is_shown=False, saved=".6f", is_nullable=True),
         Column("difference", "Difference", "What differs: the peptide, its modifications, or their sites", width=16, is_nullable=True),
         Column(
-            "differs_from", "Differs from", "From which q-value on two runs accept different answers", "probability", 10, is_nullable=True,
+            "differs_from",
+            "Differs from",
+            "From which q-value on two runs accept different answers",
+            "probability",
+            10,
+            is_nullable=True,
         ),
     ),
     "psms": (*_SPECTRUM, Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=30)),
@@ -55,7 +60,7 @@ _ITEMS: dict[str, tuple[Column, ...]] = {
         Column("name", "Protein", "Accession, of UniProt's without what stands around it", width=18),
         Column("accession", "In the database", "Accession as the first run that has the protein calls it", width=26),
     ),
-}  # fmt: skip
+}
 _COUNTED = {"peptidoforms": "PSMs", "peptides": "PSMs", "groups": "peptides", "proteins": "peptides"}
 _OVERLAPS = (
     Column("level", is_own_text=True),

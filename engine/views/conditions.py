@@ -14,10 +14,28 @@ from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.queries import identifier
 
 __all__ = [
-    "AllOf", "Among", "AnyOf", "Condition", "Contains", "Equal", "HasAny", "Is", "IsEmpty", "IsFinite", "IsMissing", "MatchesPattern",
-    "NoneFinite", "Not",
-    "RoundsTo", "Selected", "Sign", "accepted_at", "contains_in", "text_in_columns", "where_clause",
-]  # fmt: skip
+    "AllOf",
+    "Among",
+    "AnyOf",
+    "Condition",
+    "Contains",
+    "Equal",
+    "HasAny",
+    "Is",
+    "IsEmpty",
+    "IsFinite",
+    "IsMissing",
+    "MatchesPattern",
+    "NoneFinite",
+    "Not",
+    "RoundsTo",
+    "Selected",
+    "Sign",
+    "accepted_at",
+    "contains_in",
+    "text_in_columns",
+    "where_clause",
+]
 
 Sign = Literal["=", "<=", ">=", "<", ">"]
 
@@ -149,7 +167,7 @@ class AnyOf:
 
 Condition = (
     Is | Equal | IsMissing | IsFinite | NoneFinite | IsEmpty | Contains | MatchesPattern | RoundsTo | Among | HasAny | Not | AllOf | AnyOf
-)  # fmt: skip
+)
 
 
 def accepted_at(q_value: float, table: str) -> Condition:

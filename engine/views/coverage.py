@@ -143,9 +143,12 @@ def _is_any(one: CarriedModification) -> bool:
 
 
 def covered_by(
-    title: str, sequence: str, found: Iterable[tuple[int, int, Mapping[str, Any]]], description: str = "",
+    title: str,
+    sequence: str,
+    found: Iterable[tuple[int, int, Mapping[str, Any]]],
+    description: str = "",
     is_shown: Callable[[CarriedModification], bool] = _is_any,
-) -> Coverage:  # fmt: skip
+) -> Coverage:
     """A protein with peptides at known places: first residue from 0, the one behind the last, and the peptide as `cover` takes it.
     `is_shown`: which of what they carry is marked."""
     covered = np.zeros(len(sequence), np.bool_)
@@ -164,10 +167,16 @@ def covered_by(
         q_value = peptide["q_value"]
         placed.append(
             PlacedPeptide(
-                int(peptide["row"]), str(peptide["peptide"]), start, end, lane, int(peptide["n_psms"]),
-                float("nan") if q_value is None else float(q_value), changes,
+                int(peptide["row"]),
+                str(peptide["peptide"]),
+                start,
+                end,
+                lane,
+                int(peptide["n_psms"]),
+                float("nan") if q_value is None else float(q_value),
+                changes,
             )
-        )  # fmt: skip
+        )
     return Coverage(title, sequence, tuple(placed), covered, {residue: tuple(names) for residue, names in modified.items()}, description)
 
 

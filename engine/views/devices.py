@@ -69,9 +69,13 @@ def _account(device: Device) -> DeviceAccount:
         found = kernels.cuda.driver.card_identity(device.numbers[0])
         clock = None if found is None else 1e3 * found.clock
     return DeviceAccount(
-        device, clock, None if measured is None else measured_when(measured), 0 if measured is None else len(measured.kinds),
-        () if measured is None else _figures(measured), _speeds(device, threads) if device.usable else (),
-    )  # fmt: skip
+        device,
+        clock,
+        None if measured is None else measured_when(measured),
+        0 if measured is None else len(measured.kinds),
+        () if measured is None else _figures(measured),
+        _speeds(device, threads) if device.usable else (),
+    )
 
 
 def _figures(measured: DeviceParameters) -> tuple[tuple[str, str], ...]:

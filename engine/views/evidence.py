@@ -34,9 +34,20 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace, trace_beside, trace_of_query
 
 __all__ = [
-    "ChainPair", "Fold", "NearFold", "ProteinEvidence", "fold_of", "folds_beside", "of_protein", "of_proteins", "over_residue",
-    "place_of_peptide", "protein_conditions", "protein_evidence", "quantities_of_evidence",
-]  # fmt: skip
+    "ChainPair",
+    "Fold",
+    "NearFold",
+    "ProteinEvidence",
+    "fold_of",
+    "folds_beside",
+    "of_protein",
+    "of_proteins",
+    "over_residue",
+    "place_of_peptide",
+    "protein_conditions",
+    "protein_evidence",
+    "quantities_of_evidence",
+]
 
 _GONE = "Put the file back as it was, or show the peptides on structures again"
 _DASH, _X = "-", "X"
@@ -186,11 +197,16 @@ def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
         seen, unseen = own[is_seen], own[~is_seen]
         folds.append(
             NearFold(
-                one["row"], one, position[seen] - 1, residue[seen].astype(np.int64),
-                "".join(letters[row] or _X for row in seen.tolist()), tuple(labels[row] or "" for row in seen.tolist()),
-                exposure[seen], position[unseen] - 1,
+                one["row"],
+                one,
+                position[seen] - 1,
+                residue[seen].astype(np.int64),
+                "".join(letters[row] or _X for row in seen.tolist()),
+                tuple(labels[row] or "" for row in seen.tolist()),
+                exposure[seen],
+                position[unseen] - 1,
             )
-        )  # fmt: skip
+        )
     return folds
 
 
@@ -378,10 +394,20 @@ def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) ->
     )
     start = (int(at[0]) + 1, int(rows[0]) + 1) if len(columns) else (1, 1)
     return ChainPair(
-        query_name=protein.accession, subject_name=values["chain"], description=values["description"], query_start=start[0],
-        subject_start=start[1], query=upper, middle=_middle(upper, lower), subject=lower, facts=facts, place=at, residue=rows,
-        author=author, unseen=frozenset(near.unseen.tolist()),
-    )  # fmt: skip
+        query_name=protein.accession,
+        subject_name=values["chain"],
+        description=values["description"],
+        query_start=start[0],
+        subject_start=start[1],
+        query=upper,
+        middle=_middle(upper, lower),
+        subject=lower,
+        facts=facts,
+        place=at,
+        residue=rows,
+        author=author,
+        unseen=frozenset(near.unseen.tolist()),
+    )
 
 
 def _certainty(values: Mapping[str, Any]) -> str:

@@ -121,8 +121,13 @@ def _names_beside(dots: NDArray[np.float64], names: Sequence[str], height: float
     for (x, y), name in zip(dots[:_MAXIMUM_NAMES].tolist(), names, strict=False):
         width = text_width(name, _LETTERS)
         for left, base in (
-            (x + 4, y - 3), (x + 4, y + 8), (x - 4 - width, y - 3), (x - 4 - width, y + 8), (x - width / 2, y - 6), (x - width / 2, y + 12),
-        ):  # fmt: skip
+            (x + 4, y - 3),
+            (x + 4, y + 8),
+            (x - 4 - width, y - 3),
+            (x - 4 - width, y + 8),
+            (x - width / 2, y - 6),
+            (x - width / 2, y + 12),
+        ):
             box = (left, base - _LETTERS, left + width, base + 1)
             is_inside = box[0] >= 0 and box[2] <= _SIDE and box[1] >= _FRAME / 2 and box[3] <= height
             if is_inside and not any(box[0] < one[2] and one[0] < box[2] and box[1] < one[3] and one[1] < box[3] for one in taken):

@@ -21,9 +21,18 @@ from proteoscope.engine.views.run_map import EXPLAINED, STATUS_NAMES, UNEXPLAINE
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
-    "EXPLANATION_DETAILS", "ComparedExplanation", "ExplanationFilter", "SourceSpectra", "compared_explanation",
-    "explanation_conditions", "explanation_counts", "source_run", "source_spectra", "spectrum_alone", "status_of_spectrum",
-]  # fmt: skip
+    "EXPLANATION_DETAILS",
+    "ComparedExplanation",
+    "ExplanationFilter",
+    "SourceSpectra",
+    "compared_explanation",
+    "explanation_conditions",
+    "explanation_counts",
+    "source_run",
+    "source_spectra",
+    "spectrum_alone",
+    "status_of_spectrum",
+]
 
 EXPLANATION_DETAILS = (
     *("spectrum", "nearest", "spectrum_id", "nearest_spectrum", "peptide", "charge", "similarity", "mass_difference", "q_value"),

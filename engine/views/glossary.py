@@ -67,7 +67,7 @@ def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
 
 def _note(
     found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]], key: tuple[str, str, bool], name: str, place: str
-) -> None:  # fmt: skip
+) -> None:
     names, places = found.setdefault(key, ({}, {}))
     names[name] = None
     places[place] = None

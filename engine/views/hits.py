@@ -17,9 +17,17 @@ from proteoscope.engine.views.histograms import Histogram
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
-    "Bar", "HitFilter", "HitSummary", "QueryBars", "aligned_pair", "bars_of_query", "hit_conditions", "hits_of_query", "score_histogram",
+    "Bar",
+    "HitFilter",
+    "HitSummary",
+    "QueryBars",
+    "aligned_pair",
+    "bars_of_query",
+    "hit_conditions",
+    "hits_of_query",
+    "score_histogram",
     "summary",
-]  # fmt: skip
+]
 
 _MAXIMUM_BARS = 500
 _TOLD_OF_HITS = ("domain", "site", "modification", "disulfide bond")
@@ -179,9 +187,16 @@ def aligned_pair(source: TableSource, row: int) -> AlignedPair:
     """The alignment of the hit at a place of the table of hits."""
     values: dict[str, Any] = source.values(np.array([row]), _PAIR).to_pylist()[0]
     return AlignedPair(
-        values["query"], values["subject"], values["description"] or "", values["query_start"], values["subject_start"],
-        values["aligned_query"], values["aligned_middle"], values["aligned_subject"], hit=values,
-    )  # fmt: skip
+        values["query"],
+        values["subject"],
+        values["description"] or "",
+        values["query_start"],
+        values["subject_start"],
+        values["aligned_query"],
+        values["aligned_middle"],
+        values["aligned_subject"],
+        hit=values,
+    )
 
 
 def score_histogram(source: TableSource, index: int) -> Histogram:

@@ -32,9 +32,20 @@ from proteoscope.engine.views.shifts import Shifts
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
-    "DETAILS", "SURE", "ComparedMatch", "ModificationRow", "ModifiedFilter", "ModifiedOverview", "compared_match", "modified_conditions",
-    "of_modifications", "of_shifts", "overview", "partner_of", "variable_modifications",
-]  # fmt: skip
+    "DETAILS",
+    "SURE",
+    "ComparedMatch",
+    "ModificationRow",
+    "ModifiedFilter",
+    "ModifiedOverview",
+    "compared_match",
+    "modified_conditions",
+    "of_modifications",
+    "of_shifts",
+    "overview",
+    "partner_of",
+    "variable_modifications",
+]
 
 DETAILS = (*PSM_DETAILS, "shift_position", "modification", "mass_shift", "shift_kind", "is_decoy", "psm_id")
 """Columns of its PSM that a spectrum needs."""

@@ -107,10 +107,21 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
     start, end = (np.array([row[name] for row in found], np.int64) for name in ("text_start", "text_end"))
     nothing = np.empty(0, np.int64)
     return Pileup(
-        text, first, last, n_left_out, rows, start, end, np.array([row["strand"] == "-" for row in found], np.bool_), _lanes(start, end),
-        np.concatenate([nothing, *reads]), np.concatenate([nothing, *places]), np.concatenate([np.empty(0, np.uint8), *others]), reference,
+        text,
+        first,
+        last,
+        n_left_out,
+        rows,
+        start,
+        end,
+        np.array([row["strand"] == "-" for row in found], np.bool_),
+        _lanes(start, end),
+        np.concatenate([nothing, *reads]),
+        np.concatenate([nothing, *places]),
+        np.concatenate([np.empty(0, np.uint8), *others]),
+        reference,
         tuple(row["pattern"] for row in found),
-    )  # fmt: skip
+    )
 
 
 def _letters(source: TableSource, rows: NDArray[np.int64]) -> dict[int, str]:

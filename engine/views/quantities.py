@@ -42,21 +42,33 @@ STATES = ("measured", "transferred", "too low", "refused", "no shared ion", "not
 """What a quantity may be, in the order in which figures stack them."""
 _LARGEST_LOG = 1100.0
 _BY_SAMPLE = Column(
-    "by_sample", "By sample", "log2 quantities in the samples of the run, in their order, coloured by their distance from the row's "
-    "median: blue below, orange above, open where there is none", "heat", 18, type="list<double>", is_nullable=True,
-)  # fmt: skip
+    "by_sample",
+    "By sample",
+    "log2 quantities in the samples of the run, in their order, coloured by their distance from the row's "
+    "median: blue below, orange above, open where there is none",
+    "heat",
+    18,
+    type="list<double>",
+    is_nullable=True,
+)
 _MEAN = Column("mean", "Mean log2", "Mean of the log2 quantities that are there", "number", 8, 2, is_nullable=True)
 _SPREAD = Column("spread", "Spread", "Largest less smallest log2 quantity", "number", 7, 2, is_nullable=True)
 _MISSING = Column("n_missing", "Missing", "Samples without a quantity", "integer", 7)
 _SPECTRA = Column("n_psms", "PSMs", "Spectra that identify it, in all samples", "integer", 6)
 PROTEINS_BY_SAMPLE = Table(
-    "proteins_by_sample", "Proteins by sample",
+    "proteins_by_sample",
+    "Proteins by sample",
     (
-        PROTEINS.by_name["accession"], _BY_SAMPLE, _MEAN, _SPREAD, _MISSING,
-        Column("n_peptides", "Peptides", "Peptides with a quantity in the sample that has most", "integer", 8), _SPECTRA,
+        PROTEINS.by_name["accession"],
+        _BY_SAMPLE,
+        _MEAN,
+        _SPREAD,
+        _MISSING,
+        Column("n_peptides", "Peptides", "Peptides with a quantity in the sample that has most", "integer", 8),
+        _SPECTRA,
         PROTEINS.by_name["description"],
     ),
-)  # fmt: skip
+)
 PEPTIDES_BY_SAMPLE = Table(
     "peptides_by_sample",
     "Peptides by sample",
@@ -83,10 +95,12 @@ class QuantityFilter:
 def quantity_conditions(chosen: QuantityFilter, table: str) -> list[Condition]:
     """The conditions that a filter puts on one of `SHOWN_TABLES`."""
     texts = {
-        CHANGES.name: ("accession", "description"), PROTEINS_BY_SAMPLE.name: ("accession", "description"),
-        PEPTIDES_BY_SAMPLE.name: ("sequence", "accession"), ION_TRACES.name: ("peptide", "file", "refused"),
+        CHANGES.name: ("accession", "description"),
+        PROTEINS_BY_SAMPLE.name: ("accession", "description"),
+        PEPTIDES_BY_SAMPLE.name: ("sequence", "accession"),
+        ION_TRACES.name: ("peptide", "file", "refused"),
         SAMPLES.name: ("sample", "condition"),
-    }[table]  # fmt: skip
+    }[table]
     conditions = contains_in(texts, chosen.text)
     if table != CHANGES.name:
         return conditions
@@ -280,9 +294,12 @@ def _wide(long: pa.Table, found: Samples, name: str) -> pa.Table:
     values = pa.array(found.log2.ravel(), mask=~found.has.ravel())
     columns: dict[str, Any] = {
         "by_sample": pa.ListArray.from_arrays(pa.array(np.arange(n + 1) * n_samples, pa.int32()), values),
-        "mean": pa.array(mean, mask=np.isnan(mean)), "spread": pa.array(spread, mask=np.isnan(spread)), "n_missing": n_samples - count,
-        "n_psms": long["n_psms"].to_numpy().reshape(-1, n_samples).sum(axis=1), "accession": long["accession"].take(first),
-    }  # fmt: skip
+        "mean": pa.array(mean, mask=np.isnan(mean)),
+        "spread": pa.array(spread, mask=np.isnan(spread)),
+        "n_missing": n_samples - count,
+        "n_psms": long["n_psms"].to_numpy().reshape(-1, n_samples).sum(axis=1),
+        "accession": long["accession"].take(first),
+    }
     if name == PEPTIDES_BY_SAMPLE.name:
         return PEPTIDES_BY_SAMPLE.arrow({**columns, "sequence": long["sequence"].take(first)})
     n_peptides = long["n_peptides"].to_numpy().reshape(-1, n_samples).max(axis=1, initial=0)

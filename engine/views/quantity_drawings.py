@@ -76,9 +76,14 @@ def draw_volcano(
 
 
 def _named(
-    names: Sequence[str], rows: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], span: tuple[float, float],
-    font_size: float, most: int = 1000,
-) -> list[Shape]:  # fmt: skip
+    names: Sequence[str],
+    rows: NDArray[np.int64],
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    span: tuple[float, float],
+    font_size: float,
+    most: int = 1000,
+) -> list[Shape]:
     """Names of dots beside them, at most so many, where no other name stands."""
     shapes: list[Shape] = []
     taken: list[tuple[float, float, float]] = []

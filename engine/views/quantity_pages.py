@@ -41,10 +41,11 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     with open_run(project, run_id) as run:
         account = run_account(project, run.run, search_of_kind(run.run.kind))
         parts = [
-            f"<h1>{shown(account.title)}</h1>", section("Messages", listed(run.messages) if run.messages else ""),
+            f"<h1>{shown(account.title)}</h1>",
+            section("Messages", listed(run.messages) if run.messages else ""),
             *(section(table.title, _rows(tables[table.name], table)) for table in _SHOWN),
             section("Methods", f"<pre>{shown(account.methods, 20_000)}</pre>"),
-        ]  # fmt: skip
+        ]
         with atomic_file(folder / _PAGE) as file:
             file.write(html_page(account.title, parts).encode(errors="replace"))
     progress.advance(1)

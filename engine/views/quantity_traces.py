@@ -145,9 +145,16 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
 
 
 def _trace(
-    path: Path, row: int, values: dict[str, Any], ion: dict[str, Any], pattern: NDArray[np.float64], middle: float | None, reach: float,
-    run: FinishedRun, surveys: RunSurveys,
-) -> IonTrace:  # fmt: skip
+    path: Path,
+    row: int,
+    values: dict[str, Any],
+    ion: dict[str, Any],
+    pattern: NDArray[np.float64],
+    middle: float | None,
+    reach: float,
+    run: FinishedRun,
+    surveys: RunSurveys,
+) -> IonTrace:
     main, name = int(np.argmax(pattern)), PurePath(path).name
     apex, begin, end = (values.get(one) for one in ("retention_time", "begin", "end"))
     if middle is None:
@@ -217,10 +224,14 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
     shape = _smoothed(trace, places)
     high = shape >= shape.max() / 2
     return {
-        "area": float(np.trapezoid(total, seconds)), "apex": float(total.max()),
-        "retention_time": float((seconds[high] * total[high]).sum() / total[high].sum()), "begin": begin, "end": end,
-        "n_points": float(len(places)), "agreement": float(areas @ pattern) / length if length > 0 else 0.0,
-    }  # fmt: skip
+        "area": float(np.trapezoid(total, seconds)),
+        "apex": float(total.max()),
+        "retention_time": float((seconds[high] * total[high]).sum() / total[high].sum()),
+        "begin": begin,
+        "end": end,
+        "n_points": float(len(places)),
+        "agreement": float(areas @ pattern) / length if length > 0 else 0.0,
+    }
 
 
 def _smoothed(trace: IonTrace, places: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -73,9 +73,13 @@ class ReadPair(AlignedPair):
 
     titles: ClassVar[tuple[str, str]] = ("Read", "Reference")
     kind_names: ClassVar[Mapping[int, str]] = {
-        IDENTICAL: "identical", POSITIVE: "positive", DIFFERENT: "different", UNSURE_IDENTICAL: "identical", UNSURE_DIFFERENT: "different",
+        IDENTICAL: "identical",
+        POSITIVE: "positive",
+        DIFFERENT: "different",
+        UNSURE_IDENTICAL: "identical",
+        UNSURE_DIFFERENT: "different",
         GAP: "gap",
-    }  # fmt: skip
+    }
 
     @classmethod
     def of(

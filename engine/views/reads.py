@@ -18,9 +18,20 @@ from proteoscope.engine.views.read_pair import ReadPair
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
-    "NO_READS", "ReadFilter", "ReadRow", "ReadSummary", "ShownText", "depth_of", "gaps_histogram", "identity_histogram", "matrix_of",
-    "of_place", "read_conditions", "read_row", "read_summary",
-]  # fmt: skip
+    "NO_READS",
+    "ReadFilter",
+    "ReadRow",
+    "ReadSummary",
+    "ShownText",
+    "depth_of",
+    "gaps_histogram",
+    "identity_histogram",
+    "matrix_of",
+    "of_place",
+    "read_conditions",
+    "read_row",
+    "read_summary",
+]
 
 _MAXIMUM_TEXTS = 200
 """That are offered for the depth; the text of the chosen row is shown whichever it is."""

@@ -119,10 +119,24 @@ def run_account(project: Project, run: RunRecord, search: Search | None) -> RunA
     name = run.kind if search is None else search.name
     methods = _methods(run, search, record, every, preset, parameters, [entry.text for entry in log]) if run.status == "done" else ""
     return RunAccount(
-        run, note.title or run_title(project, run, search), note, name, folder if run.status == "done" and folder.is_dir() else None,
-        tuple(every[:_MAXIMUM_FILES]), len(every), preset, parameters, passes, _counts(record), tuple(_facts(run, record)), _steps(record),
-        tuple(messages), tuple(log), methods, run_prediction(record),
-    )  # fmt: skip
+        run,
+        note.title or run_title(project, run, search),
+        note,
+        name,
+        folder if run.status == "done" and folder.is_dir() else None,
+        tuple(every[:_MAXIMUM_FILES]),
+        len(every),
+        preset,
+        parameters,
+        passes,
+        _counts(record),
+        tuple(_facts(run, record)),
+        _steps(record),
+        tuple(messages),
+        tuple(log),
+        methods,
+        run_prediction(record),
+    )
 
 
 def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
@@ -197,11 +211,17 @@ def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: Ne
     usual = _values(search, preset.name)
     return tuple(
         ShownParameter(
-            one.name, one.title, one.group, one.unit, one.help, _text(parameters.get(one.name, usual[one.name])), _text(usual[one.name]),
+            one.name,
+            one.title,
+            one.group,
+            one.unit,
+            one.help,
+            _text(parameters.get(one.name, usual[one.name])),
+            _text(usual[one.name]),
             one.name in preset.changed,
         )
         for one in search.model.describe()
-    )  # fmt: skip
+    )
 
 
 def _text(value: Any) -> str:
@@ -268,9 +288,14 @@ def _shortened(entry: LogEntry) -> LogEntry:
 
 
 def _methods(
-    run: RunRecord, search: Search | None, record: Mapping[str, Any], inputs: list[InputRecord],
-    preset: NearestPreset, parameters: tuple[ShownParameter, ...], messages: list[str],
-) -> str:  # fmt: skip
+    run: RunRecord,
+    search: Search | None,
+    record: Mapping[str, Any],
+    inputs: list[InputRecord],
+    preset: NearestPreset,
+    parameters: tuple[ShownParameter, ...],
+    messages: list[str],
+) -> str:
     if search is None:
         return ""
     values = {name: field.default for name, field in search.model.model_fields.items()} | run.parameters

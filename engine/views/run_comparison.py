@@ -49,9 +49,18 @@ if TYPE_CHECKING:
     from proteoscope.engine.project import Project, RunRecord
 
 __all__ = [
-    "LEVELS", "MAXIMUM_RUNS", "Curves", "Intersection", "Level", "RunComparison", "ScorePairs", "check_number", "comparable_runs",
-    "compare_runs", "has_matches",
-]  # fmt: skip
+    "LEVELS",
+    "MAXIMUM_RUNS",
+    "Curves",
+    "Intersection",
+    "Level",
+    "RunComparison",
+    "ScorePairs",
+    "check_number",
+    "comparable_runs",
+    "compare_runs",
+    "has_matches",
+]
 
 MAXIMUM_RUNS = 12
 _HIGHEST_Q_VALUE, _N_THRESHOLDS = 0.05, 101

@@ -23,9 +23,15 @@ from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
-    "EXPLAINED_LIST", "SPECTRUM_LIST", "SpectrumFilter", "map_of_spectra", "open_spectrum_list", "plain_spectrum",
-    "spectrum_chromatogram", "spectrum_conditions",
-]  # fmt: skip
+    "EXPLAINED_LIST",
+    "SPECTRUM_LIST",
+    "SpectrumFilter",
+    "map_of_spectra",
+    "open_spectrum_list",
+    "plain_spectrum",
+    "spectrum_chromatogram",
+    "spectrum_conditions",
+]
 
 _REMEDY = "Run the search again"
 _NAME = "spectra"
@@ -35,9 +41,10 @@ _MAP, _EXPLAINED = "map", "explained"
 """The tables of an explanation: what became of every spectrum, and those that are explained."""
 _COUNTED = ("n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity")
 _TYPES = {
-    "n_peaks": "BIGINT", "spectrum_id": "VARCHAR",
+    "n_peaks": "BIGINT",
+    "spectrum_id": "VARCHAR",
     **dict.fromkeys(("total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
-}  # fmt: skip
+}
 """DuckDB's types of columns that the map of an explanation does not have."""
 _STORED = tuple(name for name, one in SPECTRA.by_name.items() if one.kind != "numbers")
 _NEAR = 0.01

@@ -20,33 +20,95 @@ Colours = NDArray[np.uint8]
 _GAP = ord("-")
 
 _HYDROPATHY = {
-    "I": 4.5, "V": 4.2, "L": 3.8, "F": 2.8, "C": 2.5, "M": 1.9, "A": 1.8, "G": -0.4, "T": -0.7, "S": -0.8, "W": -0.9, "Y": -1.3, "P": -1.6,
-    "H": -3.2, "E": -3.5, "Q": -3.5, "D": -3.5, "N": -3.5, "K": -3.9, "R": -4.5,
-}  # fmt: skip
+    "I": 4.5,
+    "V": 4.2,
+    "L": 3.8,
+    "F": 2.8,
+    "C": 2.5,
+    "M": 1.9,
+    "A": 1.8,
+    "G": -0.4,
+    "T": -0.7,
+    "S": -0.8,
+    "W": -0.9,
+    "Y": -1.3,
+    "P": -1.6,
+    "H": -3.2,
+    "E": -3.5,
+    "Q": -3.5,
+    "D": -3.5,
+    "N": -3.5,
+    "K": -3.9,
+    "R": -4.5,
+}
 _ZAPPO = {"ILVAM": "ffafaf", "FWY": "ffc800", "KRH": "6464ff", "DE": "ff0000", "STNQ": "00ff00", "PG": "ff00ff", "C": "ffff00"}
 _TAYLOR = {
-    "A": "ccff00", "R": "0000ff", "N": "cc00ff", "D": "ff0000", "C": "ffff00", "Q": "ff00cc", "E": "ff0066", "G": "ff9900", "H": "0066ff",
-    "I": "66ff00", "L": "33ff00", "K": "6600ff", "M": "00ff00", "F": "00ff66", "P": "ffcc00", "S": "ff3300", "T": "ff6600", "W": "00ccff",
-    "Y": "00ffcc", "V": "99ff00",
-}  # fmt: skip
+    "A": "ccff00",
+    "R": "0000ff",
+    "N": "cc00ff",
+    "D": "ff0000",
+    "C": "ffff00",
+    "Q": "ff00cc",
+    "E": "ff0066",
+    "G": "ff9900",
+    "H": "0066ff",
+    "I": "66ff00",
+    "L": "33ff00",
+    "K": "6600ff",
+    "M": "00ff00",
+    "F": "00ff66",
+    "P": "ffcc00",
+    "S": "ff3300",
+    "T": "ff6600",
+    "W": "00ccff",
+    "Y": "00ffcc",
+    "V": "99ff00",
+}
 _SAME = ((0.8, "6464ff"), (0.6, "9999ff"), (0.4, "ccccff"), (0.0, "e6e6ff"))
 """Of residues that are the query's: by the share of rows that have the same in the column, from so much on."""
 _CLUSTAL_COLOURS = {
-    "orange": "e6994d", "yellow": "cccc00", "green": "1acc1a", "blue": "1a80e6", "cyan": "1ab3b3", "pink": "e68080", "magenta": "cc4dcc",
+    "orange": "e6994d",
+    "yellow": "cccc00",
+    "green": "1acc1a",
+    "blue": "1a80e6",
+    "cyan": "1ab3b3",
+    "pink": "e68080",
+    "magenta": "cc4dcc",
     "red": "e6331a",
-}  # fmt: skip
+}
 _GROUPS = {
-    "%": ("WLVIMAFCYHP", 0.6), "#": ("WLVIMAFCYHP", 0.8), "-": ("ED", 0.5), "+": ("KR", 0.6), "g": ("G", 0.5), "n": ("N", 0.5),
-    "q": ("QE", 0.5), "p": ("P", 0.5), "t": ("TS", 0.5), "s": ("S", 0.5), **{letter: (letter, 0.85) for letter in "ACDEFGHIKLMNPQRSTVWY"},
-}  # fmt: skip
+    "%": ("WLVIMAFCYHP", 0.6),
+    "#": ("WLVIMAFCYHP", 0.8),
+    "-": ("ED", 0.5),
+    "+": ("KR", 0.6),
+    "g": ("G", 0.5),
+    "n": ("N", 0.5),
+    "q": ("QE", 0.5),
+    "p": ("P", 0.5),
+    "t": ("TS", 0.5),
+    "s": ("S", 0.5),
+    **{letter: (letter, 0.85) for letter in "ACDEFGHIKLMNPQRSTVWY"},
+}
 """Of Clustal X: which residues together make which share of a column."""
 _WATER_SHY = "%#ACFHILMVWYPp"
 _RULES = (
-    ("G", "orange", ""), ("P", "yellow", ""), ("T", "green", "tST%#"), ("S", "green", "tST#"), ("N", "green", "nND"),
-    ("Q", "green", "qQE+KR"), *((letter, "blue", _WATER_SHY) for letter in "WLVIMF"), ("A", "blue", _WATER_SHY + "TSsG"),
-    ("C", "blue", "%#AFHILMVWYSPp"), ("C", "pink", "C"), ("H", "cyan", _WATER_SHY), ("Y", "cyan", _WATER_SHY), ("E", "magenta", "-DEqQ"),
-    ("D", "magenta", "-DEnN"), ("K", "red", "+KRQ"), ("R", "red", "+KRQ"),
-)  # fmt: skip
+    ("G", "orange", ""),
+    ("P", "yellow", ""),
+    ("T", "green", "tST%#"),
+    ("S", "green", "tST#"),
+    ("N", "green", "nND"),
+    ("Q", "green", "qQE+KR"),
+    *((letter, "blue", _WATER_SHY) for letter in "WLVIMF"),
+    ("A", "blue", _WATER_SHY + "TSsG"),
+    ("C", "blue", "%#AFHILMVWYSPp"),
+    ("C", "pink", "C"),
+    ("H", "cyan", _WATER_SHY),
+    ("Y", "cyan", _WATER_SHY),
+    ("E", "magenta", "-DEqQ"),
+    ("D", "magenta", "-DEnN"),
+    ("K", "red", "+KRQ"),
+    ("R", "red", "+KRQ"),
+)
 """Of Clustal X: a residue, its colour, and the groups of which one must be in its column; later ones win."""
 
 
@@ -159,21 +221,37 @@ def _by_clustal(stack: Stack) -> Colours:
     return of_residue[residue_codes(stack.letters), np.arange(stack.n_columns)]
 
 
-SCHEMES: tuple[StackScheme, ...] = tuple(starmap(StackScheme, (
-    ("clustal", "Clustal X", "By kind of residue, where the column has enough of it (Thompson et al. 1997, NAR 25:4876)", _by_clustal),
-    ("identity", "Identity", "Residues that are the query's, the darker the more rows have them", _by_identity),
-    (
-        "zappo", "Zappo", "By chemistry: aliphatic, aromatic, positive, negative, hydrophilic, proline and glycine, cysteine",
-        _of_residues({letters: _rgba(colour) for letters, colour in _ZAPPO.items()}),
-    ),
-    (
-        "taylor", "Taylor", "A colour for each residue, similar ones similar (Taylor 1997, Protein Eng. 10:743)",
-        _of_residues({letter: _rgba(colour) for letter, colour in _TAYLOR.items()}),
-    ),
-    (
-        "hydrophobicity", "Hydrophobicity", "From hydrophilic, blue, to hydrophobic, red (Kyte & Doolittle 1982, J. Mol. Biol. 157:105)",
-        _of_residues({letter: _hydropathy_colour(value) for letter, value in _HYDROPATHY.items()}),
-    ),
-    ("none", "None", "Letters alone", lambda stack: np.zeros((*stack.letters.shape, 4), np.uint8)),
-)))  # fmt: skip
+SCHEMES: tuple[StackScheme, ...] = tuple(
+    starmap(
+        StackScheme,
+        (
+            (
+                "clustal",
+                "Clustal X",
+                "By kind of residue, where the column has enough of it (Thompson et al. 1997, NAR 25:4876)",
+                _by_clustal,
+            ),
+            ("identity", "Identity", "Residues that are the query's, the darker the more rows have them", _by_identity),
+            (
+                "zappo",
+                "Zappo",
+                "By chemistry: aliphatic, aromatic, positive, negative, hydrophilic, proline and glycine, cysteine",
+                _of_residues({letters: _rgba(colour) for letters, colour in _ZAPPO.items()}),
+            ),
+            (
+                "taylor",
+                "Taylor",
+                "A colour for each residue, similar ones similar (Taylor 1997, Protein Eng. 10:743)",
+                _of_residues({letter: _rgba(colour) for letter, colour in _TAYLOR.items()}),
+            ),
+            (
+                "hydrophobicity",
+                "Hydrophobicity",
+                "From hydrophilic, blue, to hydrophobic, red (Kyte & Doolittle 1982, J. Mol. Biol. 157:105)",
+                _of_residues({letter: _hydropathy_colour(value) for letter, value in _HYDROPATHY.items()}),
+            ),
+            ("none", "None", "Letters alone", lambda stack: np.zeros((*stack.letters.shape, 4), np.uint8)),
+        ),
+    )
+)
 """The usual one first."""

@@ -82,9 +82,15 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
     numbers = {name: table[name].to_numpy().astype(np.int64) for name in ("subject_length", "query_start", "subject_start", "score")}
     above, below = (Texts.of(table[name].to_pylist()) for name in ("aligned_query", "aligned_subject"))
     subjects = AlignedSubjects(
-        table["subject"].to_pylist(), table["description"].to_pylist(), numbers["subject_length"], numbers["query_start"] - 1,
-        numbers["subject_start"] - 1, above, below, numbers["score"],
-    )  # fmt: skip
+        table["subject"].to_pylist(),
+        table["description"].to_pylist(),
+        numbers["subject_length"],
+        numbers["query_start"] - 1,
+        numbers["subject_start"] - 1,
+        above,
+        below,
+        numbers["score"],
+    )
     one = query[0]
     return StackedHits(Stack.of(one["query"], one["description"], one["sequence"], subjects), chosen, len(found))
 

@@ -16,13 +16,24 @@ from proteoscope.engine.views.hits import hits_of_query
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
-    "BOUNDED", "StructureFilter", "StructureSummary", "ThresholdColumns", "chains_of_run", "hit_of_row", "structure_conditions",
-    "structure_summary", "threshold_columns",
-]  # fmt: skip
+    "BOUNDED",
+    "StructureFilter",
+    "StructureSummary",
+    "ThresholdColumns",
+    "chains_of_run",
+    "hit_of_row",
+    "structure_conditions",
+    "structure_summary",
+    "threshold_columns",
+]
 
 BOUNDED: dict[str, Literal[">=", "<="]] = {
-    "same_fold_probability": ">=", "z_score": ">=", "tm_score_query": ">=", "query_coverage": ">=", "rmsd": "<=",
-}  # fmt: skip
+    "same_fold_probability": ">=",
+    "z_score": ">=",
+    "tm_score_query": ">=",
+    "query_coverage": ">=",
+    "rmsd": "<=",
+}
 """The columns of hits that a filter bounds, and how."""
 _EVEN = 0.5
 HIT_COLUMNS = (

@@ -59,7 +59,7 @@ class ChainFacts:
         insertion = chains.insertion.tolist()
         labels = tuple(
             f"{number}{chr(code) if code else ''}" for number, code in zip(chains.author_number.tolist(), insertion, strict=True)
-        )  # fmt: skip
+        )
         return cls(states, labels, *trace_geometry(chains.position), chains.confidence)
 
 
@@ -104,10 +104,16 @@ class StructurePair(AlignedPair):
 
     @classmethod
     def of(
-        cls, names: tuple[str, str, str], sequences: tuple[str, str], cigar: str, distances: NDArray[np.floating] | None,
-        facts_of: tuple[ChainFacts, ChainFacts], hit: Mapping[str, Any] | None = None,
-        found: tuple[FoundChain, FoundChain] | None = None, note: str = "",
-    ) -> StructurePair:  # fmt: skip
+        cls,
+        names: tuple[str, str, str],
+        sequences: tuple[str, str],
+        cigar: str,
+        distances: NDArray[np.floating] | None,
+        facts_of: tuple[ChainFacts, ChainFacts],
+        hit: Mapping[str, Any] | None = None,
+        found: tuple[FoundChain, FoundChain] | None = None,
+        note: str = "",
+    ) -> StructurePair:
         """From an alignment of two whole chains.
 
         Parameters
@@ -129,9 +135,21 @@ class StructurePair(AlignedPair):
         middle[same] = letters[0][same]
         query, between, target = (line.tobytes().decode("ascii") for line in (letters[0], middle, letters[1]))
         return cls(
-            *names, 1, 1, query, between, target, hit=hit or {}, of_query=of_query, of_target=of_target, distance=distance,
-            query_facts=facts_of[0], target_facts=facts_of[1], found=found, note=note,
-        )  # fmt: skip
+            *names,
+            1,
+            1,
+            query,
+            between,
+            target,
+            hit=hit or {},
+            of_query=of_query,
+            of_target=of_target,
+            distance=distance,
+            query_facts=facts_of[0],
+            target_facts=facts_of[1],
+            found=found,
+            note=note,
+        )
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
@@ -183,9 +201,10 @@ class StructurePair(AlignedPair):
                 continue
             parts = [f"{title}: {RESIDUE_NAMES.get(letter, letter)} {_label(facts, row + 1)}", _STATES[facts.states[row]]]
             for value, text in (
-                (facts.length[row], "{:.2f} Å to the next Cα"), (facts.angle[row], "{:.0f}° between the vectors"),
+                (facts.length[row], "{:.2f} Å to the next Cα"),
+                (facts.angle[row], "{:.0f}° between the vectors"),
                 (facts.confidence[row], "pLDDT {:.0f}"),
-            ):  # fmt: skip
+            ):
                 if np.isfinite(value):
                     parts.append(text.format(value))
             lines.append(", ".join(parts))
@@ -223,9 +242,15 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
         distances = None if pairs is None else pairs.distance
     note = f"Without distances and the authors' numbers: {missing[0]}" if missing else ""
     return StructurePair.of(
-        (hit["query"], hit["target"], hit["description"] or ""), (hit["query_sequence"], hit["target_sequence"]), hit["cigar"], distances,
-        (facts_of[0], facts_of[1]), hit, both, note,
-    )  # fmt: skip
+        (hit["query"], hit["target"], hit["description"] or ""),
+        (hit["query_sequence"], hit["target_sequence"]),
+        hit["cigar"],
+        distances,
+        (facts_of[0], facts_of[1]),
+        hit,
+        both,
+        note,
+    )
 
 
 def _label(facts: ChainFacts, number: int) -> str:

@@ -41,9 +41,15 @@ _GROUP = 10
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _ALPHA = {
-    IDENTICAL: 90, POSITIVE: 36, GAP: 70, **dict(zip(WITHIN, (150, 104, 62, 28), strict=True)), BEYOND: 90,
-    DIFFERENT: 150, UNSURE_IDENTICAL: 32, UNSURE_DIFFERENT: 60,
-}  # fmt: skip
+    IDENTICAL: 90,
+    POSITIVE: 36,
+    GAP: 70,
+    **dict(zip(WITHIN, (150, 104, 62, 28), strict=True)),
+    BEYOND: 90,
+    DIFFERENT: 150,
+    UNSURE_IDENTICAL: 32,
+    UNSURE_DIFFERENT: 60,
+}
 _APART = (BEYOND, DIFFERENT, UNSURE_DIFFERENT)
 """Kinds in the colour of what does not go together."""
 _TRACK = 1.15

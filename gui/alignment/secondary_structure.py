@@ -24,7 +24,7 @@ def state_colours(colours: PlotColours) -> dict[str, QColor]:
 
 def paint_states(
     painter: QPainter, states: str, first: int, last: int, corner: QPointF, cell: float, height: float, colours: PlotColours
-) -> None:  # fmt: skip
+) -> None:
     """Draw the states of columns `first` to `last` (not included) from `corner`, `cell` wide each; nothing in gaps (``-``).
 
     The wave of a helix goes on from one line to the next, and a strand has its head where it ends, not where the line does.

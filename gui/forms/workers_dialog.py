@@ -249,8 +249,12 @@ class WorkersDialog(QDialog):
         for button in self.buttons.values():
             button.toggled.connect(self.check)
         for signal in (
-            self.count.textChanged, self.hosts.changed, self.slurm.changed, self.address.textChanged, self.certificates.changed,
-        ):  # fmt: skip
+            self.count.textChanged,
+            self.hosts.changed,
+            self.slurm.changed,
+            self.address.textChanged,
+            self.certificates.changed,
+        ):
             signal.connect(self.check)
         self.make_button.clicked.connect(self.make)
         self.use_button.clicked.connect(self.accept)

@@ -157,12 +157,16 @@ class Tour(QWidget):
         self.card.resize(self.card.width(), max(height, self.card.minimumSizeHint().height()))
         size, about = self.card.size(), self._about()
         at = QPoint((self.width() - size.width()) // 2, (self.height() - size.height()) // 2)
-        for place in () if about is None else (
-            QPoint(about.right() + _GAP, about.top()),
-            QPoint(about.left() - _GAP - size.width(), about.top()),
-            QPoint(about.left(), about.bottom() + _GAP),
-            QPoint(about.left(), about.top() - _GAP - size.height()),
-        ):  # fmt: skip
+        for place in (
+            ()
+            if about is None
+            else (
+                QPoint(about.right() + _GAP, about.top()),
+                QPoint(about.left() - _GAP - size.width(), about.top()),
+                QPoint(about.left(), about.bottom() + _GAP),
+                QPoint(about.left(), about.top() - _GAP - size.height()),
+            )
+        ):
             clamped = QPoint(
                 min(max(place.x(), _GAP), self.width() - size.width() - _GAP),
                 min(max(place.y(), _GAP), self.height() - size.height() - _GAP),

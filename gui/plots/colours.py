@@ -15,13 +15,33 @@ from proteoscope.engine.views.shown_peaks import LOSS, SHARED, SHIFTED, UNMATCHE
 __all__ = ["PAPER", "PlotColours", "plot_colours"]
 
 _ON_LIGHT = {
-    "b": "#0072b2", "y": "#c04a00", "a": "#00795a", "c": "#2a8ac4", "x": "#8a6d00", "z": "#a8518a", "p": "#6a3d9a", "i": "#5f6b00",
-    LOSS: "#7a6a2f", SHARED: "#00795a", SHIFTED: "#a8518a", UNMATCHED: "#8d949e",
-}  # fmt: skip
+    "b": "#0072b2",
+    "y": "#c04a00",
+    "a": "#00795a",
+    "c": "#2a8ac4",
+    "x": "#8a6d00",
+    "z": "#a8518a",
+    "p": "#6a3d9a",
+    "i": "#5f6b00",
+    LOSS: "#7a6a2f",
+    SHARED: "#00795a",
+    SHIFTED: "#a8518a",
+    UNMATCHED: "#8d949e",
+}
 _ON_DARK = {
-    "b": "#56b4e9", "y": "#ff8f3f", "a": "#2fc79a", "c": "#8fd0f5", "x": "#f0e442", "z": "#e08fc4", "p": "#b99be8", "i": "#c3d04a",
-    LOSS: "#c9b458", SHARED: "#2fc79a", SHIFTED: "#e08fc4", UNMATCHED: "#767d88",
-}  # fmt: skip
+    "b": "#56b4e9",
+    "y": "#ff8f3f",
+    "a": "#2fc79a",
+    "c": "#8fd0f5",
+    "x": "#f0e442",
+    "z": "#e08fc4",
+    "p": "#b99be8",
+    "i": "#c3d04a",
+    LOSS: "#c9b458",
+    SHARED: "#2fc79a",
+    SHIFTED: "#e08fc4",
+    UNMATCHED: "#767d88",
+}
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,14 @@ _TOLD_FEATURES = 8
 """Features that a tip tells at most."""
 _COLOURS = {
     QUANTITY: "b",
-    "chain": UNMATCHED, "domain": "a", "site": "y", "modification": "z", "disulfide bond": "x", "variant": "p", "secondary structure": "c",
-}  # fmt: skip
+    "chain": UNMATCHED,
+    "domain": "a",
+    "site": "y",
+    "modification": "z",
+    "disulfide bond": "x",
+    "variant": "p",
+    "secondary structure": "c",
+}
 """Which of the colours that readers with any colour vision tell apart is a group's; its name stands beside it."""
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 

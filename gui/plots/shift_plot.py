@@ -203,8 +203,10 @@ class ShiftPlot(ZoomedPlot):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(Qt.PenStyle.NoPen)
         for counts, colour, alpha in (
-            (bars.counts, colours.target, _PALE), (bars.explained, colours.target, _SOLID), (bars.marked, colours.mark, 255),
-        ):  # fmt: skip
+            (bars.counts, colours.target, _PALE),
+            (bars.explained, colours.target, _SOLID),
+            (bars.marked, colours.mark, 255),
+        ):
             fill = QColor(colour)
             fill.setAlpha(alpha)
             painter.setBrush(fill)

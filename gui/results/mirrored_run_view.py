@@ -24,9 +24,15 @@ class MirroredRunView(SpectraRunView):
     """Shows a finished run whose matches are spectra; a view derives from it, and compares in `_compared`. Parameters: its base's."""
 
     def __init__(
-        self, search: Search, filter_bar: FilterBar, parent: QWidget | None, *, matches: str, no_match: str,
+        self,
+        search: Search,
+        filter_bar: FilterBar,
+        parent: QWidget | None,
+        *,
+        matches: str,
+        no_match: str,
         listed: SpectrumPanel | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(search, filter_bar, parent, matches=matches, no_match=no_match, listed=listed)
         self.mirror = MirrorView()
         self._matches = matches

@@ -42,9 +42,15 @@ class SpectraRunView(RunView):
     """
 
     def __init__(
-        self, search: Search, filter_bar: FilterBar, parent: QWidget | None, *, matches: str, no_match: str,
+        self,
+        search: Search,
+        filter_bar: FilterBar,
+        parent: QWidget | None,
+        *,
+        matches: str,
+        no_match: str,
         listed: SpectrumPanel | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(search, filter_bar, parent)
         self.spectra = RunSpectra(self, panel=listed)
         self._run: FinishedRun | None = None

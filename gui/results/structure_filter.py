@@ -31,20 +31,50 @@ class Threshold:
 
 
 THRESHOLDS = (
-    Threshold("same_fold_probability", "Same fo&ld % ≥", "Least probability of the same fold in percent",
-              "Hides hits that have the query's fold less probably, by TM-score and length", 5.0, 50.0, scale=0.01),
-    Threshold("z_score", "&z-score ≥", "Least z-score",
-              "Hides hits whose score is fewer standard deviations above that of the database's other chains of this length; it is no "
-              "probability: from 6 on half of the pairs have the same fold",
-              1.0, 6.0),
-    Threshold("tm_score_query", "T&M-score ≥", "Least TM-score by the query's length",
-              "Hides hits whose superposition covers the query worse; above 0.5 the fold is mostly the same", 0.05, 0.5),
-    Threshold("query_coverage", "C&overage % ≥", "Least coverage of the query in percent",
-              "Hides hits that align with a smaller part of the query's residues", 5.0, 50.0, scale=0.01),
-    Threshold("rmsd", "RM&SD Å ≤", "Greatest RMSD in ångström",
-              "Hides hits whose aligned Cα lie farther apart; it is smaller the fewer pairs there are, so look at the coverage too",
-              0.5, 3.0),
-)  # fmt: skip
+    Threshold(
+        "same_fold_probability",
+        "Same fo&ld % ≥",
+        "Least probability of the same fold in percent",
+        "Hides hits that have the query's fold less probably, by TM-score and length",
+        5.0,
+        50.0,
+        scale=0.01,
+    ),
+    Threshold(
+        "z_score",
+        "&z-score ≥",
+        "Least z-score",
+        "Hides hits whose score is fewer standard deviations above that of the database's other chains of this length; it is no "
+        "probability: from 6 on half of the pairs have the same fold",
+        1.0,
+        6.0,
+    ),
+    Threshold(
+        "tm_score_query",
+        "T&M-score ≥",
+        "Least TM-score by the query's length",
+        "Hides hits whose superposition covers the query worse; above 0.5 the fold is mostly the same",
+        0.05,
+        0.5,
+    ),
+    Threshold(
+        "query_coverage",
+        "C&overage % ≥",
+        "Least coverage of the query in percent",
+        "Hides hits that align with a smaller part of the query's residues",
+        5.0,
+        50.0,
+        scale=0.01,
+    ),
+    Threshold(
+        "rmsd",
+        "RM&SD Å ≤",
+        "Greatest RMSD in ångström",
+        "Hides hits whose aligned Cα lie farther apart; it is smaller the fewer pairs there are, so look at the coverage too",
+        0.5,
+        3.0,
+    ),
+)
 """In the order in which they stand in the filter."""
 
 

@@ -54,9 +54,7 @@ class MatchPane(QWidget):
     asked = Signal()
     """The user wants the PSM with something else below it, or with other ions."""
 
-    def __init__(
-        self, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None
-    ) -> None:  # fmt: skip
+    def __init__(self, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None) -> None:
         super().__init__(parent)
         self.spectrum = spectrum or SpectrumView()
         self.mirror = mirror or MirrorView()

@@ -352,9 +352,15 @@ class _LabelsItem(PlotItem):
         texts = [drawn.labels[label] for label in in_sight.tolist()]
         widths = np.array([metrics.horizontalAdvance(text) for text in texts])
         placed = place_labels(
-            x[tips], y[tips], widths, metrics.height(), drawn.height[tips + first], x, y,
+            x[tips],
+            y[tips],
+            widths,
+            metrics.height(),
+            drawn.height[tips + first],
+            x,
+            y,
             (area.left(), end, area.right(), side * transform.dy()),
-        )  # fmt: skip
+        )
         height = metrics.height()
         self.placed = [
             _Label(

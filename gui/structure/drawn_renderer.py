@@ -63,9 +63,11 @@ def _picture(bodies: Sequence[Body], camera: Camera, look: Look, width: int, hei
     colours = np.concatenate([np.empty((0, 3), np.uint8), *(body.colours for body in bodies)])
     shift = np.array([*camera.shift, 0.0])
     seen_from = projection.Projection(
-        camera.rotation, camera.centre - camera.rotation.T @ shift, height / camera.height,
+        camera.rotation,
+        camera.centre - camera.rotation.T @ shift,
+        height / camera.height,
         camera.distance if camera.is_perspective else math.inf,
-    )  # fmt: skip
+    )
     background = look.background.red(), look.background.green(), look.background.blue()
     picture = projection.drawn(
         mesh, colours, seen_from, width, height, background=background, fog=FOG_SHARE if look.fog else 0.0, finer=finer

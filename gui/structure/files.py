@@ -56,9 +56,7 @@ class SceneFilesTask(WritingTask):
         """Write it; the folder."""
         progress.stage("Writing")
         hits = [(hit.found, _row(hit)) for hit in self.hits]
-        _, told = write_hits(
-            self.folder, self.query.found, hits, self.colours, self.style, self.background, self.shown
-        )  # fmt: skip
+        _, told = write_hits(self.folder, self.query.found, hits, self.colours, self.style, self.background, self.shown)
         for text in told:
             progress.message(text, "warning")
         return self.folder

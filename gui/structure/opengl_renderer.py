@@ -368,9 +368,12 @@ def _uploaded(body: Body) -> _Uploaded:
     kinds = QOpenGLBuffer.Type
     triangles = np.ascontiguousarray(mesh.triangles, np.uint32)
     return _Uploaded(
-        body, _buffer(kinds.VertexBuffer, points), _buffer(kinds.VertexBuffer, _colours(body)), _buffer(kinds.IndexBuffer, triangles),
+        body,
+        _buffer(kinds.VertexBuffer, points),
+        _buffer(kinds.VertexBuffer, _colours(body)),
+        _buffer(kinds.IndexBuffer, triangles),
         triangles.size,
-    )  # fmt: skip
+    )
 
 
 def _colours(body: Body) -> NDArray:

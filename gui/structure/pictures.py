@@ -59,9 +59,15 @@ class Photograph:
         """What a canvas shows now."""
         scene = canvas.scene.copied()
         return cls(
-            scene, tuple(scene.bodies(MAXIMUM_TRIANGLES)), canvas.camera, scene.sphere(), canvas.look, copy.copy(canvas.overlay),
-            canvas.font(), canvas.height() if has_letters else None,
-        )  # fmt: skip
+            scene,
+            tuple(scene.bodies(MAXIMUM_TRIANGLES)),
+            canvas.camera,
+            scene.sphere(),
+            canvas.look,
+            copy.copy(canvas.overlay),
+            canvas.font(),
+            canvas.height() if has_letters else None,
+        )
 
     def image(self, size: QSize, camera: Camera | None = None) -> QImage:
         """A picture of so many pixels, from elsewhere if one likes; for any thread.

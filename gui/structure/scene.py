@@ -343,7 +343,7 @@ def hit_colour(number: int) -> tuple[int, int, int]:
 
 def _shown_chain(
     trace: Trace, number: int, b_factor: NDArray[np.float32] | None = None, *, is_beside: bool = False
-) -> colouring.ShownChain:  # fmt: skip
+) -> colouring.ShownChain:
     if trace.pairs is None:
         return colouring.ShownChain(trace.chains, number, is_beside=is_beside, b_factor=b_factor, evidence=trace.evidence)
     return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance, b_factor=b_factor, evidence=trace.evidence)

@@ -313,9 +313,15 @@ class StructurePanel(QWidget):
             group.addAction(action)
 
     def _action(
-        self, text: str, shortcut: str | QKeySequence.StandardKey, use: Callable[..., object], icon: str = "", tip: str = "",
-        *, is_checked: bool | None = None,
-    ) -> QAction:  # fmt: skip
+        self,
+        text: str,
+        shortcut: str | QKeySequence.StandardKey,
+        use: Callable[..., object],
+        icon: str = "",
+        tip: str = "",
+        *,
+        is_checked: bool | None = None,
+    ) -> QAction:
         action = QAction(text, self)
         action.setShortcut(QKeySequence(shortcut))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)

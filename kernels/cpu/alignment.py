@@ -248,10 +248,26 @@ class _Scorer:
             if stop[0]:
                 return
             score_lanes(
-                query.rows, query.codes, self._table, columns, block, min(group.n_blocks, block + step),
-                group.end_blocks, group.lanes, group.subjects, group.is_followed,
-                self._costs.first_residue_cost, self._costs.next_residue_cost, self._most, h_row, e_row, profile, best, clearing, scores,
-            )  # fmt: skip
+                query.rows,
+                query.codes,
+                self._table,
+                columns,
+                block,
+                min(group.n_blocks, block + step),
+                group.end_blocks,
+                group.lanes,
+                group.subjects,
+                group.is_followed,
+                self._costs.first_residue_cost,
+                self._costs.next_residue_cost,
+                self._most,
+                h_row,
+                e_row,
+                profile,
+                best,
+                clearing,
+                scores,
+            )
 
     def _score_by_rows(self, query: _Query, group: LaneGroup, scores: NDArray[np.int32], stop: StopFlag) -> None:
         codes = query.codes[query.rows]
@@ -273,10 +289,17 @@ class _Scorer:
             if stop[0]:
                 break
             score_rows(
-                codes, rows, self._costs.first_residue_cost, self._costs.next_residue_cost, first, min(len(codes), first + step), best,
+                codes,
+                rows,
+                self._costs.first_residue_cost,
+                self._costs.next_residue_cost,
+                first,
+                min(len(codes), first + step),
+                best,
                 target,
-                directions, False,
-            )  # fmt: skip
+                directions,
+                False,
+            )
         return int(best[0])
 
     def _work_space(self) -> tuple[NDArray, ...]:

@@ -32,7 +32,7 @@ from proteoscope.kernels.cpu.vectors import (
     subtract_saturated,
     where_equal,
     where_greater,
-)  # fmt: skip
+)
 from proteoscope.kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, GapRules, Sequences, score_bits
 
 __all__ = ["align_where_near"]
@@ -228,9 +228,17 @@ def align_where_near(
     room = _Room(g, f, s, text_lanes, pattern_lanes, np.empty(longest * rules.maximum_gaps * width * lanes, np.uint8))
     ends = np.full((5, n), -1, np.int32)
     _align_near_diagonals(
-        _Side(texts.codes, text_begins, text_lengths), _Side(patterns.codes, pattern_begins, pattern_lengths), order, costs,
-        rules.maximum_gaps, slack, room, found.score, ends, found.runs,
-    )  # fmt: skip
+        _Side(texts.codes, text_begins, text_lengths),
+        _Side(patterns.codes, pattern_begins, pattern_lengths),
+        order,
+        costs,
+        rules.maximum_gaps,
+        slack,
+        room,
+        found.score,
+        ends,
+        found.runs,
+    )
     for column, values in zip(found[1:6], ends, strict=True):
         column[:] = values
     # What leaves the band has so many letters of the pattern alone, which gain nothing.

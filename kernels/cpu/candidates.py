@@ -182,9 +182,15 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                                 sum_residues(residues, position, length, code_mass, peptides.n_term_mass, peptides.c_term_mass, forms, f)
                             else:
                                 n_term, c_term = add_modifications(
-                                    base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass,
+                                    base,
+                                    length,
+                                    slots,
+                                    slot_site,
+                                    slot_modification,
+                                    modifications.mass,
+                                    peptides.n_term_mass,
                                     peptides.c_term_mass,
-                                )  # fmt: skip
+                                )
                                 sum_masses(base, length, n_term, c_term, forms, f)
                             for t in range(slots):
                                 forms.site[f, t], forms.modification[f, t] = slot_site[t], slot_modification[t]
@@ -218,7 +224,7 @@ def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits,
         if dot > 0 or use_vector:
             matched = Matched(
                 count_n, count_c, dot, forms.correlation[f], scratch.matched_peak, scratch.root, indexed.low, n_rows, forms.length[f] - 1
-            )  # fmt: skip
+            )
             score = score_of(which, matched, settings)
         hits.histogram[q, min(bins - 1, max(0, np.int64(score * inverse_histogram)))] += 1
         if count_n + count_c >= settings.minimum_matched_ions:
@@ -269,20 +275,37 @@ def _score_candidate(q, number, indexed, spectra, charge, peptides, modification
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
     slots = first_arrangement(
-        number >> (code.isotope_shift + ISOTOPE_BITS), peptide, peptides, modifications, scratch.sites, scratch.n_sites,
-        scratch.slot_modification, scratch.slot_choice,
-    )  # fmt: skip
+        number >> (code.isotope_shift + ISOTOPE_BITS),
+        peptide,
+        peptides,
+        modifications,
+        scratch.sites,
+        scratch.n_sites,
+        scratch.slot_modification,
+        scratch.slot_choice,
+    )
     find_arrangement(
-        number & ((1 << code.arrangement_bits) - 1), slots, scratch.slot_modification, scratch.slot_choice, scratch.sites, scratch.n_sites,
+        number & ((1 << code.arrangement_bits) - 1),
+        slots,
+        scratch.slot_modification,
+        scratch.slot_choice,
+        scratch.sites,
+        scratch.n_sites,
         scratch.slot_site,
-    )  # fmt: skip
+    )
     position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
     for i in range(length):
         scratch.base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
     n_term, c_term = add_modifications(
-        scratch.base, length, slots, scratch.slot_site, scratch.slot_modification, modifications.mass, peptides.n_term_mass,
+        scratch.base,
+        length,
+        slots,
+        scratch.slot_site,
+        scratch.slot_modification,
+        modifications.mass,
+        peptides.n_term_mass,
         peptides.c_term_mass,
-    )  # fmt: skip
+    )
     charges = max(1, min(settings.maximum_fragment_charge, charge - 1))
     n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
     sum_masses(scratch.base, length, n_term, c_term, scratch.forms, 0)

@@ -150,10 +150,16 @@ def align(room, m, n, gap, by_states, by_distance):
         for i in range((low - 1) // LANES * LANES, high, LANES):
             j, place = i + back, i + LANES
             reward = _nearness(
-                load(px, i), load(px, row + i), load(px, 2 * row + i), load(px, 3 * row + i),
-                load_anywhere(py, j), load_anywhere(py, columns + j), load_anywhere(py, 2 * columns + j),
-                load_anywhere(py, 3 * columns + j), unit,
-            )  # fmt: skip
+                load(px, i),
+                load(px, row + i),
+                load(px, 2 * row + i),
+                load(px, 3 * row + i),
+                load_anywhere(py, j),
+                load_anywhere(py, columns + j),
+                load_anywhere(py, 2 * columns + j),
+                load_anywhere(py, 3 * columns + j),
+                unit,
+            )
             if state_share:
                 reward = add(reward, where_equal(load(states_x, i), load_anywhere(states_y, j), reward_of_state, zero))
             straight = add(load_anywhere(earlier, place - 1), reward)

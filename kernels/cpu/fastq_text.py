@@ -16,8 +16,17 @@ import numpy as np
 from numba import njit
 
 __all__ = [
-    "BAD_LETTER", "BAD_QUALITY", "CUT_OFF", "HEADER_FIELDS", "NONE", "NOT_BEGUN", "NO_NAME", "OTHER_LENGTH", "OTHER_NAME", "scan_fastq",
-]  # fmt: skip
+    "BAD_LETTER",
+    "BAD_QUALITY",
+    "CUT_OFF",
+    "HEADER_FIELDS",
+    "NONE",
+    "NOT_BEGUN",
+    "NO_NAME",
+    "OTHER_LENGTH",
+    "OTHER_NAME",
+    "scan_fastq",
+]
 
 NONE, NOT_BEGUN, NO_NAME, BAD_LETTER, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
 """The fault of a record."""

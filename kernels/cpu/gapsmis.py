@@ -38,7 +38,7 @@ from proteoscope.kernels.cpu.vectors import (
     subtract_saturated,
     where_equal,
     where_greater,
-)  # fmt: skip
+)
 from proteoscope.kernels.device import StopFlag
 from proteoscope.kernels.gapsmis_layouts import (
     LETTERS,
@@ -181,7 +181,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
             if i:
                 n_codes[i - band] = _note_letters(
                     texts, text_begins, text_lengths, longest, i, band_letters, (i - band) * lanes, codes[i - band]
-                )  # fmt: skip
+                )
             place = (i - band) * lanes
             if seed == 0:
                 store(begins, place, zero if i == 0 or mode != PREFIX else least)
@@ -191,7 +191,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
                 for lane in range(len(pairs)):
                     _seed_score(
                         texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, begins, place + lane
-                    )  # fmt: skip
+                    )
         # A few columns of all layers stay near the processor while the rows of the band go over them.
         for tile in range(seed, width + 1, _TILE_COLUMNS):
             tile_end = min(width + 1, tile + _TILE_COLUMNS)
@@ -539,9 +539,16 @@ class _Block:
             g, e, s, profile, letters, bands, columns = (aligned(size, of._table.dtype) for size in sizes)
             room = _Room(g, e, s, profile, letters, bands, columns, directions)
             align_groups(
-                _Side(of._texts.codes, self._text_places), _Side(of._patterns.codes, self._pattern_places),
-                order[first * lanes : last * lanes], scoring, room, self._score, self._ends, self._runs, stop,
-            )  # fmt: skip
+                _Side(of._texts.codes, self._text_places),
+                _Side(of._patterns.codes, self._pattern_places),
+                order[first * lanes : last * lanes],
+                scoring,
+                room,
+                self._score,
+                self._ends,
+                self._runs,
+                stop,
+            )
 
         pieces = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         for _ in of._processor.run(work, pieces, 0):

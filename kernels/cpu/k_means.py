@@ -342,9 +342,15 @@ class PointMeans:
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
     def tally(
-        self, centroids: NDArray[np.float64], previous: NDArray[np.float64] | None, labels: NDArray[np.int32], first: int, last: int, *,
+        self,
+        centroids: NDArray[np.float64],
+        previous: NDArray[np.float64] | None,
+        labels: NDArray[np.int32],
+        first: int,
+        last: int,
+        *,
         is_labelled: bool,
-    ) -> Generator[None, None, Tally]:  # fmt: skip
+    ) -> Generator[None, None, Tally]:
         """A round with some points, see `tally_through_host`."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
@@ -428,8 +434,14 @@ class VectorMeans:
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
     def tally(
-        self, centroids: VectorSums, previous: VectorSums | None, labels: NDArray[np.int32], first: int, last: int, *,
+        self,
+        centroids: VectorSums,
+        previous: VectorSums | None,
+        labels: NDArray[np.int32],
+        first: int,
+        last: int,
+        *,
         is_labelled: bool,
-    ) -> Generator[None, None, Tally]:  # fmt: skip
+    ) -> Generator[None, None, Tally]:
         """A round with some vectors, see `tally_through_host`."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))

@@ -42,8 +42,16 @@ from proteoscope.kernels.cpu.vectors import (
 )
 
 __all__ = [
-    "BLOCK_COLUMNS", "PADDING", "LaneGroup", "cell", "fill_columns", "fill_profile", "lane_count", "lane_groups", "score_lanes",
-]  # fmt: skip
+    "BLOCK_COLUMNS",
+    "PADDING",
+    "LaneGroup",
+    "cell",
+    "fill_columns",
+    "fill_profile",
+    "lane_count",
+    "lane_groups",
+    "score_lanes",
+]
 
 BLOCK_COLUMNS = 4
 """Columns of a lane that are computed together; a sequence in a lane takes a multiple of it."""
@@ -170,9 +178,26 @@ def fill_profile(rows, table, columns, block, profile):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def score_lanes(
-    query, rows, table, columns, first_block, last_block, end_block, end_lane, end_target, end_clears, opening, extending, most,
-    h_row, e_row, profile, best, clearing, scores,
-):  # fmt: skip
+    query,
+    rows,
+    table,
+    columns,
+    first_block,
+    last_block,
+    end_block,
+    end_lane,
+    end_target,
+    end_clears,
+    opening,
+    extending,
+    most,
+    h_row,
+    e_row,
+    profile,
+    best,
+    clearing,
+    scores,
+):
     """Score a query against the sequences in the lanes, from one block of columns up to another.
 
     The width of the numbers is that of the dtype of `table`, which `h_row`, `e_row`, `profile`, `best` and `clearing` share. A call goes on

@@ -15,9 +15,19 @@ import numpy as np
 from numba import njit
 
 __all__ = [
-    "BATCH", "FARTHEST", "MOMENTS", "MOVE", "batch_room", "distances_squared", "least_squares", "moments", "near_moments", "near_totals",
-    "on_grid", "rotations",
-]  # fmt: skip
+    "BATCH",
+    "FARTHEST",
+    "MOMENTS",
+    "MOVE",
+    "batch_room",
+    "distances_squared",
+    "least_squares",
+    "moments",
+    "near_moments",
+    "near_totals",
+    "on_grid",
+    "rotations",
+]
 
 BATCH = 16
 """Superpositions that are computed at a time."""
@@ -339,10 +349,19 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
             continue
         x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
         own = (
-            moves[k], moves[BATCH + k], moves[2 * BATCH + k], moves[3 * BATCH + k], moves[4 * BATCH + k], moves[5 * BATCH + k],
-            moves[6 * BATCH + k], moves[7 * BATCH + k], moves[8 * BATCH + k], moves[9 * BATCH + k], moves[10 * BATCH + k],
+            moves[k],
+            moves[BATCH + k],
+            moves[2 * BATCH + k],
+            moves[3 * BATCH + k],
+            moves[4 * BATCH + k],
+            moves[5 * BATCH + k],
+            moves[6 * BATCH + k],
+            moves[7 * BATCH + k],
+            moves[8 * BATCH + k],
+            moves[9 * BATCH + k],
+            moves[10 * BATCH + k],
             moves[11 * BATCH + k],
-        )  # fmt: skip
+        )
         limit = limits[k]
         while True:
             bound = limit * limit
@@ -392,10 +411,19 @@ def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
             continue
         x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
         own = (
-            moves[k], moves[BATCH + k], moves[2 * BATCH + k], moves[3 * BATCH + k], moves[4 * BATCH + k], moves[5 * BATCH + k],
-            moves[6 * BATCH + k], moves[7 * BATCH + k], moves[8 * BATCH + k], moves[9 * BATCH + k], moves[10 * BATCH + k],
+            moves[k],
+            moves[BATCH + k],
+            moves[2 * BATCH + k],
+            moves[3 * BATCH + k],
+            moves[4 * BATCH + k],
+            moves[5 * BATCH + k],
+            moves[6 * BATCH + k],
+            moves[7 * BATCH + k],
+            moves[8 * BATCH + k],
+            moves[9 * BATCH + k],
+            moves[10 * BATCH + k],
             moves[11 * BATCH + k],
-        )  # fmt: skip
+        )
         total = 0.0
         for i in range(n):
             total += _share(_apart(own, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]), inverse)

@@ -19,9 +19,15 @@ from proteoscope.kernels.cpu.scores import PROTON_MASS
 from proteoscope.kernels.layouts import ISOTOPE_BITS
 
 __all__ = [
-    "NO_MODIFICATION", "SERIES_OF_ENTRIES", "EntryMasses", "EntryPeaks", "PredictionRules", "annotate_peaks", "decode_peptidoforms",
+    "NO_MODIFICATION",
+    "SERIES_OF_ENTRIES",
+    "EntryMasses",
+    "EntryPeaks",
+    "PredictionRules",
+    "annotate_peaks",
+    "decode_peptidoforms",
     "predicted_peaks",
-]  # fmt: skip
+]
 
 NO_MODIFICATION = 255
 _WATER_MASS = 18.0105646837

@@ -70,9 +70,13 @@ class LinkageRounds:
         shifts = np.maximum(0, np.frexp(totals.astype(np.float64))[1] - _COUNT_BITS)
         counts = np.maximum(1, self._counts >> np.repeat(shifts, sizes))
         return Groups(
-            self._vectors, self._ends, self._members, np.append(starts, self._starts[-1]), np.repeat(units, chunks).astype(np.int32),
+            self._vectors,
+            self._ends,
+            self._members,
+            np.append(starts, self._starts[-1]),
+            np.repeat(units, chunks).astype(np.int32),
             counts.astype(np.int32),
-        )  # fmt: skip
+        )
 
     def take(self, labels: NDArray[np.integer]) -> None:
         """Results: of each of the members the place, among the members, of the smallest one of its cluster."""

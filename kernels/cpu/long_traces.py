@@ -56,9 +56,14 @@ def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: Ga
     # Copies, so that the kernels are compiled for one type, whether codes are mapped from a file or not.
     text, pattern, matrix = np.array(text, np.int8), np.array(pattern, np.int8), np.array(rules.matrix.T, np.int32, order="C")
     settings = _Rules(
-        matrix, rules.gap_open + rules.gap_extend, rules.gap_extend, rules.mode != PREFIX, rules.mode == LOCAL, rules.seed_length,
+        matrix,
+        rules.gap_open + rules.gap_extend,
+        rules.gap_extend,
+        rules.mode != PREFIX,
+        rules.mode == LOCAL,
+        rules.seed_length,
         bool(rules.is_published),
-    )  # fmt: skip
+    )
     layers, columns, n_rows = rules.maximum_gaps + 1, len(pattern) + 1, len(text) + 1
     # The directions of a block, one byte a cell, then take as much memory as the states.
     rows_of_block = max(1, int(np.sqrt(_STATE_BYTES * n_rows)))

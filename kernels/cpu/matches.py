@@ -222,7 +222,7 @@ def measure_matches(spectra, matches, peptides, modification_mass, settings, fir
         out[row, _HYPERSCORE] = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
         out[row, _KSDP] = kernel_dot_product(
             matched_peak, scratch.root, low, (n_n + n_c) * charges, length - 1, settings.ksdp_window, settings.ksdp_power
-        )  # fmt: skip
+        )
         out[row, _XCORR] = correlation * XCORR_OF_SUM
         out[row, _LONGEST_RUN] = longest_run
         out[row, _COMPLEMENTARY_PAIRS] = pairs

@@ -38,9 +38,13 @@ def met_alignments(most):
     while places < 4 * most:
         places *= 2
     return MetAlignments(
-        np.zeros(places, np.int64), np.full(places, -1), np.empty(most), np.empty(most, np.int64), np.empty((most, MOVE)),
+        np.zeros(places, np.int64),
+        np.full(places, -1),
+        np.empty(most),
+        np.empty(most, np.int64),
+        np.empty((most, MOVE)),
         np.zeros(1, np.int64),
-    )  # fmt: skip
+    )
 
 
 @njit(nogil=True, cache=True)

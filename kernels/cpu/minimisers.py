@@ -23,10 +23,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 __all__ = [
-    "CANDIDATE_FIELDS", "LONGEST_READ", "MAXIMUM_CANDIDATES", "MAXIMUM_TEXTS", "SPACING", "MinimiserIndex", "find_candidates",
+    "CANDIDATE_FIELDS",
+    "LONGEST_READ",
+    "MAXIMUM_CANDIDATES",
+    "MAXIMUM_TEXTS",
+    "SPACING",
+    "MinimiserIndex",
+    "find_candidates",
     "find_minimisers",
     "index_of",
-]  # fmt: skip
+]
 
 LONGEST_READ = (1 << 20) - 1
 SPACING = 1 << 21

@@ -51,10 +51,22 @@ def search_room(n):
     """Room for alignments of up to n pairs."""
     sums, moves, kept = batch_room()
     return SearchRoom(
-        np.empty((3, n)), np.empty((3, n)), np.empty((n + 1) * MOMENTS), sums, moves, kept, np.zeros(MOMENTS * BATCH), np.zeros(BATCH),
-        np.empty(BATCH), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.empty(BATCH, np.int64),
-        np.empty(_TABLE, np.int64), np.empty(n),
-    )  # fmt: skip
+        np.empty((3, n)),
+        np.empty((3, n)),
+        np.empty((n + 1) * MOMENTS),
+        sums,
+        moves,
+        kept,
+        np.zeros(MOMENTS * BATCH),
+        np.zeros(BATCH),
+        np.empty(BATCH),
+        np.zeros(BATCH, np.int64),
+        np.zeros(BATCH, np.int64),
+        np.zeros(BATCH, np.int64),
+        np.empty(BATCH, np.int64),
+        np.empty(_TABLE, np.int64),
+        np.empty(n),
+    )
 
 
 @njit(nogil=True, cache=True)

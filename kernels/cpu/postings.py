@@ -57,9 +57,14 @@ def empty_index(
     heaviest = (float(form_mass[-1]) if n_chunks else 0.0) + HEAVIEST_END
     n_bins = (min(LAST_KEY, int(heaviest * KEYS_OF_DALTON)) >> bin_shift) + 1
     return FragmentIndexArrays(
-        form_mass, form_codes, chunk_start, np.empty((n_chunks, n_bins + 1), np.uint32), bin_shift,
-        np.empty(chunk_start[-1], np.uint16), np.empty(chunk_start[-1], np.uint16),
-    )  # fmt: skip
+        form_mass,
+        form_codes,
+        chunk_start,
+        np.empty((n_chunks, n_bins + 1), np.uint32),
+        bin_shift,
+        np.empty(chunk_start[-1], np.uint16),
+        np.empty(chunk_start[-1], np.uint16),
+    )
 
 
 @njit(nogil=True, cache=True)
@@ -232,10 +237,18 @@ def search_chunks(index, segments, windows, tables, code, settings, first, last,
                 # Forms outside the windows scored nothing.
                 histogram[first + q, 0] -= high - low - inside
                 _rank(
-                    first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift,
+                    first + q,
+                    low,
+                    high,
+                    start,
+                    windows[q],
+                    index.form_code,
+                    tables.of_dot,
+                    code.isotope_shift,
                     settings.minimum_matched_ions,
-                    room, found,
-                )  # fmt: skip
+                    room,
+                    found,
+                )
                 room.counter[:] = 0
 
 

@@ -40,9 +40,7 @@ class PreprocessingRules(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def preprocess_spectra(
-    peaks, precursor_mz, precursor_charge, first, last, rules, out_count, out_mz, out_weight, out_correlation
-):  # fmt: skip
+def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules, out_count, out_mz, out_weight, out_correlation):
     """Keep the informative peaks of spectra `first:last` and weight them.
 
     Parameters

@@ -96,7 +96,12 @@ class SpectrumSearch:
 def _empty(hits: HitArrays, first: int, last: int) -> None:
     """No hits for the queries `first:last`."""
     for column, nothing in (
-        (hits.score, -np.inf), (hits.peptide, -1), (hits.isotope_error, 0), (hits.site, NONE), (hits.modification, NONE),
-        (hits.n_candidates, 0), (hits.histogram, 0),
-    ):  # fmt: skip
+        (hits.score, -np.inf),
+        (hits.peptide, -1),
+        (hits.isotope_error, 0),
+        (hits.site, NONE),
+        (hits.modification, NONE),
+        (hits.n_candidates, 0),
+        (hits.histogram, 0),
+    ):
         column[first:last] = nothing

@@ -152,9 +152,13 @@ def _new_sides():
     """Room for the ions of a peptide by bond."""
     room = (2, PLACES)
     return _Sides(
-        np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.float64), np.zeros(room, np.float64),
-        np.zeros(PLACES, np.float64), np.zeros(PLACES, np.int64),
-    )  # fmt: skip
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.float64),
+        np.zeros(room, np.float64),
+        np.zeros(PLACES, np.float64),
+        np.zeros(PLACES, np.int64),
+    )
 
 
 @njit(nogil=True, cache=True)
@@ -220,7 +224,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
             if closest <= tolerance:
                 count_n, count_c, dot = _score_form(
                     base, length, peptides.n_term_mass, peptides.c_term_mass, n_rows, n_n_rows, indexed, spectra, settings, False, scratch
-                )  # fmt: skip
+                )
                 if count_n + count_c >= settings.minimum_matched_ions:
                     placed.plain[q, k] = hyperscore(count_n, count_c, dot)
             highest = -np.inf

@@ -57,8 +57,31 @@ def _score_elements(type_q, length_q, offsets, types, lengths, gap_first, gap_ne
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def score_group(query, rows, row_codes, shifts, tables, of_length, of_angle, gap_first, gap_next, offsets, state, length, angle, chains,
-                 h_row, e_row, profile, codes, lengths, angles, best, scores, stop):  # fmt: skip
+def score_group(
+    query,
+    rows,
+    row_codes,
+    shifts,
+    tables,
+    of_length,
+    of_angle,
+    gap_first,
+    gap_next,
+    offsets,
+    state,
+    length,
+    angle,
+    chains,
+    h_row,
+    e_row,
+    profile,
+    codes,
+    lengths,
+    angles,
+    best,
+    scores,
+    stop,
+):
     """Phase 2 of as many chains as a vector has lanes, or fewer.
 
     Parameters
@@ -220,9 +243,18 @@ class _Prepared:
         element_scores[first:last] = scores[first:last] = -1
         if least > 0:
             _score_elements(
-                query.element_type, query.element_length, chains.element_offsets, chains.element_type, chains.element_length,
-                rewards.element_gap_first, rewards.element_gap_next, first, last, element_scores, stop,
-            )  # fmt: skip
+                query.element_type,
+                query.element_length,
+                chains.element_offsets,
+                chains.element_type,
+                chains.element_length,
+                rewards.element_gap_first,
+                rewards.element_gap_next,
+                first,
+                last,
+                element_scores,
+                stop,
+            )
             taking_part = first + np.flatnonzero(element_scores[first:last] >= least)
         lengths = chains.offsets[taking_part + 1] - chains.offsets[taking_part]
         taking_part = taking_part[np.argsort(lengths, kind="stable")]
@@ -233,7 +265,27 @@ class _Prepared:
         codes = aligned(len(rewards.shifts) * _COLUMNS * LANES, np.int8)
         for begin in range(0, len(taking_part), LANES):
             score_group(
-                self._geometry, self._rows, self._row_codes, rewards.shifts, self._tables, rewards.of_length, rewards.of_angle,
-                rewards.gap_first, rewards.gap_next, chains.offsets, chains.state, chains.length, chains.angle,
-                taking_part[begin : begin + LANES], h_row, e_row, profile, codes, lengths, angles, best, scores, stop,
-            )  # fmt: skip
+                self._geometry,
+                self._rows,
+                self._row_codes,
+                rewards.shifts,
+                self._tables,
+                rewards.of_length,
+                rewards.of_angle,
+                rewards.gap_first,
+                rewards.gap_next,
+                chains.offsets,
+                chains.state,
+                chains.length,
+                chains.angle,
+                taking_part[begin : begin + LANES],
+                h_row,
+                e_row,
+                profile,
+                codes,
+                lengths,
+                angles,
+                best,
+                scores,
+                stop,
+            )

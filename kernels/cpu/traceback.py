@@ -18,9 +18,20 @@ from proteoscope.kernels.cpu.rows import RowArrays, score_rows, trace_back
 from proteoscope.kernels.cpu.vectors import lanes_of, largest, load, spread, store, where_equal
 
 __all__ = [
-    "CIGAR_BYTES", "CIGAR_LETTERS", "IDENTITIES", "MISMATCHES", "N_COUNTS", "OPENINGS",
-    "POSITIVES", "EndRoom", "PairedSequences", "Traces", "draw_pairs", "find_ends", "trace_pairs",
-]  # fmt: skip
+    "CIGAR_BYTES",
+    "CIGAR_LETTERS",
+    "IDENTITIES",
+    "MISMATCHES",
+    "N_COUNTS",
+    "OPENINGS",
+    "POSITIVES",
+    "EndRoom",
+    "PairedSequences",
+    "Traces",
+    "draw_pairs",
+    "find_ends",
+    "trace_pairs",
+]
 
 IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
 """Columns of what `draw_pairs` counts."""

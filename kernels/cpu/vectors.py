@@ -19,11 +19,38 @@ from numba.extending import intrinsic, models, register_model
 from numpy.typing import NDArray
 
 __all__ = [
-    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "lanes_of", "largest", "last_lane",
-    "llvm_function", "load", "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "multiply", "shifted_1", "shifted_2",
-    "shifted_4", "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "subtract_to_zero",
-    "where_equal", "where_greater",
-]  # fmt: skip
+    "FEATURES",
+    "REGISTER_BYTES",
+    "add",
+    "add_saturated",
+    "aligned",
+    "gather",
+    "gathered",
+    "lanes_of",
+    "largest",
+    "last_lane",
+    "llvm_function",
+    "load",
+    "load_anywhere",
+    "load_codes",
+    "look_up",
+    "maximum",
+    "minimum",
+    "multiply",
+    "shifted_1",
+    "shifted_2",
+    "shifted_4",
+    "shifted_8",
+    "shifted_16",
+    "spread",
+    "store",
+    "store_anywhere",
+    "subtract",
+    "subtract_saturated",
+    "subtract_to_zero",
+    "where_equal",
+    "where_greater",
+]
 
 _INDEX = ir.IntType(32)
 

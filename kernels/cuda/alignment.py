@@ -61,11 +61,16 @@ _STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("passed", np
 _STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("kept", np.uint32), ("most", np.int32)], align=True)
 _SUBJECTS = np.dtype(
     [
-        ("residues", np.uint64), ("offsets", np.uint64), ("order", np.uint64), ("border_in", np.uint64), ("border_out", np.uint64),
-        ("n", np.uint32), ("n_items", np.uint32),
+        ("residues", np.uint64),
+        ("offsets", np.uint64),
+        ("order", np.uint64),
+        ("border_in", np.uint64),
+        ("border_out", np.uint64),
+        ("n", np.uint32),
+        ("n_items", np.uint32),
     ],
     align=True,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -575,9 +580,15 @@ class _Work:
         self._n_counted += 1
         blocks = min(part.blocks, -(-int(subjects["n_items"]) // shape.subjects_of_block))
         card.launch(
-            _FILE, "score_strips", blocks, shape.threads, arguments, launch.stream,
-            shared_bytes=self._search._shared_bytes(part), defines=(*shape.macros(), *numbers.macros),
-        )  # fmt: skip
+            _FILE,
+            "score_strips",
+            blocks,
+            shape.threads,
+            arguments,
+            launch.stream,
+            shared_bytes=self._search._shared_bytes(part),
+            defines=(*shape.macros(), *numbers.macros),
+        )
 
     def _half(self, launch: _Launch, strip: _Strip | None) -> tuple[int, int, int, int]:
         """Where the residues of a strip lie, where its scores go and whether one passes what the numbers hold, and how many residues."""

@@ -77,9 +77,12 @@ class AlignmentShape:
     def macros(self) -> tuple[str, ...]:
         """Of alignment.cu."""
         return (
-            f"NUMBERS={self.numbers}", f"SUBJECTS={self.subjects}", f"LANES={self.lanes}", f"COLUMNS={self.columns}",
+            f"NUMBERS={self.numbers}",
+            f"SUBJECTS={self.subjects}",
+            f"LANES={self.lanes}",
+            f"COLUMNS={self.columns}",
             f"THREADS={self.threads}",
-        )  # fmt: skip
+        )
 
 
 class Subjects(NamedTuple):

@@ -25,13 +25,22 @@ _LIMITS = np.dtype(
         *[
             (name, np.int64)
             for name in (
-                "terminal_mass", "minimum_mass", "maximum_mass", "bucket_width", "required_ends", "maximum_missed", "minimum_length",
+                "terminal_mass",
+                "minimum_mass",
+                "maximum_mass",
+                "bucket_width",
+                "required_ends",
+                "maximum_missed",
+                "minimum_length",
                 "maximum_length",
-                "clip_methionine", "n_proteins", "n_shares", "n_buckets",
+                "clip_methionine",
+                "n_proteins",
+                "n_shares",
+                "n_buckets",
             )
         ],
     ]
-)  # fmt: skip
+)
 """The struct Limits of digestion.cu."""
 
 

@@ -93,8 +93,17 @@ _QUERIES = np.dtype(
         *[
             (name, np.uint64)
             for name in (
-                "windows", "segment_low", "segment_high", "segment_weight", "ends", "of_count", "of_dot", "histogram", "best_score",
-                "best_number", "locks",
+                "windows",
+                "segment_low",
+                "segment_high",
+                "segment_weight",
+                "ends",
+                "of_count",
+                "of_dot",
+                "histogram",
+                "best_score",
+                "best_number",
+                "locks",
             )
         ],
         *[(name, np.int32) for name in ("n_windows", "isotope_shift", "minimum_matched_ions")],
@@ -102,7 +111,7 @@ _QUERIES = np.dtype(
         *[(name, np.int32) for name in ("n_bins", "n_copies", "n_kept", "unused")],
     ],
     align=True,
-)  # fmt: skip
+)
 """The struct Queries of fragment_search.cu."""
 
 
@@ -170,9 +179,13 @@ class FragmentSearch:
         self._part_room = room - self._query_room
         self._postings_of_chunk = np.zeros(self._n_chunks, np.int64)
         _count_ions_of_chunks(
-            form_number, self._code, peptides.length, len(settings.n_term_series) + len(settings.c_term_series), self._forms_of_chunk,
+            form_number,
+            self._code,
+            peptides.length,
+            len(settings.n_term_series) + len(settings.c_term_series),
+            self._forms_of_chunk,
             self._postings_of_chunk,
-        )  # fmt: skip
+        )
         heaviest = form_mass[np.minimum(np.arange(1, self._n_chunks + 1) * self._forms_of_chunk, len(form_mass)) - 1] + _MASS_BEYOND
         self._bins_of_chunk = (np.minimum(heaviest * KEYS_OF_DALTON, float((1 << 32) - 1)).astype(np.int64) >> self._bin_shift) + 1
         of_form = 9 + 2 * self._n_slots
@@ -385,12 +398,26 @@ class FragmentSearch:
         of, start = group.buffers, first_chunk * self._forms_of_chunk
         n_forms = min(len(self._form_mass), self._built[1] * self._forms_of_chunk) - start
         queries = {
-            "windows": of["windows"], "segment_low": of["low"], "segment_high": of["high"], "segment_weight": of["weight"],
-            "ends": of["ends"], "of_count": of["of_count"], "of_dot": of["of_dot"], "histogram": of["histogram"],
-            "best_score": of["score"], "best_number": of["code"], "locks": of["locks"], "n_windows": group.windows.shape[1],
-            "isotope_shift": self._code.isotope_shift, "minimum_matched_ions": self._settings.minimum_matched_ions,
-            "inverse_width": np.float32(1.0 / histogram_width), "n_bins": group.bins, "n_copies": copies, "n_kept": group.kept, "unused": 0,
-        }  # fmt: skip
+            "windows": of["windows"],
+            "segment_low": of["low"],
+            "segment_high": of["high"],
+            "segment_weight": of["weight"],
+            "ends": of["ends"],
+            "of_count": of["of_count"],
+            "of_dot": of["of_dot"],
+            "histogram": of["histogram"],
+            "best_score": of["score"],
+            "best_number": of["code"],
+            "locks": of["locks"],
+            "n_windows": group.windows.shape[1],
+            "isotope_shift": self._code.isotope_shift,
+            "minimum_matched_ions": self._settings.minimum_matched_ions,
+            "inverse_width": np.float32(1.0 / histogram_width),
+            "n_bins": group.bins,
+            "n_copies": copies,
+            "n_kept": group.kept,
+            "unused": 0,
+        }
         return self._index(self._part, start, n_forms), struct(self._card, _QUERIES, queries)
 
 

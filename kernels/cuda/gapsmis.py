@@ -77,15 +77,41 @@ _BORDER_BYTES = 1 << 29
 _TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of what is found
 _PAIRS = np.dtype(
     [
-        *[(name, np.uint64) for name in (
-            "texts", "patterns", "text_offsets", "pattern_offsets", "text_of", "pattern_of", "order", "window_begins", "window_ends",
-            "chunks", "scores", "ranks", "diagonal",
-        )],
-        *[(name, np.int32) for name in (
-            "n", "first", "n_places", "n_items", "seed", "zero", "lowest", "gain", "loss", "n_letters",
-        )],
+        *[
+            (name, np.uint64)
+            for name in (
+                "texts",
+                "patterns",
+                "text_offsets",
+                "pattern_offsets",
+                "text_of",
+                "pattern_of",
+                "order",
+                "window_begins",
+                "window_ends",
+                "chunks",
+                "scores",
+                "ranks",
+                "diagonal",
+            )
+        ],
+        *[
+            (name, np.int32)
+            for name in (
+                "n",
+                "first",
+                "n_places",
+                "n_items",
+                "seed",
+                "zero",
+                "lowest",
+                "gain",
+                "loss",
+                "n_letters",
+            )
+        ],
     ]
-)  # fmt: skip
+)
 """The struct Pairs of gapsmis.cu."""
 _RESULTS = np.dtype(
     [
@@ -181,10 +207,11 @@ class ReadSearch:
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
         self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
         columns: dict[str, NDArray[Any]] = {
-            "texts": texts.codes, "patterns": patterns.codes,
+            "texts": texts.codes,
+            "patterns": patterns.codes,
             "text_offsets": np.ascontiguousarray(texts.offsets, np.int64),
             "pattern_offsets": np.ascontiguousarray(patterns.offsets, np.int64),
-        }  # fmt: skip
+        }
         self._columns = {name: card.buffer(values.nbytes) for name, values in columns.items()}
         for name, values in columns.items():
             _send(card, self._columns[name], values, self._stream, self.staged_bytes)
@@ -274,9 +301,17 @@ class ReadSearch:
         """So many pairs, of which the longest text has `n` letters and the longest pattern `m`, behind the seed."""
         rules, scale = self._rules, self._scales[traces]
         return Task(
-            n_pairs, n, m, rules.maximum_gaps, rules.mode, scale.numbers, self._score_source(traces), traces, patterns_of_text,
+            n_pairs,
+            n,
+            m,
+            rules.maximum_gaps,
+            rules.mode,
+            scale.numbers,
+            self._score_source(traces),
+            traces,
+            patterns_of_text,
             len(self._letters_of(1)),
-        )  # fmt: skip
+        )
 
     def _scale(self, traces: bool) -> _Scale:
         is_new = self._properties.capability >= 90
@@ -546,31 +581,56 @@ class _Block:
         of_warp = shape.direction_bytes(task.n, task.m, task.gaps, floored=self._floored) if traces else 0
         room = {"border": card.buffer(border * blocks * warps), "directions": card.buffer(of_warp * launch.n_items)}
         numbers = {
-            "n": self._n, "first": launch.first, "n_places": launch.last - launch.first, "n_items": launch.n_items,
-            "seed": rules.seed_length, "zero": scale.zero, "lowest": scale.lowest, "gain": rules.maximum_gain,
-            "loss": max(rules.gap_extend, -int(rules.matrix.min(initial=0))), "n_letters": task.n_letters,
-        }  # fmt: skip
+            "n": self._n,
+            "first": launch.first,
+            "n_places": launch.last - launch.first,
+            "n_items": launch.n_items,
+            "seed": rules.seed_length,
+            "zero": scale.zero,
+            "lowest": scale.lowest,
+            "gain": rules.maximum_gain,
+            "loss": max(rules.gap_extend, -int(rules.matrix.min(initial=0))),
+            "n_letters": task.n_letters,
+        }
         of_pairs = {name: self._buffers[name] for name in ("text_of", "pattern_of")}
         pairs = struct(card, _PAIRS, {**of._columns, **of_pairs, **of._score_tables(shape, traces), **lists, **more, **numbers})
         results = struct(
             card,
             _RESULTS,
             {
-                "found": self._buffers["found"], "runs": self._buffers.get("runs", 0), **room, "strips": strips, "steps": steps,
+                "found": self._buffers["found"],
+                "runs": self._buffers.get("runs", 0),
+                **room,
+                "strips": strips,
+                "steps": steps,
                 "border_rows": task.m + 1,
             },
-        )  # fmt: skip
+        )
         self._kept += [lists, room, more]
         defines = (
-            f"NUMBERS={shape.numbers}", f"GAPS={task.gaps}", f"MODE={rules.mode}",
-            f"SEEDED={int(rules.seed_length > 0 and rules.mode != PREFIX)}", f"PUBLISHED={int(rules.is_published)}",
-            f"TRACES={int(traces)}", f"SCORES={shape.scores}", f"LANES={shape.lanes}", f"COLUMNS={shape.columns}",
-            f"THREADS={shape.threads}", f"OPENING={scale.opening}", f"EXTENDING={scale.extending}",
-        )  # fmt: skip
+            f"NUMBERS={shape.numbers}",
+            f"GAPS={task.gaps}",
+            f"MODE={rules.mode}",
+            f"SEEDED={int(rules.seed_length > 0 and rules.mode != PREFIX)}",
+            f"PUBLISHED={int(rules.is_published)}",
+            f"TRACES={int(traces)}",
+            f"SCORES={shape.scores}",
+            f"LANES={shape.lanes}",
+            f"COLUMNS={shape.columns}",
+            f"THREADS={shape.threads}",
+            f"OPENING={scale.opening}",
+            f"EXTENDING={scale.extending}",
+        )
         card.launch(
-            _FILE, "align_reads", blocks, shape.threads, (pairs, results, np.uint32(1)), self._stream,
-            shared_bytes=shape.shared_bytes(task.n_letters), defines=defines,
-        )  # fmt: skip
+            _FILE,
+            "align_reads",
+            blocks,
+            shape.threads,
+            (pairs, results, np.uint32(1)),
+            self._stream,
+            shared_bytes=shape.shared_bytes(task.n_letters),
+            defines=defines,
+        )
         if traces:
             threads = launch.n_items * shape.pairs_of_warp
             card.launch(

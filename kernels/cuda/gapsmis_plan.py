@@ -43,7 +43,7 @@ __all__ = [
     "predicted_seconds",
     "seconds",
     "shapes",
-]  # fmt: skip
+]
 
 CELLS_OF_LAUNCH = 1e11
 """Of all layers, between two looks at a cancel: 20 to 50 ms on an H200."""

@@ -74,9 +74,12 @@ _VECTOR_BYTES = 8 + 8 + 4 + 8
 _POINTS = np.dtype(
     [
         *[(name, np.uint64) for name in ("points", "labels", "distances", "changed")],
-        ("first", np.int64), ("last", np.int64), ("d", np.int32), ("measures", np.int32),
+        ("first", np.int64),
+        ("last", np.int64),
+        ("d", np.int32),
+        ("measures", np.int32),
     ]
-)  # fmt: skip
+)
 """The struct Points of k_means.cu."""
 _MEANS = np.dtype(
     [
@@ -115,9 +118,14 @@ def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) 
         operations = -(-n // _SIDE) * -(-k // _SIDE) * _SIDE**2 * -(-d // _DEPTH) * _DEPTH
     centroids = min(k, _FLOATS_OF_CENTROIDS // _stride(d)) * _stride(d) * 4 if in_registers else _TILE_BYTES
     return OperationCounts(
-        rounds, operations * rounds, rounds * 2 * n * d // 8, n * d + n + 2 * k * d, (rounds + 1) * 2 * (k + 1) + n + 4 * k * d,
-        max(centroids, k * (8 * columns + 4) if columns else 0), 3 + rounds + 4,
-    )  # fmt: skip
+        rounds,
+        operations * rounds,
+        rounds * 2 * n * d // 8,
+        n * d + n + 2 * k * d,
+        (rounds + 1) * 2 * (k + 1) + n + 4 * k * d,
+        max(centroids, k * (8 * columns + 4) if columns else 0),
+        3 + rounds + 4,
+    )
 
 
 def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> OperationCounts:
@@ -219,9 +227,17 @@ class _Centers:
 
     def _make(self, old: Any, new: Any, *, is_given: bool) -> None:
         members = {
-            "sums": self.sums, "counts": self.told.buffer, "old": old, "exact": new, "quick": self._quick, "moved": self._moved,
-            "k": self.k, "d": self._d, "stride": self.stride, "is_given": int(is_given),
-        }  # fmt: skip
+            "sums": self.sums,
+            "counts": self.told.buffer,
+            "old": old,
+            "exact": new,
+            "quick": self._quick,
+            "moved": self._moved,
+            "k": self.k,
+            "d": self._d,
+            "stride": self.stride,
+            "is_given": int(is_given),
+        }
         means = struct(self._card, _MEANS, members)
         self._card.launch(_FILE, "move_centroids", -(-self.k // _THREADS), _THREADS, (means,), self._stream, defines=_defines(self._d))
 
@@ -320,9 +336,15 @@ class PointMeans:
             self._card.wait(self._stream)
 
     def tally(
-        self, centroids: NDArray[np.float64], previous: NDArray[np.float64] | None, labels: NDArray[np.int32], first: int, last: int, *,
+        self,
+        centroids: NDArray[np.float64],
+        previous: NDArray[np.float64] | None,
+        labels: NDArray[np.int32],
+        first: int,
+        last: int,
+        *,
         is_labelled: bool,
-    ) -> Generator[None, None, Tally]:  # fmt: skip
+    ) -> Generator[None, None, Tally]:
         """As that of the processor. Labels stay on the card where the points do."""
         if not self._bring(first, last):
             # Labels of the host may be older than those that the card had.
@@ -365,9 +387,15 @@ class PointMeans:
             else:
                 kernel, shared = "nearest_in_tiles", _TILE_BYTES
             self._card.launch(
-                _FILE, kernel, blocks, _THREADS, (self._struct(group, room, measures, centers, begin, end), centroids), self._stream,
-                shared_bytes=shared, defines=_defines(self._d),
-            )  # fmt: skip
+                _FILE,
+                kernel,
+                blocks,
+                _THREADS,
+                (self._struct(group, room, measures, centers, begin, end), centroids),
+                self._stream,
+                shared_bytes=shared,
+                defines=_defines(self._d),
+            )
 
     def _add(self, group: _Group, centers: _Centers, first: int, last: int) -> None:
         """Launches that add up the points `first:last` of a group by their labels."""
@@ -386,19 +414,30 @@ class PointMeans:
             some = min(columns, self._d - column)
             numbers = np.int32(centers.k), np.int32(column), np.int32(some), np.int32(of_block)
             self._card.launch(
-                _FILE, "add_points", -(-n // of_block), _THREADS, (points, *numbers, sums, counts), self._stream,
-                shared_bytes=centers.k * (8 * some + 4), defines=defines,
-            )  # fmt: skip
+                _FILE,
+                "add_points",
+                -(-n // of_block),
+                _THREADS,
+                (points, *numbers, sums, counts),
+                self._stream,
+                shared_bytes=centers.k * (8 * some + 4),
+                defines=defines,
+            )
 
     def _struct(self, group: _Group, room: Any, measures: bool, centers: _Centers, first: int, last: int) -> NDArray[np.void]:
         return struct(
             self._card,
             _POINTS,
             {
-                **group.buffers, "distances": 0 if room is None else room, "changed": centers.told.changed_at, "first": first, "last": last,
-                "d": self._d, "measures": int(measures),
+                **group.buffers,
+                "distances": 0 if room is None else room,
+                "changed": centers.told.changed_at,
+                "first": first,
+                "last": last,
+                "d": self._d,
+                "measures": int(measures),
             },
-        )  # fmt: skip
+        )
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
         """Points on the device: those that stay there, else as many at a time as fit."""
@@ -457,8 +496,10 @@ class _Lists:
     def __init__(self, card: Card, n_bins: int, tiles: int, entries: int) -> None:
         self._card, self._n_bins, self._tiles, self._entries = card, n_bins, tiles, entries
         self._buffers = {
-            "starts": card.buffer(8 * n_bins * (tiles + 1)), "clusters": card.buffer(4 * entries), "sums": card.buffer(8 * entries),
-        }  # fmt: skip
+            "starts": card.buffer(8 * n_bins * (tiles + 1)),
+            "clusters": card.buffer(4 * entries),
+            "sums": card.buffer(8 * entries),
+        }
 
     @classmethod
     def of(cls, card: Card, stream: Any, centroids: VectorSums, n_bins: int, tiles: int) -> _Lists:
@@ -523,9 +564,13 @@ class _VectorCenters:
 
     def terms(self, is_whole: bool) -> NDArray[np.void]:
         own = {
-            "is_moved": self._is_moved, "moves": self._moves, "changed": self.told.changed_at, "squares": self._squares, "k": self.k,
+            "is_moved": self._is_moved,
+            "moves": self._moves,
+            "changed": self.told.changed_at,
+            "squares": self._squares,
+            "k": self.k,
             "is_whole": int(is_whole),
-        }  # fmt: skip
+        }
         return struct(self._card, _TERMS, {**self._terms, **own})
 
     def make(self) -> None:
@@ -637,9 +682,15 @@ class VectorMeans:
             self._card.wait(self._stream)
 
     def tally(
-        self, centroids: VectorSums, previous: VectorSums | None, labels: NDArray[np.int32], first: int, last: int, *,
+        self,
+        centroids: VectorSums,
+        previous: VectorSums | None,
+        labels: NDArray[np.int32],
+        first: int,
+        last: int,
+        *,
         is_labelled: bool,
-    ) -> Generator[None, None, Tally]:  # fmt: skip
+    ) -> Generator[None, None, Tally]:
         """As that of the processor; labels go through the host."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
@@ -658,9 +709,15 @@ class VectorMeans:
             arguments = vectors, lists.struct, of_moved.struct, terms, np.int32(first + begin), np.int32(first + end)
             buffers = group.buffers["labels"], group.buffers["values"]
             self._card.launch(
-                _FILE, "assign_vectors", blocks, 32 * _WARPS, (*arguments, *buffers), self._stream, shared_bytes=_PRODUCT_BYTES,
+                _FILE,
+                "assign_vectors",
+                blocks,
+                32 * _WARPS,
+                (*arguments, *buffers),
+                self._stream,
+                shared_bytes=_PRODUCT_BYTES,
                 defines=_defines(8),
-            )  # fmt: skip
+            )
 
     def _added(self, group: _Group, centers: _VectorCenters, first: int, last: int) -> tuple[_Lists, _Lists]:
         """Lists of the sums of the vectors `first:last` of a group, and of those alone whose cluster moved; their squares."""
@@ -717,10 +774,13 @@ class VectorMeans:
         order = np.sort(bins.astype(np.int64) << 32 | np.arange(len(bins))) & 0xFFFFFFFF
         vector_of = np.repeat(np.arange(n, dtype=np.int32), np.diff(offsets))
         columns: dict[str, NDArray] = {
-            "offsets": offsets, "bins": bins, "weights": weights,
+            "offsets": offsets,
+            "bins": bins,
+            "weights": weights,
             "bin_offsets": np.concatenate(([0], np.cumsum(np.bincount(bins, minlength=self._n_bins)))),
-            "vector_of": vector_of[order], "weight_of": weights[order],
-        }  # fmt: skip
+            "vector_of": vector_of[order],
+            "weight_of": weights[order],
+        }
         if self._ranges is not None:
             columns |= {name: column[first:last].astype(np.int32) for name, column in self._ranges.items()}
         buffers = {"labels": self._card.buffer(4 * n), "values": self._card.buffer(8 * n)}

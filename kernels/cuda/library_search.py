@@ -138,9 +138,12 @@ class LibrarySearch:
             offsets = self._references.offsets[first : last + 1]
             peaks = slice(int(offsets[0]), int(offsets[-1]))
             arrays = {
-                "offsets": offsets, "mz": _some(self._references.mz[peaks]), "weight": _some(self._references.weight[peaks]),
-                "mass": self._mass[first:last], "squares": self._squares[first:last],
-            }  # fmt: skip
+                "offsets": offsets,
+                "mz": _some(self._references.mz[peaks]),
+                "weight": _some(self._references.weight[peaks]),
+                "mass": self._mass[first:last],
+                "squares": self._squares[first:last],
+            }
             arrays = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
             self._resident = first, last, sent(self._card, arrays, self._stream)
         return self._resident[2]

@@ -227,9 +227,11 @@ class MatchScores:
         """The queries `first:last` on the device, with nothing found."""
         offsets = queries.offsets[first : last + 1]
         arrays: dict[str, NDArray] = {
-            "offsets": offsets, "masses": queries.masses[offsets[0] : offsets[-1]], "precursors": queries.precursors[first:last],
+            "offsets": offsets,
+            "masses": queries.masses[offsets[0] : offsets[-1]],
+            "precursors": queries.precursors[first:last],
             "windows": windows[first:last],
-        }  # fmt: skip
+        }
         n_masses = int(offsets[-1] - offsets[0])
         buffers = {"rows": self._card.buffer(8 * n_masses), "best": self._card.buffer(8 * top * (last - first))}
         buffers |= sent(self._card, arrays, self._stream)
@@ -255,9 +257,14 @@ class MatchScores:
                     self._launch("find_rows", blocks, (struct_of_queries, self._rows(group)))
                     launched = True
                 members = {
-                    "scores": scores, "row_length": len(self._lists.precursors), "first": first, "chunk": chunk - group.first,
-                    "n": end - first, "lanes": lanes, "planes": batch.planes,
-                }  # fmt: skip
+                    "scores": scores,
+                    "row_length": len(self._lists.precursors),
+                    "first": first,
+                    "chunk": chunk - group.first,
+                    "n": end - first,
+                    "lanes": lanes,
+                    "planes": batch.planes,
+                }
                 arguments = self._index(group), struct_of_queries, struct(self._card, _PASS, members)
                 self._launch(kernel, batch.n, arguments, self._shared_bytes)
                 since += batch.n
@@ -324,11 +331,12 @@ class MatchScores:
             raw = sent(
                 card,
                 {
-                    "offsets": offsets, "masses": self._lists.masses[offsets[0] : offsets[-1]],
+                    "offsets": offsets,
+                    "masses": self._lists.masses[offsets[0] : offsets[-1]],
                     "precursors": self._lists.precursors[begin:end],
                 },
                 stream,
-            )  # fmt: skip
+            )
             lists = struct(card, _LISTS, raw | {"before": int(offsets[0]), "n": end - begin})
             words = int(self._lists.precursors[begin:end].max(initial=0)) // 64 + 1
             bits = {name: np.empty(words, np.uint64) for name in ("bits", "bits_below")}

@@ -75,8 +75,18 @@ _SETTINGS = np.dtype(
         *[
             (name, np.float64)
             for name in (
-                "precursor_absolute", "precursor_relative", "isotope_spacing", "fragment_absolute", "fragment_relative", "bin_width",
-                "correlation_bin_width", "correlation_bin_offset", "ksdp_power", "histogram_width", "n_term_mass", "c_term_mass",
+                "precursor_absolute",
+                "precursor_relative",
+                "isotope_spacing",
+                "fragment_absolute",
+                "fragment_relative",
+                "bin_width",
+                "correlation_bin_width",
+                "correlation_bin_offset",
+                "ksdp_power",
+                "histogram_width",
+                "n_term_mass",
+                "c_term_mass",
             )
         ],
         ("residue_mass", np.float64, 26),
@@ -87,20 +97,56 @@ _SETTINGS = np.dtype(
         *[
             (name, np.int64)
             for name in (
-                "n_isotope_errors", "n_n_term_series", "n_c_term_series", "maximum_fragment_charge", "n_words", "n_correlation_bins",
-                "ksdp_window", "minimum_matched_ions", "first_peptide", "n_peptides", "n_combinations", "maximum_forms", "n_kept",
-                "n_slots", "n_bins", "candidates_of_item", "maximum_with_known",
+                "n_isotope_errors",
+                "n_n_term_series",
+                "n_c_term_series",
+                "maximum_fragment_charge",
+                "n_words",
+                "n_correlation_bins",
+                "ksdp_window",
+                "minimum_matched_ions",
+                "first_peptide",
+                "n_peptides",
+                "n_combinations",
+                "maximum_forms",
+                "n_kept",
+                "n_slots",
+                "n_bins",
+                "candidates_of_item",
+                "maximum_with_known",
             )
         ],
     ]
-)  # fmt: skip
+)
 """The struct Settings of search.cuh."""
 
 _INPUTS = (
-    "mass", "position", "length", "flags", "letters", "residues", "known", "known_site", "known_modification", "modification_mass",
-    "residue_mask", "place", "combination_mass", "combination_slots", "factorial_log", "offsets", "mz", "weight", "height", "query_mass",
-    "query_charge", "item_query", "item_part", "kept_of_items", "histogram",
-)  # fmt: skip
+    "mass",
+    "position",
+    "length",
+    "flags",
+    "letters",
+    "residues",
+    "known",
+    "known_site",
+    "known_modification",
+    "modification_mass",
+    "residue_mask",
+    "place",
+    "combination_mass",
+    "combination_slots",
+    "factorial_log",
+    "offsets",
+    "mz",
+    "weight",
+    "height",
+    "query_mass",
+    "query_charge",
+    "item_query",
+    "item_part",
+    "kept_of_items",
+    "histogram",
+)
 """The pointers of the struct Inputs of search.cuh."""
 
 _TILES = np.dtype(
@@ -244,10 +290,19 @@ class SpectrumSearch:
     def _packed_settings(self, peptides: PeptideArrays) -> NDArray[np.void]:
         settings, scalars = self._settings, np.zeros(1, _SETTINGS)
         for name in (
-            "precursor_absolute", "precursor_relative", "isotope_spacing", "fragment_absolute", "fragment_relative", "bin_width",
-            "correlation_bin_width", "correlation_bin_offset", "ksdp_power", "ksdp_window", "minimum_matched_ions",
+            "precursor_absolute",
+            "precursor_relative",
+            "isotope_spacing",
+            "fragment_absolute",
+            "fragment_relative",
+            "bin_width",
+            "correlation_bin_width",
+            "correlation_bin_offset",
+            "ksdp_power",
+            "ksdp_window",
+            "minimum_matched_ions",
             "maximum_fragment_charge",
-        ):  # fmt: skip
+        ):
             scalars[name] = getattr(settings, name)
         scalars["n_term_mass"], scalars["c_term_mass"] = peptides.n_term_mass, peptides.c_term_mass
         scalars["residue_mass"] = peptides.residue_mass
@@ -323,9 +378,14 @@ class SpectrumSearch:
         n_items[first:last] = np.where(is_dense, parts_of_query, n_items[first:last])
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         n_bytes = counts.spectrum_search_bytes(
-            peaks, n_items, kept=kept, slots=slots, bins=bins, candidate_bytes=_CANDIDATE_BYTES,
+            peaks,
+            n_items,
+            kept=kept,
+            slots=slots,
+            bins=bins,
+            candidate_bytes=_CANDIDATE_BYTES,
             with_heights=self._kind.needs_correlation,
-        )  # fmt: skip
+        )
         n_bytes[first:last] += np.where(is_dense, 2 * _FINE_BINS + 2 * _EDGE_BYTES * int(peaks[first:last].max(initial=0)) + 1, 0)
         total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
         runs = np.concatenate((np.flatnonzero(np.diff(is_dense)) + 1, [last - first]))
@@ -553,9 +613,15 @@ class _Batch:
         card.clear(table, table_bytes, stream)
         card.clear(bars, 4 * n, stream)
         members = {
-            "first_item": inputs["first_item"], "edges": edges, "table": table, "bins_of_thomson": bins_of_thomson, "bars": bars,
-            "units": search._units_of_weight, "n_queries": n, "maximum_peaks": maximum_peaks,
-        }  # fmt: skip
+            "first_item": inputs["first_item"],
+            "edges": edges,
+            "table": table,
+            "bins_of_thomson": bins_of_thomson,
+            "bars": bars,
+            "units": search._units_of_weight,
+            "n_queries": n,
+            "maximum_peaks": maximum_peaks,
+        }
         arguments = (scalars, device_pointers, struct(card, _TILES, members))
         card.launch("tile_tables.cu", "tabulate_peaks", len(n_parts), 256, arguments, stream)
         shared_bytes = search._dense_shared_bytes(hits, maximum_peaks)
@@ -627,10 +693,14 @@ class _Batch:
         """Start what joins the hits of the items and brings the answer."""
         card, stream, n, of = self._card, self._stream, self.last - self.first, self._buffers
         arguments = (
-            scalars, of["first_item"], of["kept_of_items"],
-            struct(card, _CARRIED, {name: search._columns[name] for name in _CARRIED.names or ()}), of["histogram"], np.int32(n),
+            scalars,
+            of["first_item"],
+            of["kept_of_items"],
+            struct(card, _CARRIED, {name: search._columns[name] for name in _CARRIED.names or ()}),
+            of["histogram"],
+            np.int32(n),
             struct(card, _HITS, {name: of[name] for name in _HITS.names or ()}),
-        )  # fmt: skip
+        )
         card.launch("best_hits.cu", "merge_hits", -(-n * 32 // 128), 128, arguments, stream)
         for name, values in self._out.items():
             card.download(values, of[name], stream)

@@ -48,9 +48,10 @@ _POINTERS = "state", "length", "angle", "element_type", "element_length"
 _CHAINS = np.dtype(
     [
         *[(name, np.uint64) for name in ("offsets", "state", "length", "angle", "element_offsets", "element_type", "element_length")],
-        ("residues_before", np.int64), ("elements_before", np.int64),
+        ("residues_before", np.int64),
+        ("elements_before", np.int64),
     ]
-)  # fmt: skip
+)
 """The struct Chains of structure_alignment.cu."""
 _QUERY = np.dtype(
     [
@@ -201,10 +202,14 @@ class StructureSearch:
         residues = slice(int(chains.offsets[first]), int(chains.offsets[last]))
         elements = slice(int(chains.element_offsets[first]), int(chains.element_offsets[last]))
         columns: dict[str, NDArray] = {
-            "offsets": chains.offsets[first : last + 1], "state": chains.state[residues], "length": chains.length[residues],
-            "angle": chains.angle[residues], "element_offsets": chains.element_offsets[first : last + 1],
-            "element_type": chains.element_type[elements], "element_length": chains.element_length[elements],
-        }  # fmt: skip
+            "offsets": chains.offsets[first : last + 1],
+            "state": chains.state[residues],
+            "length": chains.length[residues],
+            "angle": chains.angle[residues],
+            "element_offsets": chains.element_offsets[first : last + 1],
+            "element_type": chains.element_type[elements],
+            "element_length": chains.element_length[elements],
+        }
         buffers = sent(self._card, columns, self._stream)
         self._card.wait(self._stream)
         before = {"residues_before": residues.start, "elements_before": elements.start}
@@ -220,11 +225,15 @@ class _Query:
         self._buffers = sent(
             card,
             {
-                "state": query.state, "length": query.length, "angle": query.angle, "element_type": query.element_type,
-                "element_length": query.element_length, "tables": tables,
+                "state": query.state,
+                "length": query.length,
+                "angle": query.angle,
+                "element_type": query.element_type,
+                "element_length": query.element_length,
+                "tables": tables,
             },
             stream,
-        )  # fmt: skip
+        )
         self._columns = _columns_for(len(query.state))
         self.n_strips = -(-len(query.state) // (self._columns * _LANES))
         self._shared_bytes = tables.nbytes
@@ -234,9 +243,13 @@ class _Query:
         self._element_threads, n_elements = threads, len(query.element_type)
         self._room = {"next_chain": card.buffer(4), "rows": card.buffer(8 * threads * n_elements)}
         numbers = {
-            "n": len(query.state), "n_elements": n_elements, "gap_first": rewards.gap_first, "gap_next": rewards.gap_next,
-            "element_gap_first": rewards.element_gap_first, "element_gap_next": rewards.element_gap_next,
-        }  # fmt: skip
+            "n": len(query.state),
+            "n_elements": n_elements,
+            "gap_first": rewards.gap_first,
+            "gap_next": rewards.gap_next,
+            "element_gap_first": rewards.element_gap_first,
+            "element_gap_next": rewards.element_gap_next,
+        }
         self._query = struct(card, _QUERY, {**self._buffers, **numbers})
         card.wait(stream)
 
@@ -252,6 +265,12 @@ class _Query:
         for strip in range(self.n_strips):
             card.clear(self._room["next_chain"], 4, self._stream)
             card.launch(
-                _FILE, "align_residues", blocks, _THREADS, (*arguments, admitting, np.int32(strip * self._columns * _LANES)), self._stream,
-                shared_bytes=self._shared_bytes, defines=self._defines,
-            )  # fmt: skip
+                _FILE,
+                "align_residues",
+                blocks,
+                _THREADS,
+                (*arguments, admitting, np.int32(strip * self._columns * _LANES)),
+                self._stream,
+                shared_bytes=self._shared_bytes,
+                defines=self._defines,
+            )

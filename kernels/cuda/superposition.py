@@ -41,10 +41,11 @@ _SPARSE_REFINEMENTS, _MAXIMUM_REFINEMENTS = 2, 12
 
 _ITEM = np.dtype(
     [
-        *[(name, np.int64) for name in ("x", "y", "start", "out")], *[(name, np.int32) for name in ("m", "n", "n_start", "is_aligned")],
+        *[(name, np.int64) for name in ("x", "y", "start", "out")],
+        *[(name, np.int32) for name in ("m", "n", "n_start", "is_aligned")],
         *[(name, np.float64) for name in ("scale_x", "scale_y", "limit")],
     ]
-)  # fmt: skip
+)
 """The struct Item of superposition.cu."""
 _STEPS = np.dtype([(name, np.int32) for name in SearchSteps._fields])
 """The struct Steps."""
@@ -53,9 +54,10 @@ _CHAINS = np.dtype([(name, np.uint64) for name in ("items", "position", "states"
 _FOUND = np.dtype(
     [
         *[(name, np.uint64) for name in ("moves", "scores", "counts", "pairs", "room")],
-        ("room_bytes", np.int64), ("next_item", np.uint64),
+        ("room_bytes", np.int64),
+        ("next_item", np.uint64),
     ]
-)  # fmt: skip
+)
 """The struct Found."""
 
 
@@ -81,9 +83,12 @@ def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
     most = cells * (2 + steps.n_searched + refined) + sparse * (steps.n_fragments + _SPARSE_REFINEMENTS * steps.n_sparse)
     bytes_in = 25 * residues + 8 * len(pairs.start_pairs) + _ITEM.itemsize * n
     return Analysis(
-        words_in=-(-bytes_in // 4), words_out=2 * int(shorter.sum()) + 29 * n, launches=1, fewest_cells=int((cells + sparse).sum()),
+        words_in=-(-bytes_in // 4),
+        words_out=2 * int(shorter.sum()) + 29 * n,
+        launches=1,
+        fewest_cells=int((cells + sparse).sum()),
         most_cells=int(most.sum()),
-    )  # fmt: skip
+    )
 
 
 def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -172,22 +177,33 @@ class ChainSuperposition:
         if blocks < 1:
             raise DeviceMemoryError(f"{card.name} has not {room_bytes / 1e6:,.0f} MB to give, for a pair of chains to be superposed")
         results: dict[str, NDArray] = {
-            "moves": np.empty((n, _MOVE)), "scores": np.empty((n, 2)), "counts": np.empty(n, np.int32),
+            "moves": np.empty((n, _MOVE)),
+            "scores": np.empty((n, 2)),
+            "counts": np.empty(n, np.int32),
             "pairs": np.empty((int(shorter.sum()), 2), np.int32),
-        }  # fmt: skip
+        }
         rooms = {name: card.buffer(values.nbytes) for name, values in results.items()}
         rooms |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
         buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
         try:
             card.clear(rooms["next_item"], 4, stream)
             card.launch(
-                _FILE, "superpose_pairs", blocks, self.threads,
+                _FILE,
+                "superpose_pairs",
+                blocks,
+                self.threads,
                 (
-                    struct(card, _CHAINS, buffers), struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
-                    struct(card, _STEPS, self._steps._asdict()), np.int32(n), np.int32(room_m), np.int32(shared_bytes),
+                    struct(card, _CHAINS, buffers),
+                    struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
+                    struct(card, _STEPS, self._steps._asdict()),
+                    np.int32(n),
+                    np.int32(room_m),
+                    np.int32(shared_bytes),
                 ),
-                stream, shared_bytes=shared_bytes, defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
-            )  # fmt: skip
+                stream,
+                shared_bytes=shared_bytes,
+                defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
+            )
         except BaseException:
             card.wait(stream)  # what is sent may still be written to
             raise

@@ -54,16 +54,14 @@ _TILES = np.dtype([*[(name, np.uint64) for name in ("starts", "members", "limits
 _CLUSTERS = np.dtype(
     [
         *[(name, np.uint64) for name in ("neighbours", "parents", "highest", "nearest")],
-        ("least", np.float64), ("minimum_neighbours", np.int64),
+        ("least", np.float64),
+        ("minimum_neighbours", np.int64),
     ]
-)  # fmt: skip
+)
 """The struct Clusters."""
 _GROUPS = np.dtype(
-    [
-        (name, np.uint64)
-        for name in ("starts", "begins", "least", "of_member", "counts", "labels", "active", "places", "chain", "cells")
-    ]
-)  # fmt: skip
+    [(name, np.uint64) for name in ("starts", "begins", "least", "of_member", "counts", "labels", "active", "places", "chain", "cells")]
+)
 """The struct Groups."""
 
 
@@ -238,12 +236,15 @@ class VectorClustering:
                 card.clear(buffers["neighbours"], 4 * n, stream)
                 card.clear(buffers["highest"], 8 * n, stream)
             clusters = struct(
-                card, _CLUSTERS,
+                card,
+                _CLUSTERS,
                 {
-                    **{name: buffers.get(name, 0) for name in ("neighbours", "highest", "nearest")}, "parents": batch.parents,
-                    "least": linkage.least, "minimum_neighbours": linkage.minimum_neighbours,
+                    **{name: buffers.get(name, 0) for name in ("neighbours", "highest", "nearest")},
+                    "parents": batch.parents,
+                    "least": linkage.least,
+                    "minimum_neighbours": linkage.minimum_neighbours,
                 },
-            )  # fmt: skip
+            )
             for kernel in ("count_neighbours", "join_neighbours", "choose_nearest") if is_counted else ("join_neighbours",):
                 yield from tiles.visited(kernel, clusters, self.threads, self._pairs_of_run())
             arguments = clusters, buffers["roots"], np.int32(n)
@@ -312,11 +313,14 @@ class VectorClustering:
         buffers |= sent(
             card,
             {
-                "starts": starts.astype(np.int32), "begins": begins[:-1], "least": groups.least[chosen],
-                "of_member": np.repeat(np.arange(len(chosen), dtype=np.int32), sizes), "counts": groups.counts[members],
+                "starts": starts.astype(np.int32),
+                "begins": begins[:-1],
+                "least": groups.least[chosen],
+                "of_member": np.repeat(np.arange(len(chosen), dtype=np.int32), sizes),
+                "counts": groups.counts[members],
             },
             stream,
-        )  # fmt: skip
+        )
         with self._ended():
             card.clear(buffers["cells"], merger.cell_bytes * int(begins[-1]), stream)
             on_card = struct(card, _GROUPS, buffers)
@@ -375,8 +379,6 @@ class _Tiling:
         card, stream = self._vectors.card, self._vectors.stream
         for run in sorted(equal_partitions(self._pairs, 1, maximum_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
             arguments = self._vectors.vectors, self._tiles, reported, np.int32(run.first)
-            card.launch(
-                _FILE, kernel, run.last - run.first, threads, arguments, stream, shared_bytes=self._vectors.table.shared_bytes
-            )  # fmt: skip
+            card.launch(_FILE, kernel, run.last - run.first, threads, arguments, stream, shared_bytes=self._vectors.table.shared_bytes)
             card.wait(stream)
             yield

@@ -29,10 +29,27 @@ from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.spectra.columns import Spectra
 
 MASSES = {
-    "G": 57.02146, "A": 71.03711, "S": 87.03203, "P": 97.05276, "V": 99.06841, "T": 101.04768, "C": 160.03065, "L": 113.08406,
-    "I": 113.08406, "N": 114.04293, "D": 115.02694, "Q": 128.05858, "K": 128.09496, "E": 129.04259, "M": 131.04049, "H": 137.05891,
-    "F": 147.06841, "R": 156.10111, "Y": 163.06333, "W": 186.07931,
-}  # fmt: skip
+    "G": 57.02146,
+    "A": 71.03711,
+    "S": 87.03203,
+    "P": 97.05276,
+    "V": 99.06841,
+    "T": 101.04768,
+    "C": 160.03065,
+    "L": 113.08406,
+    "I": 113.08406,
+    "N": 114.04293,
+    "D": 115.02694,
+    "Q": 128.05858,
+    "K": 128.09496,
+    "E": 129.04259,
+    "M": 131.04049,
+    "H": 137.05891,
+    "F": 147.06841,
+    "R": 156.10111,
+    "Y": 163.06333,
+    "W": 186.07931,
+}
 
 
 def proteins(n: int, seed: int) -> dict[str, str]:
@@ -197,10 +214,19 @@ def test_the_bootstrap_knows_the_error_of_a_mean():
 def test_copies_with_noise_hold_the_spectra_with_small_errors(tmp_path):
     mz = np.concatenate([np.arange(200.0, 300.0, 2.5), np.arange(300.0, 700.0, 5.0)])
     original = Spectra(
-        ("run.mgf",), np.zeros(2, np.int32), ["a", "b"], np.array([-1, -1]), np.array([0, 1]), np.array([1.5, np.nan]),
-        np.array([500.0, 800.0]), np.zeros(2, np.float32), np.array([1 << 2, 0], np.uint32), np.array([0, 40, 120]), mz,
+        ("run.mgf",),
+        np.zeros(2, np.int32),
+        ["a", "b"],
+        np.array([-1, -1]),
+        np.array([0, 1]),
+        np.array([1.5, np.nan]),
+        np.array([500.0, 800.0]),
+        np.zeros(2, np.float32),
+        np.array([1 << 2, 0], np.uint32),
+        np.array([0, 40, 120]),
+        mz,
         np.linspace(1, 100, 120).astype(np.float32),
-    )  # fmt: skip
+    )
     made = noisy_copies([Path("run.mgf")], original, (10.0, "ppm"), (20.0, "ppm"), tmp_path, 1)
     assert len(made) == COPIES
     copies = [read_spectra([path]) for path in made[1:]]

@@ -23,10 +23,19 @@ def spectra(peaks: list[np.ndarray]) -> Spectra:
     n = len(peaks)
     mz = np.concatenate([np.sort(one) for one in peaks])
     return Spectra(
-        (Path("x.mgf"),), np.zeros(n, np.int32), [str(k) for k in range(n)], np.full(n, -1, np.int64), np.arange(n), np.full(n, np.nan),
-        np.full(n, 500.0), np.zeros(n, np.float32), np.full(n, 4, np.uint32), offsets_of(np.array([len(one) for one in peaks])), mz,
+        (Path("x.mgf"),),
+        np.zeros(n, np.int32),
+        [str(k) for k in range(n)],
+        np.full(n, -1, np.int64),
+        np.arange(n),
+        np.full(n, np.nan),
+        np.full(n, 500.0),
+        np.zeros(n, np.float32),
+        np.full(n, 4, np.uint32),
+        offsets_of(np.array([len(one) for one in peaks])),
+        mz,
         np.ones(len(mz), np.float32),
-    )  # fmt: skip
+    )
 
 
 def test_false_matches_of_two_peptides_in_a_spectrum_are_contained() -> None:

@@ -41,8 +41,10 @@ def inputs(tmp_path):
     Project.create_or_open(tmp_path / "project")
     spectra, database = [SPECTRA], [DATABASE]
     return {
-        "identify": {"spectra": spectra, "database": database}, "modified": {"spectra": spectra, "database": database},
-        "cluster": {"spectra": spectra}, "explain": {"project": [tmp_path / "project"]},
+        "identify": {"spectra": spectra, "database": database},
+        "modified": {"spectra": spectra, "database": database},
+        "cluster": {"spectra": spectra},
+        "explain": {"project": [tmp_path / "project"]},
         "align": {"queries": database, "database": database},
         "library": {"spectra": spectra, "library": [tmp_path / "library.msp"]},
         "quantify": {"project": [tmp_path / "project"]},
@@ -50,7 +52,7 @@ def inputs(tmp_path):
         "structures": {"queries": [tmp_path / "chain.pdb"], "database": [tmp_path / "chain.pdb"]},
         "reads": {"texts": [tmp_path / "genome.fasta"], "patterns": [tmp_path / "reads.fastq"]},
         "import": {"results": [tmp_path / "hits.sage.tsv"], "spectra": spectra, "database": database},
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
@@ -93,16 +95,19 @@ def test_a_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys)
     assert not out.exists()
 
 
-@pytest.mark.parametrize(("command", "told"), [
-    ((), "expected a search with its arguments"),
-    (("dance",), "expected a search with its arguments"),
-    (("align", "missing.fasta", "missing.fasta", "--out", "x"), "does not exist"),
-    (("align", "{empty}", "{empty}", "--out", "x"), "empty"),
-    (("align", "{garbage}", "{garbage}", "--out", "x"), "binary data"),
-    (("align", "{good}", "{good}", "--out", "x", "--set", "gap_open=-3"), "gap_open"),
-    (("align", "{good}", "{good}", "--out", "x", "--device", "tpu"), "device = 'tpu'"),
-    (("cluster", "{cut}", "--out", "x"), "gz"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ((), "expected a search with its arguments"),
+        (("dance",), "expected a search with its arguments"),
+        (("align", "missing.fasta", "missing.fasta", "--out", "x"), "does not exist"),
+        (("align", "{empty}", "{empty}", "--out", "x"), "empty"),
+        (("align", "{garbage}", "{garbage}", "--out", "x"), "binary data"),
+        (("align", "{good}", "{good}", "--out", "x", "--set", "gap_open=-3"), "gap_open"),
+        (("align", "{good}", "{good}", "--out", "x", "--device", "tpu"), "device = 'tpu'"),
+        (("cluster", "{cut}", "--out", "x"), "gz"),
+    ],
+)
 def test_what_is_wrong_is_told_as_the_search_tells_it(command, told, tmp_path, own_cache, capsys):
     files = {"empty": b"", "garbage": bytes(range(256)) * 9, "good": b">a\nMKV\n", "cut.gz": SPECTRA.read_bytes()[:9]}
     for name, content in files.items():
@@ -162,10 +167,15 @@ def test_what_sums_of_floats_leave_is_no_step():
         assert list(bar.parts) == names
 
 
-@pytest.mark.parametrize("record", [
-    {}, {"prediction": 1}, {"prediction": {"steps": [1], "seconds": "x"}, "steps": 5},
-    {"prediction": {"steps": {"read": -1, "score": 1e99}}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {"prediction": 1},
+        {"prediction": {"steps": [1], "seconds": "x"}, "steps": 5},
+        {"prediction": {"steps": {"read": -1, "score": 1e99}}},
+    ],
+)
 def test_a_strangers_record_draws_nothing(record):
     assert stacked_bars(record) == ()
     assert run_prediction(record) is None

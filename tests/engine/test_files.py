@@ -77,10 +77,14 @@ def test_own_temporary_files_of_other_threads_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        ".library.msp.partial", ".library.msp.0123456789ab.partial", ".library.msp.0123456789ab-00000000.partial",
-        ".proteoscope-notes", "library.msp.partial", ".library.msp.lock",
+        ".library.msp.partial",
+        ".library.msp.0123456789ab.partial",
+        ".library.msp.0123456789ab-00000000.partial",
+        ".proteoscope-notes",
+        "library.msp.partial",
+        ".library.msp.lock",
     ],
-)  # fmt: skip
+)
 def test_files_of_similar_names_stay(name: str, tmp_path: Path) -> None:
     for end in ("", ".lock"):
         (tmp_path / (name + end)).write_bytes(b"the user's")

@@ -22,10 +22,17 @@ def run_with(parameters: dict[str, Any]) -> RunRecord:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("fdr", "x"), ("fdr", None), ("fdr", float("inf")), ("fragment_tolerance", "\x1b[31m"), ("ion_series", []),
-        ("variable_modifications", [["a"]]), ("translation", 7), ("decoys", {}), ("enzyme", None),
+        ("fdr", "x"),
+        ("fdr", None),
+        ("fdr", float("inf")),
+        ("fragment_tolerance", "\x1b[31m"),
+        ("ion_series", []),
+        ("variable_modifications", [["a"]]),
+        ("translation", 7),
+        ("decoys", {}),
+        ("enzyme", None),
     ],
-)  # fmt: skip
+)
 def test_check_recorded_rejects_forged_values(tmp_path: Path, name: str, value: object) -> None:
     project = Project.create_or_open(tmp_path / "project")
     with pytest.raises(InputError, match="the recorded parameters of identify-0001 are damaged") as error:

@@ -99,8 +99,7 @@ def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
     loaded, *known = done.stdout.split()
-    own = {name for search in SEARCHES if search.run.__module__ == f"proteoscope.engine.{folder}.entry"
-           for name, _ in search.work}  # fmt: skip
+    own = {name for search in SEARCHES if search.run.__module__ == f"proteoscope.engine.{folder}.entry" for name, _ in search.work}
     assert loaded == "False" and own and own <= set(known)
 
 

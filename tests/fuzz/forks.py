@@ -42,10 +42,14 @@ class ForkedCommand:
             path.touch()  # it may be killed before it opens them
         self.pid = self._parent.ask(
             {
-                "arguments": arguments, "environment": dict(environment), "output": str(self._output), "errors": str(self._errors),
-                "like": like or arguments[0], "keeps_at_once": keeps_at_once,
+                "arguments": arguments,
+                "environment": dict(environment),
+                "output": str(self._output),
+                "errors": str(self._errors),
+                "like": like or arguments[0],
+                "keeps_at_once": keeps_at_once,
             }
-        )[0]  # fmt: skip
+        )[0]
 
     def poll(self) -> int | None:
         """Its exit code, negative of the signal that ended it; none while it runs."""
@@ -93,8 +97,12 @@ class _Parent:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PROTEOSCOPE_CACHE": self._folder.name, "TMPDIR": self._folder.name}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.fuzz.forks", self._folder.name],
-            cwd=REPOSITORY, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            cwd=REPOSITORY,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         atexit.register(self.close)
 
     def ask(self, request: dict[str, object]) -> list[int]:

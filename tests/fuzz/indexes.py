@@ -137,9 +137,15 @@ def search_sequences(folder: Path) -> None:
     """Align."""
     (folder / "query.fasta").write_text(QUERY)
     align(
-        [folder / "query.fasta"], [few_proteins(folder)], folder / "hits.tsv", SequenceSearchParameters(), all_scores=folder / "scores.npy",
-        device="cpu", threads=2, progress=Progress(),
-    )  # fmt: skip
+        [folder / "query.fasta"],
+        [few_proteins(folder)],
+        folder / "hits.tsv",
+        SequenceSearchParameters(),
+        all_scores=folder / "scores.npy",
+        device="cpu",
+        threads=2,
+        progress=Progress(),
+    )
 
 
 def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:

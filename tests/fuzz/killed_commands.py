@@ -35,8 +35,15 @@ _ATTEMPTS = 20
 COMMANDS: dict[str, tuple[str, ...]] = {
     "import": ("import", str(SAMPLES / "BSA1_comet.pep.xml.gz"), "--spectra", str(SPECTRA), "--out", "PLACE/imported", *_QUICK),
     "library": (
-        "library", str(SPECTRA), "--library", str(SAMPLES / "bsa_library.msp.gz"), "--out", "PLACE/library", "--set",
-        "precursor_tolerance=3 Da", *_QUICK,
+        "library",
+        str(SPECTRA),
+        "--library",
+        str(SAMPLES / "bsa_library.msp.gz"),
+        "--out",
+        "PLACE/library",
+        "--set",
+        "precursor_tolerance=3 Da",
+        *_QUICK,
     ),
     "predict": ("predict", "DATABASE", "--out", "PLACE/predicted.msp", "--threads", "2"),
     "predict-blib": ("predict", "DATABASE", "--out", "PLACE/new/predicted.blib", "--threads", "2"),
@@ -48,14 +55,19 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "export-blib": ("export", "PROJECT", "--format", "blib", "--out", "PLACE/exported.blib"),
     "export-stdout": ("export", "PROJECT", "--format", "pin", "--out", "-"),
     "resume": (),
-}  # fmt: skip
+}
 """Command lines; PLACE is a folder for results, PROJECT a project with an identification."""
 
 _IN_PROJECT = {"import": "imported", "library": "library", "quantify": "project", "evidence": "project", "resume": "resumed"}
 _FILES = {
-    "predict": "predicted.msp", "predict-blib": "new/predicted.blib", "evidence": "evidence.tsv", "compare": "compared",
-    "convert": "converted.mgf", "export": "tables", "export-blib": "exported.blib",
-}  # fmt: skip
+    "predict": "predicted.msp",
+    "predict-blib": "new/predicted.blib",
+    "evidence": "evidence.tsv",
+    "compare": "compared",
+    "convert": "converted.mgf",
+    "export": "tables",
+    "export-blib": "exported.blib",
+}
 
 
 def identification(out: str, database: Path) -> list[str]:

@@ -82,21 +82,35 @@ WORDS: dict[str, tuple[bytes, ...]] = {
     "sptxt": (*_MSP_WORDS, b"n[43]", b"C[1e5]", b"Protein=999/", b"RetentionTime=,,", b"Remark=DECOY"),
     "mgf": (b"BEGIN IONS", b"END IONS", b"SEQ=", b"CHARGE=", b"PEPMASS=", b"[+1e9]", b"(UniMod:35)", b"nan", b"SEQ=C[", b"-"),
     "mzspeclib": (
-        b"<Spectrum=1>", b"<Peaks>", b"<Analyte=2>", b"MS:1003270|x=", b"<AttributeSet Spectrum=all>", b"<Mods>", b"[1]MS:1003270|x=A/2",
-        b"<AttributeSet Analyte=", b"MS:1003212|", b"1 1;", b"\t",
+        b"<Spectrum=1>",
+        b"<Peaks>",
+        b"<Analyte=2>",
+        b"MS:1003270|x=",
+        b"<AttributeSet Spectrum=all>",
+        b"<Mods>",
+        b"[1]MS:1003270|x=A/2",
+        b"<AttributeSet Analyte=",
+        b"MS:1003212|",
+        b"1 1;",
+        b"\t",
     ),
     "diann": _TABLE_WORDS,
     "spectronaut": _TABLE_WORDS,
-}  # fmt: skip
+}
 """Of each format of text what it is made of, and what readers stumble over."""
 
 
 def text_libraries(name: str) -> list[bytes]:
     """Libraries of a format of text."""
     texts = {
-        "msp": (samples.MSP,), "msdial": (MS_DIAL,), "sptxt": (SPTXT,), "mgf": (samples.MGF,), "mzspeclib": (samples.SPECLIB,),
-        "diann": (DIA_NN,), "spectronaut": (SPECTRONAUT,),
-    }  # fmt: skip
+        "msp": (samples.MSP,),
+        "msdial": (MS_DIAL,),
+        "sptxt": (SPTXT,),
+        "mgf": (samples.MGF,),
+        "mzspeclib": (samples.SPECLIB,),
+        "diann": (DIA_NN,),
+        "spectronaut": (SPECTRONAUT,),
+    }
     made = [_written(name)] if name in ("msp", "mzspeclib") else []
     return [*(text.encode() for text in texts[name]), *made]
 
@@ -110,8 +124,10 @@ def json_libraries() -> list[bytes]:
     ion = said("MS:1003270", "proforma peptidoform ion notation", "AK/2")
     spectrum = {
         "attributes": [said("MS:1003061", "library spectrum name", "AK/2"), said("MS:1000744", "selected ion m/z", 109.6)],
-        "mzs": [72.0, 147.1], "intensities": [1.0, 2.0], "analytes": {"1": {"id": "1", "attributes": [ion]}},
-    }  # fmt: skip
+        "mzs": [72.0, 147.1],
+        "intensities": [1.0, 2.0],
+        "analytes": {"1": {"id": "1", "attributes": [ion]}},
+    }
     head = {"format_version": "1.0", "attributes": [said("MS:1003186", "library format version", "1.0")]}
     return [json.dumps({**head, "spectra": [spectrum] * n}, indent=1).encode() for n in (1, 2)]
 

@@ -48,12 +48,41 @@ TABLES = {
     "log": ["id", "run", "time", "level", "text"],
 }
 VALUES = [
-    None, "", "x", 0, -1, 1 << 62, 1.5, float("inf"), b"\xff\xfe", b"", "a\0b", "../../victim", "/etc", "é" * 10_000, "2025-13-45", "now",
-    "0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00", "2025-01-01T00:00:00", "{", "[]", "null", "{}", '{"fdr": "x"}',
-    '{"fdr": null, "decoys": 7}', "[" * 50_000, "9" * 5000, "running", "done", "queued", "identify-0001",
+    None,
+    "",
+    "x",
+    0,
+    -1,
+    1 << 62,
+    1.5,
+    float("inf"),
+    b"\xff\xfe",
+    b"",
+    "a\0b",
+    "../../victim",
+    "/etc",
+    "é" * 10_000,
+    "2025-13-45",
+    "now",
+    "0001-01-01T00:00:00+00:00",
+    "9999-12-31T23:59:59+00:00",
+    "2025-01-01T00:00:00",
+    "{",
+    "[]",
+    "null",
+    "{}",
+    '{"fdr": "x"}',
+    '{"fdr": null, "decoys": 7}',
+    "[" * 50_000,
+    "9" * 5000,
+    "running",
+    "done",
+    "queued",
+    "identify-0001",
     "results/identify-0001/psms.parquet",
-    "results/../../victim/thesis.txt", "\x1b[31mred",
-]  # fmt: skip
+    "results/../../victim/thesis.txt",
+    "\x1b[31mred",
+]
 
 
 def make(folder: Path) -> Path:
@@ -110,11 +139,14 @@ def _change_cells(path: Path, chance: random.Random) -> str:
     column, value = chance.choice(TABLES[table]), chance.choice(VALUES)
     statement = chance.choices(
         [
-            f"UPDATE {table} SET {column} = ?", f"ALTER TABLE {table} DROP COLUMN {column}", f"DROP TABLE {table}", f"DELETE FROM {table}",
+            f"UPDATE {table} SET {column} = ?",
+            f"ALTER TABLE {table} DROP COLUMN {column}",
+            f"DROP TABLE {table}",
+            f"DELETE FROM {table}",
             f"UPDATE {table} SET {column} = CAST(? AS TEXT)",
         ],
         [16, 1, 1, 1, 4],
-    )[0]  # fmt: skip
+    )[0]
     try:
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("PRAGMA ignore_check_constraints = ON")
@@ -172,8 +204,9 @@ def run(n: int, seed: int, folder: Path) -> int:
         refused += use(project, folder / "out", chance.choice([(), (), ("tsv",), ("mzid",)])) > 0
         assert [path.name for path in victim.iterdir()] == ["thesis.txt"] and (victim / "thesis.txt").read_text() == "years of work"
         assert sorted(path.name for path in folder.iterdir()) in (
-            ["good", "project", "spectra.mgf", "victim"], ["good", "out", "project", "spectra.mgf", "victim"]
-        )  # fmt: skip
+            ["good", "project", "spectra.mgf", "victim"],
+            ["good", "out", "project", "spectra.mgf", "victim"],
+        )
         shutil.rmtree(project)
         shutil.rmtree(folder / "out", ignore_errors=True)
     return refused

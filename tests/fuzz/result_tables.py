@@ -65,10 +65,31 @@ EXPORTS, WINDOW = "exports", "window"
 MAXIMUM_KILOBYTES = 2 << 20
 N_SPECTRA = 40
 TEXTS = [
-    "", "x", "é" * 300, "a\0b", "a\tb\nc\rd", "=1+1", '"', "-" * 5000, "1e999", "nan", "[" * 200, "A[+1", "PEPTIDE/2", "M 40; W x",
+    "",
+    "x",
+    "é" * 300,
+    "a\0b",
+    "a\tb\nc\rd",
+    "=1+1",
+    '"',
+    "-" * 5000,
+    "1e999",
+    "nan",
+    "[" * 200,
+    "A[+1",
+    "PEPTIDE/2",
+    "M 40; W x",
     "999999999M",
-    "99999999999999999999M", "1M-1I", "\u202ereversed", "../../victim", "'; DROP TABLE psms; --", "\x1b[31m", "]]>", "0,0,0", "1,2,x",
-]  # fmt: skip
+    "99999999999999999999M",
+    "1M-1I",
+    "\u202ereversed",
+    "../../victim",
+    "'; DROP TABLE psms; --",
+    "\x1b[31m",
+    "]]>",
+    "0,0,0",
+    "1,2,x",
+]
 NUMBERS = [0, -1, 1, 2, 127, 255, 32767, 1 << 31, (1 << 31) - 1, -(1 << 31), (1 << 63) - 1, -(1 << 63), 1 << 40]
 REALS = [0.0, -0.0, -1.0, 1e-320, 1e300, -1e300, float("inf"), float("-inf"), float("nan"), 1e18, 0.5]
 
@@ -142,13 +163,15 @@ def _shifted(psms: pa.Table) -> pa.Table:
     is_plain = np.array([not position for position in positions])
     kinds = np.where(is_plain, "none", np.where(np.arange(n) % 2 == 1, "named", "unnamed"))
     values: dict[str, Any] = {
-        "mass_shift": np.where(is_plain, 0.0, 15.9949), "carried_mass": np.where(is_plain, 0.0, 15.994915),
+        "mass_shift": np.where(is_plain, 0.0, 15.9949),
+        "carried_mass": np.where(is_plain, 0.0, 15.994915),
         "modification": np.where(is_plain, "", np.where(kinds == "named", "Oxidation", "+15.99")).tolist(),
         "possible_names": np.where(is_plain, "", "Oxidation 15.9949 or Ala->Ser 15.9949").tolist(),
-        "site": np.where(is_plain, "", "M1").tolist(), "shift_kind": kinds.tolist(),
+        "site": np.where(is_plain, "", "M1").tolist(),
+        "shift_kind": kinds.tolist(),
         "site_probability": pa.array(np.full(n, 0.9), mask=is_plain),
         "shift_position": pa.array([position[0] if position else None for position in positions], pa.int16()),
-    }  # fmt: skip
+    }
     for one in SHIFT_COLUMNS:
         psms = psms.append_column(one.name, pa.array(values[one.name]))
     return psms
@@ -157,10 +180,16 @@ def _shifted(psms: pa.Table) -> pa.Table:
 def _modifications() -> pa.Table:
     return MODIFICATIONS.arrow(
         {
-            "name": ["Oxidation", "+15.99"], "mass": [15.994915, 15.99], "psms": [5, 3], "peptides": [4, 2],
-            "sites": ["M 4; W 1", "N-term 3"], "share_unmodified": [0.5, 0.0], "decoys": [0, 1], "kind": ["named", "unnamed"],
+            "name": ["Oxidation", "+15.99"],
+            "mass": [15.994915, 15.99],
+            "psms": [5, 3],
+            "peptides": [4, 2],
+            "sites": ["M 4; W 1", "N-term 3"],
+            "share_unmodified": [0.5, 0.0],
+            "decoys": [0, 1],
+            "kind": ["named", "unnamed"],
         }
-    )  # fmt: skip
+    )
 
 
 def spoil(path: Path, chance: random.Random) -> str:
@@ -212,11 +241,20 @@ def _leave_out(table: pa.Table, chance: random.Random) -> pa.Table:
 def _other_type(table: pa.Table, chance: random.Random) -> pa.Table:
     at, n = _any(table, chance), len(table)
     values: list[Any] = [
-        pa.array([str(one) for one in table[at].to_pylist()]), pa.array(np.arange(n)), pa.array(np.arange(n) * 0.5), pa.array([True] * n),
-        pa.array([b"\xff\xfe"] * n, pa.binary()), pa.nulls(n), pa.array([None] * n, pa.int32()), pa.array([0] * n, pa.timestamp("us")),
-        pa.array(np.arange(n), pa.decimal128(38, 2)), pa.array(["a"] * n).dictionary_encode(), pa.array(["b"] * n, pa.large_string()),
-        pa.array(np.arange(n), pa.uint64()), pa.array(np.zeros(n, np.float16)),
-    ]  # fmt: skip
+        pa.array([str(one) for one in table[at].to_pylist()]),
+        pa.array(np.arange(n)),
+        pa.array(np.arange(n) * 0.5),
+        pa.array([True] * n),
+        pa.array([b"\xff\xfe"] * n, pa.binary()),
+        pa.nulls(n),
+        pa.array([None] * n, pa.int32()),
+        pa.array([0] * n, pa.timestamp("us")),
+        pa.array(np.arange(n), pa.decimal128(38, 2)),
+        pa.array(["a"] * n).dictionary_encode(),
+        pa.array(["b"] * n, pa.large_string()),
+        pa.array(np.arange(n), pa.uint64()),
+        pa.array(np.zeros(n, np.float16)),
+    ]
     return _replaced(table, at, chance.choice(values))
 
 
@@ -224,11 +262,16 @@ def _nest(table: pa.Table, chance: random.Random) -> pa.Table:
     at, n = _any(table, chance), len(table)
     own = table[at].to_pylist()
     values: list[Callable[[], Any]] = [
-        lambda: pa.array([[one] for one in own]), lambda: pa.array([[[1]]] * n), lambda: pa.array([{"a": 1}] * n),
-        lambda: pa.array([[]] * n, pa.list_(pa.float64())), lambda: pa.array([[None]] * n, pa.list_(pa.string())),
-        lambda: pa.array([[("k", 1)]] * n, pa.map_(pa.string(), pa.int64())), lambda: pa.array([None] * n, pa.list_(pa.int16())),
-        lambda: pa.array([[1.0] * 9] * n, pa.list_(pa.float64(), 9)), lambda: pa.array([["x"] * 3] * n),
-    ]  # fmt: skip
+        lambda: pa.array([[one] for one in own]),
+        lambda: pa.array([[[1]]] * n),
+        lambda: pa.array([{"a": 1}] * n),
+        lambda: pa.array([[]] * n, pa.list_(pa.float64())),
+        lambda: pa.array([[None]] * n, pa.list_(pa.string())),
+        lambda: pa.array([[("k", 1)]] * n, pa.map_(pa.string(), pa.int64())),
+        lambda: pa.array([None] * n, pa.list_(pa.int16())),
+        lambda: pa.array([[1.0] * 9] * n, pa.list_(pa.float64(), 9)),
+        lambda: pa.array([["x"] * 3] * n),
+    ]
     return _replaced(table, at, chance.choice(values)())
 
 
@@ -287,9 +330,24 @@ def _swapped(table: pa.Table, chance: random.Random) -> pa.Table:
 
 
 CHANGES: tuple[Change, ...] = (
-    _double, _leave_out, _other_type, _other_type, _nest, _nest, _no_utf_8, _missing, _missing, _values, _values, _values, _cut_rows,
-    _cut_rows, _other_order, _repeated_rows, _swapped,
-)  # fmt: skip
+    _double,
+    _leave_out,
+    _other_type,
+    _other_type,
+    _nest,
+    _nest,
+    _no_utf_8,
+    _missing,
+    _missing,
+    _values,
+    _values,
+    _values,
+    _cut_rows,
+    _cut_rows,
+    _other_order,
+    _repeated_rows,
+    _swapped,
+)
 
 
 def spoilt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:

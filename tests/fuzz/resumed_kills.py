@@ -43,19 +43,47 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
         (folder / f"{name}.fasta").write_text("".join(f">{name}{number}\n{text}\n" for number, text in enumerate(texts)))
     found: dict[str, tuple[str, ...]] = {
         "identify": (
-            "identify", str(SPECTRA), "--database", str(database), "--out", "PROJECT", "--preset", "low-resolution",
-            "--set", "precursor_tolerance=3 Da", "--set", "score=hyperscore",
+            "identify",
+            str(SPECTRA),
+            "--database",
+            str(database),
+            "--out",
+            "PROJECT",
+            "--preset",
+            "low-resolution",
+            "--set",
+            "precursor_tolerance=3 Da",
+            "--set",
+            "score=hyperscore",
         ),
         "align": ("align", str(folder / "queries.fasta"), str(database), "--out", "PROJECT-hits.tsv", "--project", "PROJECT"),
         "reads": (
-            "reads", str(folder / "genome.fasta"), str(folder / "reads.fasta"), "--out", "PROJECT-reads.tsv", "--project", "PROJECT",
-            "--places", "every", "--preset", "map-to-genome",
+            "reads",
+            str(folder / "genome.fasta"),
+            str(folder / "reads.fasta"),
+            "--out",
+            "PROJECT-reads.tsv",
+            "--project",
+            "PROJECT",
+            "--places",
+            "every",
+            "--preset",
+            "map-to-genome",
         ),
         "k-means": (
-            "cluster", str(SPECTRA), "--out", "PROJECT", "--method", "k-means", "--clusters", "60", "--set", "precursor_tolerance=900 Da",
+            "cluster",
+            str(SPECTRA),
+            "--out",
+            "PROJECT",
+            "--method",
+            "k-means",
+            "--clusters",
+            "60",
+            "--set",
+            "precursor_tolerance=900 Da",
         ),
         "cluster": ("cluster", str(SPECTRA), "--out", "PROJECT", "--set", "precursor_tolerance=400 Da"),
-    }  # fmt: skip
+    }
     if data is not None:
         yeast, proteins = data / "spectra" / "SmallCalibratible_Yeast.mzML", data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"
         globins = data / "structures" / "globins"
@@ -140,9 +168,15 @@ class Place:
 
 
 def run(
-    n: int, seed: int, folder: Path, kinds: list[str] | None = None, data: Path | None = None, database: Path = DATABASE, *,
+    n: int,
+    seed: int,
+    folder: Path,
+    kinds: list[str] | None = None,
+    data: Path | None = None,
+    database: Path = DATABASE,
+    *,
     is_timed_again: bool = True,
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int]:
     """Kill runs `n` times; how many of the kills came while a run was at work, and how many runs went on."""
     os.environ[VARIABLE] = str(folder / "cache")  # where the checkpoints are too
     chance, of_kinds = random.Random(seed), cases(folder, data, database)

@@ -127,9 +127,13 @@ def superposed(database: StructureDatabase, files: Path, folder: Path, chance: r
     target = hits.target(database.chains.names[i], database.chains.sequence(i), i)
     n = min(len(query.sequence(0)), len(database.chains.sequence(i)))
     row = {
-        "rotation": np.eye(3).ravel().tolist(), "translation": "1.0,2.0,3.0", "tm_score_query": 0.5, "tm_score_target": 0.5, "rmsd": 1.0,
+        "rotation": np.eye(3).ravel().tolist(),
+        "translation": "1.0,2.0,3.0",
+        "tm_score_query": 0.5,
+        "tm_score_target": 0.5,
+        "rmsd": 1.0,
         "cigar": f"{n}M{len(query.sequence(0)) - n}I{len(database.chains.sequence(i)) - n}D",
-    }  # fmt: skip
+    }
     written, _ = write_hit(folder, hits.query(query.names[0], query.sequence(0)), target, row)
     for path in written:
         if path.suffix in (".cif", ".pdb"):

@@ -16,8 +16,10 @@ def spoilt_and_used(n, *options):
     """Projects of each kind that were refused something, by what was done with them."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.result_tables", str(n), *options],
-        cwd=REPOSITORY, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout[-500:] + done.stderr[-3000:]
     told = [line.partition(": ") for line in done.stdout.splitlines() if line.startswith((f"{EXPORTS}: ", f"{WINDOW}: "))]
     return {way: [int(part.split()[1]) for part in of_kinds.split("; ")] for way, _, of_kinds in told}

@@ -56,11 +56,16 @@ def test_a_build_on_a_full_disk_says_so_in_one_line_and_keeps_the_database(tmp_p
 @pytest.mark.parametrize(
     "content",
     [
-        b"/dev/zero\n" * 3, b"list.txt\n", b"../../../../../etc/passwd\n", b"\xff\xfe\x00" * 50, b"no such file\n" * 20_000,
+        b"/dev/zero\n" * 3,
+        b"list.txt\n",
+        b"../../../../../etc/passwd\n",
+        b"\xff\xfe\x00" * 50,
+        b"no such file\n" * 20_000,
         b"~/x;$(touch owned)\n",
-        b"x" * 100_000 + b"\n", b".\n" * 1000,
+        b"x" * 100_000 + b"\n",
+        b".\n" * 1000,
     ],
-)  # fmt: skip
+)
 def test_a_list_from_a_stranger_is_read_or_refused_in_one_sentence(tmp_path, content, capsys):
     (tmp_path / "list.txt").write_bytes(content)
     for read in (structure_files, sources_of):

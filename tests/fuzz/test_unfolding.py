@@ -17,9 +17,20 @@ if sys.platform.startswith("linux"):
     from tests.fuzz.unfolding import ATTACKS
 
 QUICK = (
-    "mzid accession", "mzid modifications", "mzid evidence", "mzid scores", "idxml accession", "idxml scores", "pepxml scores",
-    "pin features within bounds", "comet name of the run", "mzspeclib set of all", "blib view", "blib computed column", "bcif long text",
-)  # fmt: skip
+    "mzid accession",
+    "mzid modifications",
+    "mzid evidence",
+    "mzid scores",
+    "idxml accession",
+    "idxml scores",
+    "pepxml scores",
+    "pin features within bounds",
+    "comet name of the run",
+    "mzspeclib set of all",
+    "blib view",
+    "blib computed column",
+    "bcif long text",
+)
 """Those whose files are soon made, and whose readers have nothing to compile."""
 
 

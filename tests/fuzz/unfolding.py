@@ -222,9 +222,12 @@ def _column(name: str, text: str, n: int) -> dict[str, object]:
     """A column of n times one text: its numbers are one run."""
     run = [{"kind": "RunLength", "srcType": 3, "srcSize": n}, {"kind": "ByteArray", "type": 3}]
     encoding = {
-        "kind": "StringArray", "stringData": text, "offsetEncoding": [{"kind": "ByteArray", "type": 3}], "dataEncoding": run,
+        "kind": "StringArray",
+        "stringData": text,
+        "offsetEncoding": [{"kind": "ByteArray", "type": 3}],
+        "dataEncoding": run,
         "offsets": np.array([0, len(text)], "<i4").tobytes(),
-    }  # fmt: skip
+    }
     return {"name": name, "mask": None, "data": {"data": np.array([0, n], "<i4").tobytes(), "encoding": [encoding]}}
 
 
@@ -235,9 +238,20 @@ def _bcif(text: str, n: int, categories: int = 1, columns: tuple[str, ...] = ("l
 
 
 _SITES = (
-    "group_PDB", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id", "label_entity_id", "label_seq_id",
-    "Cartn_x", "Cartn_y", "Cartn_z", "auth_seq_id", "auth_asym_id",
-)  # fmt: skip
+    "group_PDB",
+    "type_symbol",
+    "label_atom_id",
+    "label_alt_id",
+    "label_comp_id",
+    "label_asym_id",
+    "label_entity_id",
+    "label_seq_id",
+    "Cartn_x",
+    "Cartn_y",
+    "Cartn_z",
+    "auth_seq_id",
+    "auth_asym_id",
+)
 
 # --- Peaks and sequences -----------------------------------------------------------------------------------------------------------------
 
@@ -265,9 +279,8 @@ ATTACKS: dict[str, Attack] = {
         "results-xml",
         lambda: _mzid(
             peptide="".join(map(_NO_PLACE.format, range(5000))),
-            head='<SearchModification massDelta="1" residues="K"/>' * 990 + "".join(
-                f'<SearchModification massDelta="{i}" residues="K"><cvParam name="m{i}"/></SearchModification>' for i in range(5000)
-            ),
+            head='<SearchModification massDelta="1" residues="K"/>' * 990
+            + "".join(f'<SearchModification massDelta="{i}" residues="K"><cvParam name="m{i}"/></SearchModification>' for i in range(5000)),
             results=_mzid_items(10),
         ),
     ),
@@ -284,7 +297,8 @@ ATTACKS: dict[str, Attack] = {
         "results-xml",
         lambda: _mzid(
             results=f'<SpectrumIdentificationResult spectrumID="{"i" * 300_000}">'
-            + '<SpectrumIdentificationItem peptide_ref="p" chargeState="2"/>' * 10_000 + "</SpectrumIdentificationResult>"
+            + '<SpectrumIdentificationItem peptide_ref="p" chargeState="2"/>' * 10_000
+            + "</SpectrumIdentificationResult>"
         ),
     ),
     "mzid tags": Attack("results-xml", lambda: _packed(_mzid()[:-12], b"<a/>", b"</MzIdentML>")),
@@ -301,19 +315,25 @@ ATTACKS: dict[str, Attack] = {
     ),
     "idxml scores": Attack(
         "results-xml",
-        lambda: _idxml(hits="".join(
-            f'<PeptideHit sequence="PEPTIDEK" score="1" charge="2"><UserParam name="s{i}" value="1"/></PeptideHit>' for i in range(9000)
-        )),
+        lambda: _idxml(
+            hits="".join(
+                f'<PeptideHit sequence="PEPTIDEK" score="1" charge="2"><UserParam name="s{i}" value="1"/></PeptideHit>' for i in range(9000)
+            )
+        ),
     ),
     "idxml reference of the spectrum": Attack(
         "results-xml", lambda: _idxml(hits=_HIT * 9000, identification=f'spectrum_reference="{"r" * 300_000}"')
     ),
     "idxml hits": Attack("results-xml", lambda: _packed(_idxml()[: -len(_IDXML_END)], b'<PeptideHit sequence="K"/>', _IDXML_END)),
-    "idxml references": Attack("results-xml", lambda: _packed(
-        b'<?xml version="1.0"?><IdXML><IdentificationRun><ProteinIdentification><ProteinHit id="P" accession="P"/></ProteinIdentification>'
-        b'<PeptideIdentification>', b'<PeptideHit sequence="K" charge="1" protein_refs="' + b"P " * 1_000_000 + b'"/>',
-        b"</PeptideIdentification></IdentificationRun></IdXML>",
-    )),
+    "idxml references": Attack(
+        "results-xml",
+        lambda: _packed(
+            b'<?xml version="1.0"?><IdXML><IdentificationRun><ProteinIdentification><ProteinHit id="P" accession="P"/>'
+            b"</ProteinIdentification><PeptideIdentification>",
+            b'<PeptideHit sequence="K" charge="1" protein_refs="' + b"P " * 1_000_000 + b'"/>',
+            b"</PeptideIdentification></IdentificationRun></IdXML>",
+        ),
+    ),
     "pepxml scores": Attack(
         "results-xml", lambda: _pepxml(queries="".join(_query(i, f'<search_score name="s{i}" value="1"/>') for i in range(4000)))
     ),
@@ -325,9 +345,10 @@ ATTACKS: dict[str, Attack] = {
     "pin features within bounds": Attack("results-tables", lambda: _pin([f"f{i}" for i in range(1900)], 200), is_refused=False),
     "pin proteins": Attack("results-tables", lambda: _pin(["a"], 1, "\t".join(f"P{i}" for i in range(120_000))), is_refused=False),
     "pin packed proteins": Attack("results-tables", lambda: _packed(_pin(["a"], 1)[:-1], b"\tP")),
-    "pin packed cells": Attack("results-tables", lambda: _packed(_pin(["a"] , 1), b"a_1_2_1\t1\t1\t9\t0\tK\tP\n")),
-    "maxquant packed rows": Attack("results-tables", lambda: _packed(
-        _result_of("maxquant").encode(), _result_of("maxquant").splitlines(keepends=True)[1].encode())),
+    "pin packed cells": Attack("results-tables", lambda: _packed(_pin(["a"], 1), b"a_1_2_1\t1\t1\t9\t0\tK\tP\n")),
+    "maxquant packed rows": Attack(
+        "results-tables", lambda: _packed(_result_of("maxquant").encode(), _result_of("maxquant").splitlines(keepends=True)[1].encode())
+    ),
     "comet name of the run": Attack("results-tables", _comet_of_long_name),
     "mztab name of the run": Attack("results-tables", _mztab_of_long_name),
     "parquet of equal rows": Attack("results-parquet", lambda: _parquet(4_000_000)),
@@ -358,14 +379,15 @@ ATTACKS: dict[str, Attack] = {
     "fasta packed records": Attack("fasta", lambda: _packed(b"", b">A\nM\n")),
     "fastq packed reads": Attack("fastq", lambda: _packed(b"", b"@a\nA\n+\nI\n")),
     "swiss-prot packed entries": Attack("swiss-prot", lambda: _packed(b"", entry_files.SWISS_PROT.encode(), n_bytes=20 * MEGABYTE)),
-    "uniprot xml packed entries": Attack("uniprot-xml", lambda: _packed(
-        b'<?xml version="1.0"?><uniprot xmlns="http://uniprot.org/uniprot">', _UNIPROT, b"</uniprot>")),
+    "uniprot xml packed entries": Attack(
+        "uniprot-xml", lambda: _packed(b'<?xml version="1.0"?><uniprot xmlns="http://uniprot.org/uniprot">', _UNIPROT, b"</uniprot>")
+    ),
     "genbank packed entries": Attack("genbank", lambda: _packed(b"", entry_files.GENBANK_PROTEIN.encode(), n_bytes=20 * MEGABYTE)),
     "embl packed entries": Attack("embl", lambda: _packed(b"", entry_files.EMBL.encode(), n_bytes=20 * MEGABYTE)),
     "pir packed entries": Attack("pir", lambda: _packed(b"", b">P1;A\n\nM*\n")),
     "gff packed features": Attack("track", lambda: _packed(b"##gff-version 3\n", b"a\tb\tCDS\t1\t2\t.\t+\t.\tID=x\n")),
     "bed packed features": Attack("track", lambda: _packed(b"", b"a\t1\t2\tx\n")),
-}  # fmt: skip
+}
 """Attacks by their names."""
 
 

@@ -107,7 +107,7 @@ def main() -> int:
     options = parser.parse_args()
     runs, hits = fuzz(
         options.kills, seed=options.seed, n_workers=options.workers, kills_per_run=options.kills_per_run, seconds=options.seconds
-    )  # fmt: skip
+    )
     print(f"{options.kills} kills in {runs} runs, {hits} of a partition at work: all gave the same rows")
     return 0
 

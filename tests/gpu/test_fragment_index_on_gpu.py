@@ -29,9 +29,15 @@ def test_both_scores_agree_with_the_processor(score, fragment, precursor, device
 def test_any_modifications_and_series_agree_with_the_processor(seed, device):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
-        510 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=(1, 2, 1, 3)[seed], most=3, maximum_forms=(3, 1, 50, 20)[seed],
-        n_peptides=10_000, n_queries=200,
-    )  # fmt: skip
+        510 + seed,
+        HYPERSCORE,
+        series=kinds[seed],
+        fragment_charge=(1, 2, 1, 3)[seed],
+        most=3,
+        maximum_forms=(3, 1, 50, 20)[seed],
+        n_peptides=10_000,
+        n_queries=200,
+    )
     found, _ = on_card(device, work, 0.5)
     assert_same_answer(found, on_processor(work, 0.5))
 

@@ -33,12 +33,17 @@ def test_reads_of_any_length(device, mode, maximum_gaps):
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-@pytest.mark.parametrize("shape", [
-    GapsMisShape(MANY_TEXTS, 4, 6, NARROW, FOUR), GapsMisShape(MANY_TEXTS, 8, 16, NARROW, EIGHT), GapsMisShape(MANY_TEXTS, 32, 8, NARROW,
-    TABLE),
-    GapsMisShape(MANY_TEXTS, 8, 8, WIDE, FOUR),
-    GapsMisShape(MANY_TEXTS, 16, 4, WIDE, TABLE), GapsMisShape(MANY_TEXTS, 1, 8, NARROW, FOUR),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [
+        GapsMisShape(MANY_TEXTS, 4, 6, NARROW, FOUR),
+        GapsMisShape(MANY_TEXTS, 8, 16, NARROW, EIGHT),
+        GapsMisShape(MANY_TEXTS, 32, 8, NARROW, TABLE),
+        GapsMisShape(MANY_TEXTS, 8, 8, WIDE, FOUR),
+        GapsMisShape(MANY_TEXTS, 16, 4, WIDE, TABLE),
+        GapsMisShape(MANY_TEXTS, 1, 8, NARROW, FOUR),
+    ],
+)
 def test_every_form(device, shape, mode):
     texts, patterns = damaged_reads(400, 42, most=300)
     options = {"shape": shape, "numbers": shape.numbers, "scores": shape.scores}

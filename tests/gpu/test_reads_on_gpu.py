@@ -34,9 +34,14 @@ def test_the_table_is_the_same_on_all_devices(number, files, mode, tmp_path):
         told: list[str] = []
         out = tmp_path / f"{threads}-{device.replace(':', '')}.tsv"
         align_reads(
-            *files, out, ReadAlignmentParameters.checked({"mode": mode}), pairs=True, device=device, threads=threads,
+            *files,
+            out,
+            ReadAlignmentParameters.checked({"mode": mode}),
+            pairs=True,
+            device=device,
+            threads=threads,
             progress=Progress(lambda event, told=told: told.append(event.message)),  # type: ignore[misc]
-        )  # fmt: skip
+        )
         assert not [text for text in told if "elsewhere" in text], told
         written.append(out.read_bytes())
     assert len(written[0].splitlines()) == 3001

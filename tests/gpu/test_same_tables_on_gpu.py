@@ -72,9 +72,14 @@ def tables_of(run: Run, spectra: Path, database: Path, parameters: Identificatio
     """The three tables of a run, whose cards must not fail."""
     told: list[str] = []
     summary = identify(
-        [spectra], [database], folder, parameters, device=run.device, threads=run.threads,
+        [spectra],
+        [database],
+        folder,
+        parameters,
+        device=run.device,
+        threads=run.threads,
         progress=Progress(lambda event: told.append(event.message)),
-    )  # fmt: skip
+    )
     assert not [text for text in told if "elsewhere" in text], told
     names = {f"cuda:{number}" for number in chosen_device(run.device).numbers}
     assert names <= set(summary.device.split("+"))

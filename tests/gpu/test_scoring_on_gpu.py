@@ -63,9 +63,16 @@ def test_modifications_at_known_residues_agree_with_the_processor(seed, minimum_
 @pytest.mark.parametrize(("most", "maximum_forms"), [(2, 20), (3, 1000)])
 def test_dense_windows_agree_with_the_processor(score, fragment, most, maximum_forms, number, monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(
-        150 + score, score, fragment=fragment, precursor=(3.0, 0.0), n_queries=4000, n_peptides=20_000, which=(0, 1), most=most,
+        150 + score,
+        score,
+        fragment=fragment,
+        precursor=(3.0, 0.0),
+        n_queries=4000,
+        n_peptides=20_000,
+        which=(0, 1),
+        most=most,
         maximum_forms=maximum_forms,
-    )  # fmt: skip
+    )
     expected, found, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000, NOT_STOPPED)
     one, launched = card(number), set()
@@ -179,9 +186,12 @@ def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processo
         opened = open_cards(device, Progress())
         assert len(opened) == len(device.numbers)
         search = scoring.plan_scoring(
-            SpectrumIndex(spectra, queries, len(queries.mass), series), peptides, modifications, IdentificationParameters(),
+            SpectrumIndex(spectra, queries, len(queries.mass), series),
+            peptides,
+            modifications,
+            IdentificationParameters(),
             Resources(8, opened, device.with_processor),
-        )  # fmt: skip
+        )
         answers.append(search.run())
     for name in ("spectrum", "peptide", "site", "modification", "score"):
         np.testing.assert_array_equal(getattr(answers[0], name), getattr(answers[1], name))

@@ -149,9 +149,12 @@ class Photographer:
         picker.close()
         error = 'Traceback (most recent call last):\n  File "search.py", line 7\nRuntimeError: a wheel came off'
         report = report_text(error, "12:00:00  started")
-        for name, dialog in (("10-crash", CrashDialog("Identify BSA1.mzML.gz failed: a wheel came off", report, window)),
-                             ("11-close", CloseQuestion(2, window)), ("12-about", about(window)),
-                             ("12-lost-project", LostProjectQuestion(Path("/data/proteomics/2031/BSA control"), window))):  # fmt: skip
+        for name, dialog in (
+            ("10-crash", CrashDialog("Identify BSA1.mzML.gz failed: a wheel came off", report, window)),
+            ("11-close", CloseQuestion(2, window)),
+            ("12-about", about(window)),
+            ("12-lost-project", LostProjectQuestion(Path("/data/proteomics/2031/BSA control"), window)),
+        ):
             dialog.show()
             self.take(name, dialog)
             dialog.close()
@@ -717,10 +720,16 @@ class Photographer:
         return (
             Device("cuda:0", f"NVIDIA H200, compute capability 9.0{driver}", 150_000_000_000, True, "", "570.86.15", "9.0", (0,)),
             Device(
-                "cuda:1", f"NVIDIA GeForce GT 710, compute capability 3.5{driver}", 2_100_000_000, False,
-                "its compute capability is below 7.5", "570.86.15", "3.5", (1,),
+                "cuda:1",
+                f"NVIDIA GeForce GT 710, compute capability 3.5{driver}",
+                2_100_000_000,
+                False,
+                "its compute capability is below 7.5",
+                "570.86.15",
+                "3.5",
+                (1,),
             ),
-        )  # fmt: skip
+        )
 
     def run_to_results(self) -> None:
         """Run what the form asks for, and wait until all of its results are shown."""

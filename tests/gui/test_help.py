@@ -80,9 +80,7 @@ def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
-def test_the_tour_is_gone_through_by_keys_and_remembered(
-    make_window: Callable[[], MainWindow], qtbot: QtBot
-) -> None:  # fmt: skip
+def test_the_tour_is_gone_through_by_keys_and_remembered(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.assistance.begin_tour_once()
     tour = window.assistance.tour

@@ -103,8 +103,11 @@ def test_a_window_that_is_terminated_has_lost_none_of_its_settings(display: None
     path = tmp_path / "proteoscope" / "settings.json"
     process = subprocess.Popen(
         [sys.executable, "-c", _CHANGED_AND_LEFT, str(tmp_path / "mine")],
-        env=_environment(XDG_CONFIG_HOME=str(tmp_path)), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env=_environment(XDG_CONFIG_HOME=str(tmp_path)),
+        cwd=REPOSITORY,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
 
         def is_kept() -> bool:
@@ -128,8 +131,13 @@ def test_a_project_is_remembered_that_was_opened_right_before_a_signal(display: 
     project_with_results(tmp_path / "mine")
     done = subprocess.run(
         [sys.executable, "-c", _OPENED_AND_ENDED, str(tmp_path / "mine"), name],
-        env=_environment(XDG_CONFIG_HOME=str(tmp_path)), cwd=REPOSITORY, capture_output=True, text=True, timeout=_SECONDS, check=False,
-    )  # fmt: skip
+        env=_environment(XDG_CONFIG_HOME=str(tmp_path)),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
     assert done.returncode == -getattr(signal, name), done.stderr
     path = tmp_path / "proteoscope" / "settings.json"
     kept = SettingsFile(path).values
@@ -140,8 +148,13 @@ def test_a_project_is_remembered_that_was_opened_right_before_a_signal(display: 
 def test_the_first_start_fits_a_screen_of_twice_the_pixels(display: None, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _AT_TWICE, str(tmp_path / "settings.json")],
-        env=_environment(QT_SCALE_FACTOR="2"), cwd=REPOSITORY, capture_output=True, text=True, timeout=_SECONDS, check=False,
-    )  # fmt: skip
+        env=_environment(QT_SCALE_FACTOR="2"),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     ratio, width, height, room_width, room_height, parts = json.loads(done.stdout)
     assert ratio == 2.0

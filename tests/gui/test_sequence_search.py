@@ -304,9 +304,18 @@ def test_primers_are_judged_together_however_they_are_read(
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.from_regex(r"[A-Za-z0-9|_]{1,8}( [ -~]{0,12})?", fullmatch=True),
-                          st.lists(st.text("ACDEFGHIKLMNPQRSTVWYacdwXBZ*-. 0123456789", max_size=30), max_size=4)), min_size=1, max_size=6),
-       st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(
+            st.from_regex(r"[A-Za-z0-9|_]{1,8}( [ -~]{0,12})?", fullmatch=True),
+            st.lists(st.text("ACDEFGHIKLMNPQRSTVWYacdwXBZ*-. 0123456789", max_size=30), max_size=4),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.booleans(),
+)
 def test_files_and_pasted_text_are_counted_as_they_are_read(
     tmp_path_factory: pytest.TempPathFactory, records: list[tuple[str, list[str]]], ending: str, is_last_ended: bool
 ) -> None:

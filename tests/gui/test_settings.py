@@ -112,13 +112,16 @@ def test_the_settings_lie_in_the_user_s_configuration() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * 200_000, '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": 1e999}}}}',
-        '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": -1}}}}', "\0" * 9,
+        "[" * 200_000,
+        '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": 1e999}}}}',
+        '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": -1}}}}',
+        "\0" * 9,
         '{"version": 1, "letter_size": ' + "9" * 5000 + "}",
-        json.dumps({"version": 1, "recent_projects": ["/x"] * 1_000_000}), '{"version": 1, "theme": "' + "x" * (5 << 20) + '"}',
+        json.dumps({"version": 1, "recent_projects": ["/x"] * 1_000_000}),
+        '{"version": 1, "theme": "' + "x" * (5 << 20) + '"}',
     ],
     ids=["deep", "infinite", "negative", "zeros", "digits", "many", "large"],
-)  # fmt: skip
+)
 def test_settings_that_no_program_wrote_are_put_aside(path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text)

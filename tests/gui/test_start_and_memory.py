@@ -30,9 +30,19 @@ from tests.engine.views.structure_projects import project_with_structures
 from tests.gui.result_views import settle
 
 _HEAVY = (
-    "pyqtgraph", "pyarrow", "duckdb", "numba", "scipy", "pandas", "gemmi", "lxml", "sklearn", "cupy", "proteoscope.gui.forms.search_form",
+    "pyqtgraph",
+    "pyarrow",
+    "duckdb",
+    "numba",
+    "scipy",
+    "pandas",
+    "gemmi",
+    "lxml",
+    "sklearn",
+    "cupy",
+    "proteoscope.gui.forms.search_form",
     "proteoscope.gui.results.run_view",
-)  # fmt: skip
+)
 _DRAWING = (
     "OpenGL",
     "PIL",

@@ -27,11 +27,7 @@ class Paths(NamedTuple):
 def _all_steps(n: int, m: int) -> list[str]:
     if n == 0 or m == 0:
         return [TEXT * n + PATTERN * m]
-    return [
-        before + step
-        for step, i, j in ((PAIR, n - 1, m - 1), (PATTERN, n, m - 1), (TEXT, n - 1, m))
-        for before in _all_steps(i, j)
-    ]  # fmt: skip
+    return [before + step for step, i, j in ((PAIR, n - 1, m - 1), (PATTERN, n, m - 1), (TEXT, n - 1, m)) for before in _all_steps(i, j)]
 
 
 @cache

@@ -64,9 +64,22 @@ def lane_scores(query, subjects, scores, opening, extending, bits, *, blocks_a_c
     result = np.full(len(subjects), -7, np.int32)
     for block in range(0, max(filled), blocks_a_call):
         score_lanes(
-            query_rows.astype(np.int64), codes.astype(np.int64), costs.table(bits), columns, block, min(max(filled), block + blocks_a_call),
-            end, lane, order.astype(np.int64), followed, opening, extending, costs.most(bits), *space, result,
-        )  # fmt: skip
+            query_rows.astype(np.int64),
+            codes.astype(np.int64),
+            costs.table(bits),
+            columns,
+            block,
+            min(max(filled), block + blocks_a_call),
+            end,
+            lane,
+            order.astype(np.int64),
+            followed,
+            opening,
+            extending,
+            costs.most(bits),
+            *space,
+            result,
+        )
     return result.tolist()
 
 
@@ -125,9 +138,12 @@ def test_a_sequence_behind_one_that_passed_the_width_is_scored_as_if_alone(bits,
 @pytest.mark.parametrize("bits", [16, 32])
 @settings(max_examples=100, deadline=None)
 @given(
-    query=sequences, subject=st.lists(st.integers(0, LETTERS - 1), min_size=1, max_size=80).map(lambda letters: np.array(letters, np.int8)),
-    scores=matrices, gap=st.tuples(st.integers(0, 9), st.integers(0, 4)), rows=st.integers(1, 31),
-)  # fmt: skip
+    query=sequences,
+    subject=st.lists(st.integers(0, LETTERS - 1), min_size=1, max_size=80).map(lambda letters: np.array(letters, np.int8)),
+    scores=matrices,
+    gap=st.tuples(st.integers(0, 9), st.integers(0, 4)),
+    rows=st.integers(1, 31),
+)
 def test_the_traced_steps_have_the_best_score(bits, query, subject, scores, gap, rows):
     opening, extending = gap[0] + gap[1], gap[1]
     number, lanes = np.dtype(f"int{bits}"), lane_count(bits)
@@ -181,11 +197,14 @@ def _look_up_all(table, codes, out):
 @pytest.mark.parametrize(
     ("missing", "widths", "traced_widths"),
     [
-        ("avx512bw avx512vbmi", (8, 16, 32), (32,)), ("avx512vbmi", (8,), ()), ("avx512bw avx512vbmi avx2", (8, 16, 32), (16,)),
-        ("avx512bw avx512vbmi avx2 ssse3", (8,), ()), pytest.param("avx512bw avx512vbmi", (), (16,), marks=pytest.mark.long),
+        ("avx512bw avx512vbmi", (8, 16, 32), (32,)),
+        ("avx512vbmi", (8,), ()),
+        ("avx512bw avx512vbmi avx2", (8, 16, 32), (16,)),
+        ("avx512bw avx512vbmi avx2 ssse3", (8,), ()),
+        pytest.param("avx512bw avx512vbmi", (), (16,), marks=pytest.mark.long),
         pytest.param("avx512bw avx512vbmi avx2", (), (32,), marks=pytest.mark.long),
     ],
-)  # fmt: skip
+)
 def test_older_processors_give_the_same_scores(missing, widths, traced_widths, tmp_path):
     """The code for processors without some instructions, which this one can run too."""
     program = f"""

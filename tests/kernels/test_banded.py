@@ -63,9 +63,13 @@ def test_gaps_at_both_ends_of_the_pattern_and_of_the_text():
     random = np.random.default_rng(10)
     text = random.integers(0, 3, 90)
     patterns = [
-        np.concatenate([random.integers(0, 3, 3), text[:80]]), np.concatenate([text[5:], random.integers(0, 3, 4)]),
-        np.concatenate([text[2:4], text[9:88]]), np.concatenate([text[:75], text[80:82]]), text.copy(), text[10:],
-    ]  # fmt: skip
+        np.concatenate([random.integers(0, 3, 3), text[:80]]),
+        np.concatenate([text[5:], random.integers(0, 3, 4)]),
+        np.concatenate([text[2:4], text[9:88]]),
+        np.concatenate([text[:75], text[80:82]]),
+        text.copy(),
+        text[10:],
+    ]
     texts, every = [text] * len(patterns), np.arange(len(patterns))
     assert assert_the_same(texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), every, every, 8).all()
 
@@ -78,9 +82,13 @@ def test_what_is_not_as_simple_is_left():
     uneven = DNA.copy()
     uneven[0, 1] = 0
     for rules in (
-        GapRules(DNA, 5, 2, 1, PREFIX), GapRules(DNA, 5, 2, 1, LOCAL), GapRules(DNA, 5, 2, 1, WITHIN, 3), GapRules(DNA, 0, 0, 1, WITHIN),
-        GapRules(uneven, 5, 2, 1, WITHIN), GapRules(DNA * 10_000, 5, 2, 1, WITHIN),
-    ):  # fmt: skip
+        GapRules(DNA, 5, 2, 1, PREFIX),
+        GapRules(DNA, 5, 2, 1, LOCAL),
+        GapRules(DNA, 5, 2, 1, WITHIN, 3),
+        GapRules(DNA, 0, 0, 1, WITHIN),
+        GapRules(uneven, 5, 2, 1, WITHIN),
+        GapRules(DNA * 10_000, 5, 2, 1, WITHIN),
+    ):
         assert not assert_the_same(texts, patterns, rules, one, one, 2).any()
     both = sequences(texts), sequences(patterns)
     assert not align_where_near(*both, GapRules(DNA, 5, 2, 1, WITHIN), one, one, LETTERS[:2], 2)[1].any(), "a letter that is not plain"

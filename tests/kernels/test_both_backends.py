@@ -70,26 +70,43 @@ STRUCTS = [
 
 SIZES = {
     "scoring": {
-        "_MAXIMUM_SLOTS": "kMostSlots", "_MAXIMUM_SERIES": "kMostSeries", "_MAXIMUM_ISOTOPE_ERRORS": "kMostIsotopeErrors",
-        "_MAXIMUM_FRAGMENT_CHARGE": "kMostFragmentCharge", "_NONE": "kNone", "_CORRELATION_HALF_WINDOW": "kCorrelationHalfWindow",
-        "_TILE": "kTile", "_DENSE_WARPS": "kDenseWarps", "_MAXIMUM_DENSE_KEPT": "kMostDenseKept",
+        "_MAXIMUM_SLOTS": "kMostSlots",
+        "_MAXIMUM_SERIES": "kMostSeries",
+        "_MAXIMUM_ISOTOPE_ERRORS": "kMostIsotopeErrors",
+        "_MAXIMUM_FRAGMENT_CHARGE": "kMostFragmentCharge",
+        "_NONE": "kNone",
+        "_CORRELATION_HALF_WINDOW": "kCorrelationHalfWindow",
+        "_TILE": "kTile",
+        "_DENSE_WARPS": "kDenseWarps",
+        "_MAXIMUM_DENSE_KEPT": "kMostDenseKept",
         "_MAXIMUM_DENSE_WINDOWS": "kMostDenseWindows",
-        "_FINE_BINS": "kFineBins", "_DOT_BITS": "kDotBits", "_COUNT_BITS": "kCountBits",
+        "_FINE_BINS": "kFineBins",
+        "_DOT_BITS": "kDotBits",
+        "_COUNT_BITS": "kCountBits",
     },
     "fragment_index": {
-        "_MAXIMUM_SERIES": "kMostSeries", "_MAXIMUM_WINDOWS": "kMostWindows", "_FOUND": "kFound", "_LETTERS": "kLetters", "_ENDS": "kEnds",
-        "_NONE": "kNone", "_PROTON_MASS": "kProtonMass",
+        "_MAXIMUM_SERIES": "kMostSeries",
+        "_MAXIMUM_WINDOWS": "kMostWindows",
+        "_FOUND": "kFound",
+        "_LETTERS": "kLetters",
+        "_ENDS": "kEnds",
+        "_NONE": "kNone",
+        "_PROTON_MASS": "kProtonMass",
     },
     "gapsmis": {"_CODES": "kCodes", "_PADDING": "kPadding"},
     "gapsmis_plan": {"TABLE": "kTable", "PROFILE": "kProfile", "FOUR": "kFour", "EIGHT": "kEight"},
     "k_means": {
-        "_THREADS": "kThreads", "_FLOATS_OF_CENTROIDS": "kFloats", "_SIDE": "kSide", "_DEPTH": "kDepth", "_CLUSTERS_OF_TILE": "kTile",
+        "_THREADS": "kThreads",
+        "_FLOATS_OF_CENTROIDS": "kFloats",
+        "_SIDE": "kSide",
+        "_DEPTH": "kDepth",
+        "_CLUSTERS_OF_TILE": "kTile",
         "_WARPS": "kWarps",
     },
     "match_scores": {"_THREADS": "kThreads", "_FOUND": "kFound"},
     "alignment_plan": {"TABLE_ROWS": "kTableRows"},
     "vector_clustering": {"_WIDTH": "kWidth"},
-}  # fmt: skip
+}
 
 
 def launcher(name: str) -> ModuleType:

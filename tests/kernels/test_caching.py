@@ -66,9 +66,11 @@ def used(script, tmp_path, *arguments, **environment):
     """What a process that uses a small kernel prints."""
     (tmp_path / "kernel.py").write_text(KERNEL)
     process = subprocess.run(
-        [sys.executable, "-c", script, tmp_path / "kernel.py", *arguments], capture_output=True, text=True,
+        [sys.executable, "-c", script, tmp_path / "kernel.py", *arguments],
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
-    )  # fmt: skip
+    )
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     return process.stdout.splitlines()
@@ -100,9 +102,13 @@ def settled(allowed, **environment):
     """Where the cache goes when temporary files may only be made in some folders."""
     kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PROTEOSCOPE_CACHE")}
     process = subprocess.run(
-        [sys.executable, "-c", REFUSE, os.pathsep.join(map(str, allowed))], cwd=REPOSITORY, env={**kept, **environment},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", REFUSE, os.pathsep.join(map(str, allowed))],
+        cwd=REPOSITORY,
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     folder, _, reason = process.stdout.strip().partition("|")
     return folder, reason
 

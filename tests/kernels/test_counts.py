@@ -29,8 +29,11 @@ def fresh(card: ShimCard) -> ShimCard:
 def assert_moved(card: ShimCard, work: counts.OperationCounts) -> None:
     """Words, copies and shared memory to the last."""
     assert (-(-card.bytes_in // 4), -(-card.bytes_out // 4), card.transfers, card.shared_bytes) == (
-        work.words_in, work.words_out, work.transfers, work.shared_bytes,
-    )  # fmt: skip
+        work.words_in,
+        work.words_out,
+        work.transfers,
+        work.shared_bytes,
+    )
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, XCORR])
@@ -50,9 +53,18 @@ def test_spectra_searched_one_by_one(score):
     charges = np.maximum(1, np.minimum(how.maximum_fragment_charge, queries.charge - 1))
     ions = int((hits.n_candidates * charges).sum() * 2 * (peptides.length.mean() - 1))  # b and y
     work = counts.spectrum_search(
-        queries=n, peaks=int(peaks.sum()), items=n, candidates=int(cost.sum()), ions=ions, kept=5, slots=3, bins=96,
-        windows=len(how.isotope_errors), with_heights=score == XCORR, shared_bytes=card.shared_bytes,
-    )  # fmt: skip
+        queries=n,
+        peaks=int(peaks.sum()),
+        items=n,
+        candidates=int(cost.sum()),
+        ions=ions,
+        kept=5,
+        slots=3,
+        bins=96,
+        windows=len(how.isotope_errors),
+        with_heights=score == XCORR,
+        shared_bytes=card.shared_bytes,
+    )
     card.bytes_in -= 2 * scalars + 8 * n  # the counting of the candidates, and the settings
     card.bytes_out -= 8 * n
     card.transfers -= 4
@@ -85,9 +97,18 @@ def test_queries_of_tiles_take_the_same_words():
     assert "search_tile_by_hyperscore" in card.launched
     blocks = card.bytes_in - 2 * search._scalars.nbytes - 8 * n
     work = counts.spectrum_search(
-        queries=n, peaks=int(np.diff(spectra.offsets)[queries.spectrum].sum()), items=0, candidates=0, ions=0, kept=5, slots=3, bins=96,
-        windows=4, with_heights=False, shared_bytes=card.shared_bytes,
-    )  # fmt: skip
+        queries=n,
+        peaks=int(np.diff(spectra.offsets)[queries.spectrum].sum()),
+        items=0,
+        candidates=0,
+        ions=0,
+        kept=5,
+        slots=3,
+        bins=96,
+        windows=4,
+        with_heights=False,
+        shared_bytes=card.shared_bytes,
+    )
     assert 0 < blocks // 4 - work.words_in <= 2 * n  # two words for each block of a tile
     assert -(-(card.bytes_out - 8 * n) // 4) == work.words_out
 
@@ -126,9 +147,17 @@ def test_an_index_of_fragments(most):
     share = keys.sum() / (how.maximum_mz * (1 << 19)) / len(keys)
     visits = int(share * np.diff(work_of.segments.offsets).mean() * ions / chunks * pairs)
     searching = counts.index_search(
-        queries=n, segments=len(work_of.segments.low), windows=work_of.windows.shape[1], pairs=pairs, forms_of_chunk=512, visits=visits,
-        kept=8, bins=96, scores=len(work_of.tables.of_count) + len(work_of.tables.of_dot), shared_bytes=card.shared_bytes,
-    )  # fmt: skip
+        queries=n,
+        segments=len(work_of.segments.low),
+        windows=work_of.windows.shape[1],
+        pairs=pairs,
+        forms_of_chunk=512,
+        visits=visits,
+        kept=8,
+        bins=96,
+        scores=len(work_of.tables.of_count) + len(work_of.tables.of_dot),
+        shared_bytes=card.shared_bytes,
+    )
     assert_moved(card, searching)
     assert searching.operations == pytest.approx(card.operations, rel=0.3)  # visits are estimated
 

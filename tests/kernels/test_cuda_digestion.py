@@ -134,9 +134,13 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkey
         folder = tmp_path / name
         folder.mkdir()
         index = build_protein_index(
-            folder, read_proteins([tmp_path / "proteins.fasta"]), database="proteins.fasta", decoys=parameters.decoys,
-            decoy_prefix=parameters.decoy_prefix, cleaves=digestion.enzyme.cleavage_table(),
-        )  # fmt: skip
+            folder,
+            read_proteins([tmp_path / "proteins.fasta"]),
+            database="proteins.fasta",
+            decoys=parameters.decoys,
+            decoy_prefix=parameters.decoy_prefix,
+            cleaves=digestion.enzyme.cleavage_table(),
+        )
         progress = Progress(lambda event: told.append(event.message) if event.message else None)
         built.append(build_peptide_index(folder, index, digestion, Resources(1, cards, progress=progress), memory_bytes=20_000))
         assert not cards or cards[0].n_launches == 1

@@ -39,9 +39,14 @@ def test_both_scores_agree_with_the_processor(score, fragment):
 def test_any_modifications_and_series_agree_with_the_processor(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
-        10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=(1, 2, 1, 3)[seed], most=3, maximum_forms=(3, 1, 50, 20)[seed],
+        10 + seed,
+        HYPERSCORE,
+        series=kinds[seed],
+        fragment_charge=(1, 2, 1, 3)[seed],
+        most=3,
+        maximum_forms=(3, 1, 50, 20)[seed],
         n_peptides=200,
-    )  # fmt: skip
+    )
     expected = on_processor(work, 0.5)
     found, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
     assert expected.histogram[:, 1:].any()

@@ -100,9 +100,17 @@ def test_the_published_recurrence():
     check(texts, patterns, GapRules(DNA, 1, 1, 1, PREFIX, 1, is_published=True))
 
 
-@pytest.mark.parametrize(("letters", "numbers", "mode"), [
-    (4, WIDE, PREFIX), (7, NARROW, WITHIN), (7, WIDE, LOCAL), (27, NARROW, LOCAL), (27, NARROW, PREFIX), (27, WIDE, WITHIN),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("letters", "numbers", "mode"),
+    [
+        (4, WIDE, PREFIX),
+        (7, NARROW, WITHIN),
+        (7, WIDE, LOCAL),
+        (27, NARROW, LOCAL),
+        (27, NARROW, PREFIX),
+        (27, WIDE, WITHIN),
+    ],
+)
 def test_letters_and_numbers(letters, numbers, mode):
     random = np.random.default_rng(25)
     matrix = np.where(np.eye(letters, dtype=bool), 9, random.integers(-6, 2, (letters, letters))).astype(np.int32)

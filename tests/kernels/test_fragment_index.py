@@ -250,9 +250,15 @@ def test_the_hits_are_those_of_scoring_every_candidate(score: int, fragment: tup
 def test_modifications_charges_and_series_as_in_scoring_every_candidate(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")][seed % 4]
     inputs = random_search(
-        60 + seed, HYPERSCORE, series=series, fragment_charge=(1, 2, 1, 3)[seed % 4], most=3, maximum_forms=(3, 1, 50, 200)[seed // 2],
-        n_peptides=600, precursor=(25.0, 0.0),
-    )  # fmt: skip
+        60 + seed,
+        HYPERSCORE,
+        series=series,
+        fragment_charge=(1, 2, 1, 3)[seed % 4],
+        most=3,
+        maximum_forms=(3, 1, 50, 200)[seed // 2],
+        n_peptides=600,
+        precursor=(25.0, 0.0),
+    )
     expected = exhaustive(inputs)
     assert (expected.modification != 255).any()
     assert (expected.isotope_error > 0).any()
@@ -354,10 +360,15 @@ def test_equal_scores_stay_in_the_order_of_scoring_every_candidate() -> None:
     inputs = random_search(57, HYPERSCORE, n_peptides=40, n_queries=4, precursor=(300.0, 0.0), most=2, which=(0, 1))
     peptides, n = inputs[2], 40
     row = int(np.argmax(inputs[2].letters & (1 << 12) > 0))
-    same = as_of_an_index(peptides._replace(
-        mass=np.full(n, peptides.mass[row]), position=np.full(n, peptides.position[row]), length=np.full(n, peptides.length[row]),
-        flags=np.full(n, peptides.flags[row]), letters=np.full(n, peptides.letters[row]),
-    ))  # fmt: skip
+    same = as_of_an_index(
+        peptides._replace(
+            mass=np.full(n, peptides.mass[row]),
+            position=np.full(n, peptides.position[row]),
+            length=np.full(n, peptides.length[row]),
+            flags=np.full(n, peptides.flags[row]),
+            letters=np.full(n, peptides.letters[row]),
+        )
+    )
     queries = inputs[1]._replace(mass=np.full(len(inputs[1].mass), peptides.mass[row] + 20.0))
     every = (inputs[0], queries, same, *inputs[3:])
     expected = exhaustive(every)

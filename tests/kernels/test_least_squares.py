@@ -42,10 +42,13 @@ def test_a_batch_of_superpositions_is_that_of_the_singular_value_decomposition(k
         y = rng.normal(size=(3, 60)) * 20 + 40
         rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
         x = {
-            "alike": rotation * np.sign(np.linalg.det(rotation)) @ y + rng.normal(size=(3, 60)), "unlike": rng.normal(size=(3, 60)) * 20,
-            "mirrored": y * [[1], [1], [-1]], "in a plane": y * [[1], [1], [0]], "on a line": y * [[1], [0], [0]],
+            "alike": rotation * np.sign(np.linalg.det(rotation)) @ y + rng.normal(size=(3, 60)),
+            "unlike": rng.normal(size=(3, 60)) * 20,
+            "mirrored": y * [[1], [1], [-1]],
+            "in a plane": y * [[1], [1], [0]],
+            "on a line": y * [[1], [0], [0]],
             "in one place": np.full((3, 60), 7.0),
-        }[kind]  # fmt: skip
+        }[kind]
         first_x, first_y, count = runs(rng, 60)
         if kind == "alike":
             first_x = first_y

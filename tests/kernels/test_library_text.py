@@ -10,9 +10,26 @@ import pytest
 from proteoscope import kernels
 
 LINES = (
-    b"Name: A", b"NAME : B", b"compound name: c", b"Compound_Name:d", b"Na_Me\x0b: e", b"Num Peaks: 2", b"num\xa0peaks:", b"NumPeaks: x",
-    b"Names: f", b"Nam: g", b"MW: 1", b": empty", b"# Name: h", b"words", b"", b"  ", b"100 5", b"200 6", b"1.2.3 4",
-)  # fmt: skip
+    b"Name: A",
+    b"NAME : B",
+    b"compound name: c",
+    b"Compound_Name:d",
+    b"Na_Me\x0b: e",
+    b"Num Peaks: 2",
+    b"num\xa0peaks:",
+    b"NumPeaks: x",
+    b"Names: f",
+    b"Nam: g",
+    b"MW: 1",
+    b": empty",
+    b"# Name: h",
+    b"words",
+    b"",
+    b"  ",
+    b"100 5",
+    b"200 6",
+    b"1.2.3 4",
+)
 
 
 def scanned(text: bytes) -> np.ndarray:

@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 # That of Morpheus (Wenger & Coon 2013, J Proteome Res 12:1377): how many ions match, and which share of the spectrum they are.
 CHANGES = {
     "kernels/score_kinds.py": (
-        ')  # fmt: skip\n"""All scores;',
+        ')\n"""All scores;',
         '    ScoreKind("morpheus", "Morpheus", "Matched ions + SDP", "morpheus", "search_by_morpheus", 0.5),\n',
     ),
     "kernels/cpu/scores.py": (
@@ -102,9 +102,12 @@ def assert_scores_are_those_of_the_features(found: HitArrays) -> None:
     assert len(query) > 20
     out = np.zeros((len(query), len(feature_names())))
     matches = MatchArrays(
-        queries.spectrum[query], queries.charge[query], found.peptide[query, column], found.site[query, column],
+        queries.spectrum[query],
+        queries.charge[query],
+        found.peptide[query, column],
+        found.site[query, column],
         found.modification[query, column],
-    )  # fmt: skip
+    )
     measure_matches(spectra, matches, peptides, modifications.mass, settings, 0, len(query), out, np.zeros(1, np.uint8))
     measured = dict(zip(feature_names(), out.T, strict=True))
     expected = measured["matched_ions"] + measured["spectral_dot_product"]
@@ -130,8 +133,10 @@ def test_a_new_score_is_at_most_three_changed_files(devices: list[str], tmp_path
         path.write_text(content.replace(place, text + place) if place else content + text, encoding="utf-8")
     assert len(CHANGES) <= 3
     environment = {
-        **os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)]), "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
-    }  # fmt: skip
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)]),
+        "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
+    }
     path = tmp_path / "hits.npz"
     done = subprocess.run([sys.executable, "-c", USE, str(path), *devices], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

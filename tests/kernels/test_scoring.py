@@ -125,17 +125,19 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     for letter, value in RESIDUES.items():
         masses[ord(letter) - 65] = value
     text = "".join(peptide.sequence for peptide in case.peptides)
-    peptides = as_of_an_index(PeptideArrays(
-        np.array([peptide.mass for peptide in case.peptides]),
-        np.cumsum([0, *(len(peptide.sequence) for peptide in case.peptides)])[:-1].astype(np.uint32),
-        np.array([len(peptide.sequence) for peptide in case.peptides], np.uint8),
-        np.array([peptide.flags for peptide in case.peptides], np.uint8),
-        np.array([sum(1 << ord(letter) - 65 for letter in set(peptide.sequence)) for peptide in case.peptides], np.uint32),
-        np.frombuffer(text.encode(), np.uint8).copy(),
-        masses,
-        case.n_term,
-        case.c_term,
-    ))  # fmt: skip
+    peptides = as_of_an_index(
+        PeptideArrays(
+            np.array([peptide.mass for peptide in case.peptides]),
+            np.cumsum([0, *(len(peptide.sequence) for peptide in case.peptides)])[:-1].astype(np.uint32),
+            np.array([len(peptide.sequence) for peptide in case.peptides], np.uint8),
+            np.array([peptide.flags for peptide in case.peptides], np.uint8),
+            np.array([sum(1 << ord(letter) - 65 for letter in set(peptide.sequence)) for peptide in case.peptides], np.uint32),
+            np.frombuffer(text.encode(), np.uint8).copy(),
+            masses,
+            case.n_term,
+            case.c_term,
+        )
+    )
     counts = np.array(case.combinations, np.int64).reshape(len(case.combinations), len(case.modifications))
     added = np.array([modification.mass for modification in case.modifications], np.float64)
     modifications = ModificationArrays(
@@ -540,9 +542,15 @@ def test_any_partition_of_the_queries_gives_the_same_hits(score: int) -> None:
 def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: list[str]) -> None:
     """One peptide with millions of forms; many peptides with some thousand."""
     case = Case(
-        dictionary(sequences), [[(300.0 + 7.0 * i, 0.2, 1.0) for i in range(60)]], [(0, 2, 3000.0)], modifications=(PHOSPHO,), most=5,
-        maximum_forms=1 << 40, precursor=(5000.0, 0.0), score=KSDP,
-    )  # fmt: skip
+        dictionary(sequences),
+        [[(300.0 + 7.0 * i, 0.2, 1.0) for i in range(60)]],
+        [(0, 2, 3000.0)],
+        modifications=(PHOSPHO,),
+        most=5,
+        maximum_forms=1 << 40,
+        precursor=(5000.0, 0.0),
+        score=KSDP,
+    )
     sites = [sum(letter in PHOSPHO.residues for letter in sequence) for sequence in sequences]
     every = sum(math.comb(n, k) for n in sites for k in range(6))
     spectra, queries, peptides, modifications = arrays_of(case)

@@ -27,9 +27,16 @@ def peptides_of(sequences):
     text = np.frombuffer("".join(chosen).encode() + b"A" * 64, np.uint8)
     letters = np.array([sum({1 << ord(letter) - 65 for letter in one}) for one in chosen], np.uint32)
     arrays = PeptideArrays(
-        masses[order], offsets_of(lengths)[:-1].astype(np.uint32), lengths.astype(np.uint8), np.zeros(len(chosen), np.uint8), letters, text,
-        RESIDUE_MASS.copy(), 0.0, 0.0,
-    )  # fmt: skip
+        masses[order],
+        offsets_of(lengths)[:-1].astype(np.uint32),
+        lengths.astype(np.uint8),
+        np.zeros(len(chosen), np.uint8),
+        letters,
+        text,
+        RESIDUE_MASS.copy(),
+        0.0,
+        0.0,
+    )
     return chosen, as_of_an_index(arrays)
 
 
@@ -73,9 +80,10 @@ def test_every_place_scores_as_a_modification_there(made):
     sequences, peptides, spectra, queries, settings = made
     rows = [(row, peptide) for row in range(len(sequences)) for peptide in range(len(sequences))]
     spectrum, charge, peptide = (
-        np.array([queries.spectrum[row] for row, _ in rows]), np.array([queries.charge[row] for row, _ in rows]),
+        np.array([queries.spectrum[row] for row, _ in rows]),
+        np.array([queries.charge[row] for row, _ in rows]),
         np.array([one for _, one in rows]),
-    )  # fmt: skip
+    )
     shift = np.array([queries.mass[row] - peptides.mass[one] for row, one in rows])
     score, probability = (np.empty((len(rows), PLACES), np.float32) for _ in range(2))
     matches = ShiftsToPlace(spectrum, charge, peptide, shift)

@@ -38,8 +38,14 @@ class SmallCard(ShimCard):
 
 
 def searched(
-    device: Device, query: StructureArrays, chains: StructureArrays, rewards: Rewards, least: int, first: int = 0, last: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, list[int]]:  # fmt: skip
+    device: Device,
+    query: StructureArrays,
+    chains: StructureArrays,
+    rewards: Rewards,
+    least: int,
+    first: int = 0,
+    last: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
     n = len(chains.offsets) - 1
     scores, element_scores = np.full(n, -7, np.int32), np.full(n, -7, np.int32)
     search = twin(device, "structure_alignment").StructureSearch(device, chains)
@@ -49,8 +55,10 @@ def searched(
 def plain(query: StructureArrays, chains: StructureArrays, rewards: Rewards, least: int) -> tuple[list[int], list[int]]:
     every = [chains.chain(i) for i in range(len(chains.offsets) - 1)]
     elements = [plain_element_score(query, one, rewards) if least else -1 for one in every]
-    scores = [plain_score(query, one, rewards) if of_elements >= least or not least else -1
-              for one, of_elements in zip(every, elements, strict=True)]  # fmt: skip
+    scores = [
+        plain_score(query, one, rewards) if of_elements >= least or not least else -1
+        for one, of_elements in zip(every, elements, strict=True)
+    ]
     return scores, elements
 
 
@@ -125,8 +133,10 @@ def test_the_alignment_of_a_pair_is_worth_its_score(seed, lengths, compares):
     rewards = random_rewards(rng, 2, compares)
     score, pairs = align_pair(query, chain, rewards)
     assert score == plain_score(query, chain, rewards)
-    worth = sum(plain_score(query_residue(query, i), query_residue(chain, j), rewards)
-                or lost(query, chain, rewards, i, j) for i, j in pairs.tolist())  # fmt: skip
+    worth = sum(
+        plain_score(query_residue(query, i), query_residue(chain, j), rewards) or lost(query, chain, rewards, i, j)
+        for i, j in pairs.tolist()
+    )
     for (i, j), (k, m) in zip(pairs.tolist(), pairs[1:].tolist(), strict=False):
         assert k > i and m > j
         for gap in (k - i - 1, m - j - 1):

@@ -33,11 +33,14 @@ def main(spectra: str, database: str, folder: str) -> None:
                 placed.insert(0, [0, sequence.getNTerminalModificationName()])
             found.append(
                 {
-                    "spectrum": one.getSpectrumReference(), "charge": hit.getCharge(), "sequence": sequence.toUnmodifiedString(),
-                    "modifications": placed, "q_value": hit.getScore(),
+                    "spectrum": one.getSpectrumReference(),
+                    "charge": hit.getCharge(),
+                    "sequence": sequence.toUnmodifiedString(),
+                    "modifications": placed,
+                    "q_value": hit.getScore(),
                     "kind": str(hit.getMetaValue("target_decoy")),
                 }
-            )  # fmt: skip
+            )
     out = Path(folder)
     oms.IdXMLFile().store(str(out / "openms.idXML"), proteins, peptides)
     oms.MzIdentMLFile().store(str(out / "openms.mzid"), proteins, peptides)

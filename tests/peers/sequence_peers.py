@@ -46,14 +46,45 @@ def run_peer(
     if peer == "blastp":
         columns, composition = "6 qseqid sseqid score bitscore evalue", "2" if is_adjusted else "0"
         command = [
-            "blastp", "-query", queries, "-subject", database, "-comp_based_stats", composition, "-seg", "no", "-evalue", maximum_e_value,
-            "-max_target_seqs", maximum_hits, "-outfmt", columns,
-        ]  # fmt: skip
+            "blastp",
+            "-query",
+            queries,
+            "-subject",
+            database,
+            "-comp_based_stats",
+            composition,
+            "-seg",
+            "no",
+            "-evalue",
+            maximum_e_value,
+            "-max_target_seqs",
+            maximum_hits,
+            "-outfmt",
+            columns,
+        ]
     else:
         command = [
-            "ssearch36", "-q", "-s", "BL62", "-f", "-11", "-g", "-1", "-E", maximum_e_value, "-b", maximum_hits, "-d", "0", "-m", "8",
-            "-T", threads, queries, database,
-        ]  # fmt: skip
+            "ssearch36",
+            "-q",
+            "-s",
+            "BL62",
+            "-f",
+            "-11",
+            "-g",
+            "-1",
+            "-E",
+            maximum_e_value,
+            "-b",
+            maximum_hits,
+            "-d",
+            "0",
+            "-m",
+            "8",
+            "-T",
+            threads,
+            queries,
+            database,
+        ]
     began = time.perf_counter()
     output = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True).stdout
     seconds = time.perf_counter() - began

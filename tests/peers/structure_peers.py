@@ -73,9 +73,10 @@ def freesasa_areas(path: Path) -> dict[tuple[str, int, str], float]:
     if not atoms:
         return {}
     found = freesasa.calcCoord(
-        [x for _, atom in atoms for x in atom.pos.tolist()], [_RADII.get(atom.name, 1.80) for _, atom in atoms],
+        [x for _, atom in atoms for x in atom.pos.tolist()],
+        [_RADII.get(atom.name, 1.80) for _, atom in atoms],
         freesasa.Parameters({"algorithm": freesasa.LeeRichards, "n-slices": 100, "probe-radius": 1.4}),
-    )  # fmt: skip
+    )
     areas: dict[tuple[str, int, str], float] = {}
     for k, (key, _) in enumerate(atoms):
         areas[key] = areas.get(key, 0.0) + found.atomArea(k)

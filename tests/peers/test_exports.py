@@ -25,9 +25,13 @@ def small() -> Identification:
     made = identification()
     rows = made.psms.to_pylist()
     rows[0] |= {
-        "sequence": "QSAMPLEK", "peptide": "Q[Gln->pyro-Glu]SAMPLEK", "modification_positions": [1], "modification_masses": [-17.026549],
-        "modification_names": ["Gln->pyro-Glu"], "modification_unimod": [28],
-    }  # fmt: skip
+        "sequence": "QSAMPLEK",
+        "peptide": "Q[Gln->pyro-Glu]SAMPLEK",
+        "modification_positions": [1],
+        "modification_masses": [-17.026549],
+        "modification_names": ["Gln->pyro-Glu"],
+        "modification_unimod": [28],
+    }
     psms = pa.Table.from_pylist(rows, made.psms.schema)
     for name, is_so in (("2", lambda z: z == 2), ("3", lambda z: z == 3), ("4_or_more", lambda z: z >= 4)):
         psms = psms.append_column(f"feature_charge_{name}", pa.array([float(is_so(row["charge"])) for row in rows]))

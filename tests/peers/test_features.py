@@ -33,11 +33,13 @@ def areas(shared_data, tmp_path_factory) -> tuple[dict, dict]:
     for number, file in enumerate(known.files):
         given = [
             {
-                "peptide": as_openms(known.forms.peptide[matches.form[i]]), "charge": int(matches.charge[i]),
-                "mz": float(matches.precursor_mz[i]), "time": float(matches.retention_time[i]),
+                "peptide": as_openms(known.forms.peptide[matches.form[i]]),
+                "charge": int(matches.charge[i]),
+                "mz": float(matches.precursor_mz[i]),
+                "time": float(matches.retention_time[i]),
             }
             for i in np.flatnonzero(matches.file == number).tolist()
-        ]  # fmt: skip
+        ]
         (folder / "given.json").write_text(json.dumps(given))
         command = [python, script, file.path, folder / "given.json", folder / "found.json", "asymmetric"]
         subprocess.run(command, check=True, capture_output=True)

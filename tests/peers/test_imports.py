@@ -34,23 +34,43 @@ def folder(shared_data, tmp_path_factory) -> Path:
     (made / RUN).write_bytes((source / RUN).read_bytes())
     with_reversed_decoys(next(source.glob("*.fasta")), made / "database.fasta")
     parameters = COMET_PARAMETERS.format(
-        version="2019.01 rev. 5", database=made / "database.fasta", threads=2, isotope_errors=1, precursor=10, precursor_unit=2, bin=0.02,
-        offset=0.0, theoretical=0,
-    )  # fmt: skip
+        version="2019.01 rev. 5",
+        database=made / "database.fasta",
+        threads=2,
+        isotope_errors=1,
+        precursor=10,
+        precursor_unit=2,
+        bin=0.02,
+        offset=0.0,
+        theoretical=0,
+    )
     for name in ("pepxmlfile", "percolatorfile"):
         parameters = parameters.replace(f"output_{name} = 0", f"output_{name} = 1")
     (made / "comet.params").write_text(parameters.replace("num_output_lines = 1", "num_output_lines = 3"))
     libraries = {**os.environ, "LD_LIBRARY_PATH": str(peers_folder() / "debian" / "usr" / "lib")}
     subprocess.run([binaries / "comet-ms", "-Pcomet.params", RUN], cwd=made, env=libraries, check=True, capture_output=True)
     settings = {
-        "list path, taxonomy information": "taxonomy.xml", "protein, taxon": "all", "spectrum, path": RUN, "output, path": "output.xml",
-        "output, path hashing": "no", "output, results": "all", "output, maximum valid expectation value": "100", "output, proteins": "yes",
-        "output, spectra": "yes", "spectrum, fragment monoisotopic mass error": "20", "spectrum, parent monoisotopic mass error plus": "10",
-        "spectrum, fragment monoisotopic mass error units": PPM, "spectrum, parent monoisotopic mass error minus": "10",
-        "spectrum, parent monoisotopic mass error units": PPM, "residue, modification mass": "57.021464@C",
-        "residue, potential modification mass": "15.994915@M", "protein, cleavage site": "[RK]|{P}", "refine": "no",
-        "spectrum, use noise suppression": "no", "scoring, maximum missed cleavage sites": "2",
-    }  # fmt: skip
+        "list path, taxonomy information": "taxonomy.xml",
+        "protein, taxon": "all",
+        "spectrum, path": RUN,
+        "output, path": "output.xml",
+        "output, path hashing": "no",
+        "output, results": "all",
+        "output, maximum valid expectation value": "100",
+        "output, proteins": "yes",
+        "output, spectra": "yes",
+        "spectrum, fragment monoisotopic mass error": "20",
+        "spectrum, parent monoisotopic mass error plus": "10",
+        "spectrum, fragment monoisotopic mass error units": PPM,
+        "spectrum, parent monoisotopic mass error minus": "10",
+        "spectrum, parent monoisotopic mass error units": PPM,
+        "residue, modification mass": "57.021464@C",
+        "residue, potential modification mass": "15.994915@M",
+        "protein, cleavage site": "[RK]|{P}",
+        "refine": "no",
+        "spectrum, use noise suppression": "no",
+        "scoring, maximum missed cleavage sites": "2",
+    }
     notes = "".join(f'<note type="input" label="{name}">{value}</note>\n' for name, value in settings.items())
     (made / "input.xml").write_text(f'<?xml version="1.0"?>\n<bioml>\n{notes}</bioml>\n')
     taxon = f'<taxon label="all"><file format="peptide" URL="{made / "database.fasta"}"/></taxon>'

@@ -18,10 +18,15 @@ from tests.peers.test_openms import python_of
 pytestmark = pytest.mark.peers
 
 
-@pytest.mark.parametrize(("program", "format", "name"), [
-    ("matchms", "msp", "library.msp"), ("mzspeclib", "msp", "library.msp"), ("mzspeclib", "mzspeclib", "library.mzlib.txt"),
-    ("mzspeclib", "blib", "library.blib"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("program", "format", "name"),
+    [
+        ("matchms", "msp", "library.msp"),
+        ("mzspeclib", "msp", "library.msp"),
+        ("mzspeclib", "mzspeclib", "library.mzlib.txt"),
+        ("mzspeclib", "blib", "library.blib"),
+    ],
+)
 def test_another_program_reads_the_same(program, format, name, tmp_path):
     # mzspeclib takes -1 in MSP, by which SpectraST notes the N-terminus, for the last residue.
     part = entries(60, 1, ends=format == "mzspeclib")

@@ -39,7 +39,7 @@ def test_secondary_structure_is_that_of_dssp(shared_data, tmp_path):
             rows = found.chains.rows(i)
             for state, number, code in zip(
                 found.chains.states(i), found.chains.author_number[rows], found.chains.insertion[rows], strict=True
-            ):  # fmt: skip
+            ):
                 key = (name or " ", int(number), chr(code) if code else "")
                 if key in expected:
                     n += 1

@@ -49,6 +49,10 @@ def random_pairs(rng: np.random.Generator, n: int, shortest: int, longest: int) 
         chosen = np.sort(rng.choice(shared, int(rng.integers(1, shared + 1)), replace=False)) if k % 2 else np.empty(0, np.int64)
         starts.append(np.stack([chosen, chosen], axis=1).astype(np.int32))
     return ChainPairs(
-        np.concatenate(chains), np.cumsum([0, *map(len, chains)]), np.arange(0, 2 * n, 2), np.arange(1, 2 * n, 2), np.concatenate(starts),
+        np.concatenate(chains),
+        np.cumsum([0, *map(len, chains)]),
+        np.arange(0, 2 * n, 2),
+        np.arange(1, 2 * n, 2),
+        np.concatenate(starts),
         np.cumsum([0, *map(len, starts)]),
-    )  # fmt: skip
+    )

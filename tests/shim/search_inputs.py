@@ -8,8 +8,14 @@ from proteoscope.kernels.layouts import HitArrays, ModificationArrays, PeptideAr
 from tests.shim.read_only import read_only
 
 __all__ = [
-    "NOT_STOPPED", "as_of_an_index", "assert_same_hits", "empty_hits", "random_modifications", "random_search", "with_known_modifications",
-]  # fmt: skip
+    "NOT_STOPPED",
+    "as_of_an_index",
+    "assert_same_hits",
+    "empty_hits",
+    "random_modifications",
+    "random_search",
+    "with_known_modifications",
+]
 
 NOT_STOPPED = np.zeros(1, np.uint8)
 """What a kernel asks whether to leave off."""
@@ -17,10 +23,27 @@ NOT_STOPPED = np.zeros(1, np.uint8)
 _PROTON = 1.007276466621
 _WATER = 18.010564684
 _MASSES = {
-    "G": 57.02146, "A": 71.03711, "S": 87.03203, "P": 97.05276, "V": 99.06841, "T": 101.04768, "C": 103.00919, "L": 113.08406,
-    "I": 113.08406, "N": 114.04293, "D": 115.02694, "Q": 128.05858, "K": 128.09496, "E": 129.04259, "M": 131.04049, "H": 137.05891,
-    "F": 147.06841, "R": 156.10111, "Y": 163.06333, "W": 186.07931,
-}  # fmt: skip
+    "G": 57.02146,
+    "A": 71.03711,
+    "S": 87.03203,
+    "P": 97.05276,
+    "V": 99.06841,
+    "T": 101.04768,
+    "C": 103.00919,
+    "L": 113.08406,
+    "I": 113.08406,
+    "N": 114.04293,
+    "D": 115.02694,
+    "Q": 128.05858,
+    "K": 128.09496,
+    "E": 129.04259,
+    "M": 131.04049,
+    "H": 137.05891,
+    "F": 147.06841,
+    "R": 156.10111,
+    "Y": 163.06333,
+    "W": 186.07931,
+}
 _ANY = 0xFFFFFFFF
 _OF_THE_INDEX = ("mass", "position", "length", "flags", "letters", "residues", "known", "known_site", "known_modification")
 
@@ -57,9 +80,13 @@ def random_modifications(
     table = np.array(sorted(counts, key=lambda one: (one.sum(), *-one)), np.int64)
     mass = np.array([kind[0] for kind in chosen])
     return ModificationArrays(
-        mass, np.array([_mask(kind[1]) for kind in chosen], np.uint32), np.array([kind[2] for kind in chosen], np.int64), table @ mass,
-        table, maximum_forms,
-    )  # fmt: skip
+        mass,
+        np.array([_mask(kind[1]) for kind in chosen], np.uint32),
+        np.array([kind[2] for kind in chosen], np.int64),
+        table @ mass,
+        table,
+        maximum_forms,
+    )
 
 
 def random_search(
@@ -91,10 +118,19 @@ def random_search(
     mass = np.add.reduceat(of_residue, position[:-1]) + _WATER + n_term + c_term
     present = np.bitwise_or.reduceat(np.uint32(1) << (residues - 65).astype(np.uint32), position[:-1])
     order = np.argsort(mass, kind="stable")
-    peptides = as_of_an_index(PeptideArrays(
-        mass[order], position[:-1][order].astype(np.uint32), lengths[order].astype(np.uint8),
-        random.integers(0, 4, n_peptides).astype(np.uint8), present[order], residues, residue_mass, n_term, c_term,
-    ))  # fmt: skip
+    peptides = as_of_an_index(
+        PeptideArrays(
+            mass[order],
+            position[:-1][order].astype(np.uint32),
+            lengths[order].astype(np.uint8),
+            random.integers(0, 4, n_peptides).astype(np.uint8),
+            present[order],
+            residues,
+            residue_mass,
+            n_term,
+            c_term,
+        )
+    )
     modifications = random_modifications(random, most, maximum_forms, which)
     offset = {"a": -27.994915, "b": 0.0, "c": 17.026549, "x": 43.98983, "y": _WATER, "z": 1.991841}
     mz, weight, bounds, charges, masses = [], [], [0], [], []
@@ -120,11 +156,23 @@ def random_search(
     queries = QueryArrays(by_mass.astype(np.int64), np.array(charges, np.int64)[by_mass], np.array(masses)[by_mass])
     coarse = fragment[0] > 0.1
     settings = ScoringSettings(
-        *precursor, np.array([2, 1, 0, -1]), np.array([900.0, 300.0, 0.0, 0.0]), 1.00335, *fragment,
-        np.array([offset[letter] + _PROTON for letter in series[0]]), np.array([offset[letter] + _PROTON for letter in series[1]]),
-        fragment_charge, 0.5 if coarse else 0.02, float(spectra.mz.max()) + 2, 1.0005 if coarse else 0.02, 0.4 if coarse else 0.0, 5, 3.0,
-        score, 2,
-    )  # fmt: skip
+        *precursor,
+        np.array([2, 1, 0, -1]),
+        np.array([900.0, 300.0, 0.0, 0.0]),
+        1.00335,
+        *fragment,
+        np.array([offset[letter] + _PROTON for letter in series[0]]),
+        np.array([offset[letter] + _PROTON for letter in series[1]]),
+        fragment_charge,
+        0.5 if coarse else 0.02,
+        float(spectra.mz.max()) + 2,
+        1.0005 if coarse else 0.02,
+        0.4 if coarse else 0.0,
+        5,
+        3.0,
+        score,
+        2,
+    )
     return spectra, queries, peptides, modifications, settings
 
 
@@ -158,10 +206,15 @@ def with_known_modifications(
     known = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
     table = np.stack(rows)
     columns = {name: getattr(peptides, name)[source] for name in ("position", "length", "flags", "letters")}
-    with_known = as_of_an_index(peptides._replace(
-        mass=mass[order], **columns, known=known, known_site=np.ascontiguousarray(table[:, 0]),
-        known_modification=np.ascontiguousarray(table[:, 1]),
-    ))  # fmt: skip
+    with_known = as_of_an_index(
+        peptides._replace(
+            mass=mass[order],
+            **columns,
+            known=known,
+            known_site=np.ascontiguousarray(table[:, 0]),
+            known_modification=np.ascontiguousarray(table[:, 1]),
+        )
+    )
     more = modifications._replace(mass=np.concatenate((modifications.mass, masses)), place=np.concatenate((modifications.place, places)))
     return spectra, queries, with_known, more, settings
 
@@ -169,10 +222,15 @@ def with_known_modifications(
 def empty_hits(n: int, *, kept: int = 5, slots: int = 3, bins: int = 96, width: float = 0.5) -> HitArrays:
     """Hits of n queries before the search."""
     return HitArrays(
-        np.full((n, kept), -np.inf, np.float32), np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int8),
-        np.full((n, kept, slots), 255, np.uint8), np.full((n, kept, slots), 255, np.uint8), np.zeros(n, np.int64),
-        np.zeros((n, bins), np.int32), width,
-    )  # fmt: skip
+        np.full((n, kept), -np.inf, np.float32),
+        np.full((n, kept), -1, np.int64),
+        np.zeros((n, kept), np.int8),
+        np.full((n, kept, slots), 255, np.uint8),
+        np.full((n, kept, slots), 255, np.uint8),
+        np.zeros(n, np.int64),
+        np.zeros((n, bins), np.int32),
+        width,
+    )
 
 
 def assert_same_hits(found: HitArrays, expected: HitArrays) -> None:

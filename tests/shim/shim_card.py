@@ -34,9 +34,15 @@ _HEADER, _RUNNER = (Path(__file__).with_name(f"cuda_shim.{ending}") for ending i
 IS_SANITIZED = bool(os.environ.get("PROTEOSCOPE_SHIM_ADDRESS_SANITIZER"))
 _OPTIONS = (
     # Variables of templates are each library's own, as each module's on a card: two of the same name may have other sizes.
-    "-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fPIC", "-fno-gnu-unique",
+    "-std=c++17",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unknown-pragmas",
+    "-ffp-contract=off",
+    "-fPIC",
+    "-fno-gnu-unique",
     *(("-g", "-fsanitize=address", "--param", "asan-stack=0") if IS_SANITIZED else ("-Werror",)),
-)  # fmt: skip
+)
 _GUARD = b"" if IS_SANITIZED else bytes([0xC3]) * 1024
 _KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)')
 

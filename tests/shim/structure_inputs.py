@@ -34,8 +34,9 @@ def random_structures(rng: np.random.Generator, lengths: Sequence[int], n_codes:
     return StructureArrays(
         *read_only(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), state, distance, angle),
         np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        rng.integers(0, 3, sum(counts)).astype(np.uint8), element_length.astype(np.int32),
-    )  # fmt: skip
+        rng.integers(0, 3, sum(counts)).astype(np.uint8),
+        element_length.astype(np.int32),
+    )
 
 
 def random_rewards(rng: np.random.Generator, n_alphabets: int = 3, compares: bool = False, gaps: tuple[int, int] = (300, 40)) -> Rewards:

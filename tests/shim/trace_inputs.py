@@ -34,8 +34,9 @@ def made_surveys(n_peaks: int, n_ions: int, *, seed: int, seconds: float = 3600.
     shown = np.flatnonzero(np.arange(n_ions) % 2 == 0)[: n_peaks // 2 // (n_isotopes * 11)]
     offset = np.arange(-5, 6)
     survey = np.broadcast_to((apex[shown, None] + offset)[:, :, None], (len(shown), 11, n_isotopes)).ravel()
-    mz = np.broadcast_to(ion_mz[shown, None, None] + np.arange(n_isotopes) * (1.00335 / charge[shown, None, None]),
-                         (len(shown), 11, n_isotopes)).ravel()  # fmt: skip
+    mz = np.broadcast_to(
+        ion_mz[shown, None, None] + np.arange(n_isotopes) * (1.00335 / charge[shown, None, None]), (len(shown), 11, n_isotopes)
+    ).ravel()
     height = (np.exp(-0.5 * (offset / 2) ** 2)[None, :, None] * pattern[shown][:, None, :] * 1e6).ravel()
     n_noise = n_peaks - len(mz)
     survey = np.concatenate([survey, rng.integers(0, n_surveys, n_noise)])

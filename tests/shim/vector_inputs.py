@@ -12,9 +12,16 @@ __all__ = ["clustered", "plain_components", "plain_dbscan", "plain_linkage", "pl
 
 
 def random_vectors(
-    rng: np.random.Generator, n: int, *, kinds: int = 8, bins: int = 200, elements: int = 12, noise: float = 0.3, coarse: bool = False,
+    rng: np.random.Generator,
+    n: int,
+    *,
+    kinds: int = 8,
+    bins: int = 200,
+    elements: int = 12,
+    noise: float = 0.3,
+    coarse: bool = False,
     empty: float = 0.05,
-) -> VectorArrays:  # fmt: skip
+) -> VectorArrays:
     """Vectors that are one of so many kinds with some noise; of few different weights where they are `coarse`, which makes ties."""
     centres = rng.random((kinds, bins)) * (rng.random((kinds, bins)) < elements / bins)
     rows = centres[rng.integers(0, kinds, n)]

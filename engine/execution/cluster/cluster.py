@@ -87,9 +87,15 @@ class Cluster:
                     sent.close()
 
     def ask(
-        self, device: RemoteDevice, sent: _SentWork, function: Callable[..., bytes], packed: bytes, named: dict[str, Any],
-        check: Callable[[], None], *more: Any,
-    ) -> None:  # fmt: skip
+        self,
+        device: RemoteDevice,
+        sent: _SentWork,
+        function: Callable[..., bytes],
+        packed: bytes,
+        named: dict[str, Any],
+        check: Callable[[], None],
+        *more: Any,
+    ) -> None:
         """Let a worker open something that names files; those that its machine does not have are copied there.
 
         Raises

@@ -133,8 +133,12 @@ class NamedColumns:
             file = self.files[str(path)] = ColumnFile.at(path)
         kind = array.dtype.str if array.dtype.names is None else array.dtype.descr
         return {
-            "file": list(file), "offset": offset, "dtype": kind, "shape": list(array.shape), "is_writable": bool(array.flags.writeable),
-        }  # fmt: skip
+            "file": list(file),
+            "offset": offset,
+            "dtype": kind,
+            "shape": list(array.shape),
+            "is_writable": bool(array.flags.writeable),
+        }
 
     def remove(self) -> None:
         """Drop what was written for them."""

@@ -129,7 +129,7 @@ class Connection:
 
     def wait(
         self, n: int, seconds: float, progress: Progress, check: Callable[[], None] = nothing_to_stop, *, but: Collection[str] = ()
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Wait for so many workers, and for all that the scheduler knows by then, so long at the most; whether there are some.
 
         `but` : names of workers that do not count.
@@ -162,7 +162,7 @@ class Connection:
 
     def call(
         self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any, check: Callable[[], None] = nothing_to_stop
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:
         """Call a function of `proteoscope.engine.execution.cluster.remote` in a worker.
 
         Raises

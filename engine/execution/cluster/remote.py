@@ -236,10 +236,14 @@ class _Part:
                 self._changed.wait_for(lambda: self._is_done, _END_SECONDS)
             pieces, self._pieces, self._waiting = self._pieces, [], 0
             self._changed.notify_all()
-            return pack({
-                "pieces": [list(piece) for piece in pieces], "is_done": self._is_done, "failure": self._failure,
-                "is_of_device": self._is_of_device,
-            })  # fmt: skip
+            return pack(
+                {
+                    "pieces": [list(piece) for piece in pieces],
+                    "is_done": self._is_done,
+                    "failure": self._failure,
+                    "is_of_device": self._is_of_device,
+                }
+            )
 
     def stop(self) -> None:
         """Leave off after the next piece."""
@@ -257,10 +261,17 @@ def greet() -> bytes:
     except DeviceError as error:
         reason = str(error)
     wish = os.environ.get(DEVICE, "cpu")
-    return pack({
-        "make": make(), "host": socket.gethostname(), "device": wish, "description": description, "reason": reason,
-        "store": str(store_folder(cache_folder())), "process": os.getpid(),
-    })  # fmt: skip
+    return pack(
+        {
+            "make": make(),
+            "host": socket.gethostname(),
+            "device": wish,
+            "description": description,
+            "reason": reason,
+            "store": str(store_folder(cache_folder())),
+            "process": os.getpid(),
+        }
+    )
 
 
 def open_work(session: str, packed: bytes, files: bytes, is_shared: bool, with_card: bool) -> bytes:
@@ -413,8 +424,11 @@ def close(session: str) -> bytes:
 def described(found: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """What is different between the makes of two programs, in words; empty where nothing is."""
     names = {
-        "version": "version {}", "python": "Python {}", "kernels": "{} sources of kernels", "sources": "sources {:.12}",
-    }  # fmt: skip
+        "version": "version {}",
+        "python": "Python {}",
+        "kernels": "{} sources of kernels",
+        "sources": "sources {:.12}",
+    }
     for name, text in names.items():
         if found.get(name) != other.get(name):
             return f"{text.format(found.get(name))} there, {text.format(other.get(name))} here"

@@ -72,12 +72,20 @@ def serve_workers(
         with scratch_folder() as folder:
             nannies = [
                 Nanny(
-                    checked_address(address), nthreads=1, security=security, memory_limit=0, local_directory=str(folder),
-                    resources={"GPU": 1} if name != "cpu" else {}, silence_logs=SILENT, config=CONFIGURATION,
-                    env={**environment, DEVICE: name, THREADS: str(each)}, death_timeout=60, **_NO_PAGES,
+                    checked_address(address),
+                    nthreads=1,
+                    security=security,
+                    memory_limit=0,
+                    local_directory=str(folder),
+                    resources={"GPU": 1} if name != "cpu" else {},
+                    silence_logs=SILENT,
+                    config=CONFIGURATION,
+                    env={**environment, DEVICE: name, THREADS: str(each)},
+                    death_timeout=60,
+                    **_NO_PAGES,
                 )
                 for name, environment in devices
-            ]  # fmt: skip
+            ]
             try:
                 await asyncio.gather(*nannies)
                 ended = [asyncio.ensure_future(nanny.finished()) for nanny in nannies]

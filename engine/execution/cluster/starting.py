@@ -41,10 +41,25 @@ _DAYS = 30  # that the certificates of a run are valid
 _MAXIMUM_BYTES = 1 << 20
 _HOST_OPTIONS = ("workers", "threads", "device", "command")
 _PROGRAM = "proteoscope"
-_SLURM_OPTIONS = frozenset({
-    "jobs", "queue", "account", "cores", "memory", "walltime", "job_extra_directives", "job_script_prologue", "interface", "python",
-    "shared_temp_directory", "workers_of_job", "device", "job_cpu", "log_directory",
-})  # fmt: skip
+_SLURM_OPTIONS = frozenset(
+    {
+        "jobs",
+        "queue",
+        "account",
+        "cores",
+        "memory",
+        "walltime",
+        "job_extra_directives",
+        "job_script_prologue",
+        "interface",
+        "python",
+        "shared_temp_directory",
+        "workers_of_job",
+        "device",
+        "job_cpu",
+        "log_directory",
+    }
+)
 
 
 class Host(NamedTuple):
@@ -329,10 +344,16 @@ def _slurm(found: dict[str, Any], own: Certificates, stack: ExitStack) -> _Start
     try:
         with _without_warnings():
             cluster = SLURMCluster(
-                **options, processes=1, protocol="tls://", security=security, job_script_prologue=prologue, silence_logs=SILENT,
-                worker_command=worker, worker_extra_args=["--count", str(workers), "--device", device],
+                **options,
+                processes=1,
+                protocol="tls://",
+                security=security,
+                job_script_prologue=prologue,
+                silence_logs=SILENT,
+                worker_command=worker,
+                worker_extra_args=["--count", str(workers), "--device", device],
                 scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-            )  # fmt: skip
+            )
     except (TypeError, ValueError) as error:
         raise WorkersError(f"Slurm: {error}") from None
     _close_at_end(stack, cluster)

@@ -136,13 +136,22 @@ def _measured(
     tiny = np.ones(BLOCK, np.uint32)
     repeats, words = 2 if threads else _ADDITIONS, _WORDS[bool(threads)]
     return DeviceParameters(
-        key=key, description=description, threads=threads, multiprocessors=shape.multiprocessors, cores=1 if threads else _CORES,
-        shared_bytes=shape.shared_bytes, memory_bytes=memory_bytes, capability=shape.capability,
-        pinned=TransferCosts(), pageable=TransferCosts(),
+        key=key,
+        description=description,
+        threads=threads,
+        multiprocessors=shape.multiprocessors,
+        cores=1 if threads else _CORES,
+        shared_bytes=shape.shared_bytes,
+        memory_bytes=memory_bytes,
+        capability=shape.capability,
+        pinned=TransferCosts(),
+        pageable=TransferCosts(),
         sigma=_at_pace(pace, lambda: _least(lambda: analyses.add(tiny, tiny)[1].kernel, _REPEATS_OF_SMALL)),
         launch=_at_pace(pace, lambda: _more(lambda n: analyses.stream(BLOCK, n), _ADDITIONS)),
-        memory_bandwidth=12.0 * words / _more(lambda n: analyses.stream(words, n), repeats), rates=rates, pace=pace,
-    )  # fmt: skip
+        memory_bandwidth=12.0 * words / _more(lambda n: analyses.stream(words, n), repeats),
+        rates=rates,
+        pace=pace,
+    )
 
 
 def _more(seconds: Callable[[int], float], repeats: int) -> float:
@@ -199,9 +208,10 @@ def _of_both(one: TransferCosts, other: TransferCosts) -> TransferCosts:
     """Of two measurements with the same sizes the least; into new pages the most, as a system at work has no large ones at hand."""
     out = zip(one.sizes, one.seconds_out, other.seconds_out, strict=True)
     return TransferCosts(
-        sizes=one.sizes, seconds_in=tuple(map(min, one.seconds_in, other.seconds_in)),
+        sizes=one.sizes,
+        seconds_in=tuple(map(min, one.seconds_in, other.seconds_in)),
         seconds_out=tuple(max(first, second) if size > _NEW_PAGES else min(first, second) for size, first, second in out),
-    )  # fmt: skip
+    )
 
 
 def _least(work: Callable[[], float], repeats: int = _REPEATS) -> float:

@@ -67,10 +67,12 @@ def size_of(work: Work, states: Sequence[Any], card: CardShape | None) -> WorkSi
     rounds = [kind.costs(work, state) for state in states]
     outs = sum(_bytes_of(kind.empty(work, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
     return WorkSize(
-        sum(kind.operations(work, state, card) for state in states), sum(len(costs) for costs in rounds),
-        float(sum(_bytes_of(columns) for columns in work.sources.values()) + sum(_bytes_of(state) for state in states)), float(outs),
+        sum(kind.operations(work, state, card) for state in states),
+        sum(len(costs) for costs in rounds),
+        float(sum(_bytes_of(columns) for columns in work.sources.values()) + sum(_bytes_of(state) for state in states)),
+        float(outs),
         len(states),
-    )  # fmt: skip
+    )
 
 
 def _bytes_of(values: Any) -> int:
@@ -223,9 +225,15 @@ class KindSamples:
         over = [min(_MOST_OVER, max(1.0 / _MOST_OVER, seconds / one)) for seconds, one in zip(took, line, strict=True)]
         moved_curve, transfer = _curve(moved, [run.transfer for run in runs])
         return KindCosts(
-            operations=operations, kernel=kernel, moved=moved_curve, transfer=transfer,
-            host_fixed=host[0], host_item=host[1], host_byte=host[2], host_over_line=_curve(moved, over)[1],
-        )  # fmt: skip
+            operations=operations,
+            kernel=kernel,
+            moved=moved_curve,
+            transfer=transfer,
+            host_fixed=host[0],
+            host_item=host[1],
+            host_byte=host[2],
+            host_over_line=_curve(moved, over)[1],
+        )
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -187,11 +187,21 @@ class DeviceParameters(_Measured):
         gamma = self.rates[rate] / (self.multiprocessors * resident * threads)
         block_bytes = _WARP * _WORD
         return Machine(
-            self.cores, self.multiprocessors, self.shared_bytes // _WORD or 1 << 30, max(1, self.memory_bytes // _WORD), resident,
-            self.pageable.alpha(True), self.pageable.beta(True) * _WORD, self.pageable.alpha(False), self.pageable.beta(False) * _WORD,
-            self.sigma, self.launch, gamma, block_bytes / self.memory_bandwidth * gamma,
+            self.cores,
+            self.multiprocessors,
+            self.shared_bytes // _WORD or 1 << 30,
+            max(1, self.memory_bytes // _WORD),
+            resident,
+            self.pageable.alpha(True),
+            self.pageable.beta(True) * _WORD,
+            self.pageable.alpha(False),
+            self.pageable.beta(False) * _WORD,
+            self.sigma,
+            self.launch,
+            gamma,
+            block_bytes / self.memory_bandwidth * gamma,
             None if "cached" not in self.rates else block_bytes / (_WORD * self.rates["cached"]) * gamma,
-        )  # fmt: skip
+        )
 
 
 def fitted(rows: Sequence[Sequence[float]], values: Sequence[float], rounds: int = 400) -> list[float]:

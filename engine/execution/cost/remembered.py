@@ -53,9 +53,7 @@ class StepMemory:
         if len(known) < _FEWEST_TO_JUDGE:
             return None
         others = [[*known[:number], *known[number + 1 :]] for number in range(len(known))]
-        return median(
-            abs(_corrected(rest, one[0]) - one[1]) / max(one[1], _LEAST) for rest, one in zip(others, known, strict=True)
-        )  # fmt: skip
+        return median(abs(_corrected(rest, one[0]) - one[1]) / max(one[1], _LEAST) for rest, one in zip(others, known, strict=True))
 
     def _nearest(self, step: str, size: float) -> list[_Known]:
         """Of the runs that are remembered, those with this step that are nearest in size."""

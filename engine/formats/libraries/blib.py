@@ -29,9 +29,18 @@ __all__ = ["read_blib"]
 
 _TABLES = ("RefSpectra", "RefSpectraPeaks")
 _COLUMNS = (
-    "peptideSeq", "peptideModSeq", "precursorCharge", "precursorMZ", "retentionTime", "numPeaks", "copies", "moleculeName",
-    "chemicalFormula", "inchiKey", "precursorAdduct",
-)  # fmt: skip
+    "peptideSeq",
+    "peptideModSeq",
+    "precursorCharge",
+    "precursorMZ",
+    "retentionTime",
+    "numPeaks",
+    "copies",
+    "moleculeName",
+    "chemicalFormula",
+    "inchiKey",
+    "precursorAdduct",
+)
 _NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
 _ROWS = 500
 _MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
@@ -66,9 +75,10 @@ def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress)
 def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
     if name := computed_table(connection, _TABLES):
         raise InputError(
-            source.path, f"the database has no table {name}, or one that is computed: it is no library of BiblioSpec",
+            source.path,
+            f"the database has no table {name}, or one that is computed: it is no library of BiblioSpec",
             remedy="Give another library",
-        )  # fmt: skip
+        )
     present = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(RefSpectra)")}
     missing = next((name for name in _NEEDED if name.lower() not in present), "")
     if missing:

@@ -124,10 +124,20 @@ def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...
         noted = [(number, place, of.masses[kind]) for place, kind in zip(at, of.kind[placed].tolist(), strict=True)]
         is_known = not np.isnan(score[i])
         spectrum = (
-            number, sequence, precursor_mz[i], int(entries.charge[i]), _modified(sequence, noted), int(entries.n_members[i]),
-            int(own.stop - own.start), minutes[i], float(intensity[own].sum()), file[i], str(number), float(score[i]) if is_known else 0.0,
+            number,
+            sequence,
+            precursor_mz[i],
+            int(entries.charge[i]),
+            _modified(sequence, noted),
+            int(entries.n_members[i]),
+            int(own.stop - own.start),
+            minutes[i],
+            float(intensity[own].sum()),
+            file[i],
+            str(number),
+            float(score[i]) if is_known else 0.0,
             _Q_VALUE if is_known else _NOT_KNOWN,
-        )  # fmt: skip
+        )
         yield spectrum, (number, _packed(mz[own].tobytes()), _packed(intensity[own].tobytes())), noted
 
 

@@ -156,9 +156,14 @@ class LibraryCollector:
         self._store(np.array(kept, np.int64), numbers, owner, left, mz, heights)
 
     def _store(
-        self, kept: NDArray[np.int64], numbers: list[tuple[int, int, float, float, bool, int, int]], owner: NDArray[np.int64],
-        left: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32],
-    ) -> None:  # fmt: skip
+        self,
+        kept: NDArray[np.int64],
+        numbers: list[tuple[int, int, float, float, bool, int, int]],
+        owner: NDArray[np.int64],
+        left: NDArray[np.int64],
+        mz: NDArray[np.float64],
+        intensity: NDArray[np.float32],
+    ) -> None:
         if len(kept) < len(left):
             is_kept = np.zeros(len(left), np.bool_)
             is_kept[kept] = True
@@ -168,11 +173,17 @@ class LibraryCollector:
         number, charge, precursor_mz, retention_time, is_decoy, n_members, polarity = zip(*numbers, strict=True) if numbers else ((),) * 7
         self._blocks.append(
             (
-                np.full(len(kept), self._source, np.int64), np.array(number, np.int64), np.array(charge, np.int64),
-                np.array(precursor_mz, np.float64), np.array(retention_time, np.float64), np.array(is_decoy, np.bool_),
-                np.array(n_members, np.int64), left[kept].astype(np.int64), np.array(polarity, np.int64),
+                np.full(len(kept), self._source, np.int64),
+                np.array(number, np.int64),
+                np.array(charge, np.int64),
+                np.array(precursor_mz, np.float64),
+                np.array(retention_time, np.float64),
+                np.array(is_decoy, np.bool_),
+                np.array(n_members, np.int64),
+                left[kept].astype(np.int64),
+                np.array(polarity, np.int64),
             )
-        )  # fmt: skip
+        )
         # As Arrow columns they take a tenth of what they take as strings.
         for name in _TEXTS:
             self._parts[name].append(pa.array(self._texts[name], pa.string()))
@@ -204,10 +215,21 @@ class LibraryCollector:
         )
         columns = {name: pa.concat_arrays(parts) for name, parts in self._parts.items()}
         return SpectralLibrary(
-            sources=self._sources, source=source, number=number, charge=charge, precursor_mz=precursor_mz, retention_time=retention_time,
-            is_decoy=is_decoy, n_members=n_members, offsets=offsets_of(n_peaks), mz=self._mz.finish(), intensity=self._intensity.finish(),
-            skipped=Skipped(tuple(self._told), self._counts), polarity=polarity, **columns,
-        )  # fmt: skip
+            sources=self._sources,
+            source=source,
+            number=number,
+            charge=charge,
+            precursor_mz=precursor_mz,
+            retention_time=retention_time,
+            is_decoy=is_decoy,
+            n_members=n_members,
+            offsets=offsets_of(n_peaks),
+            mz=self._mz.finish(),
+            intensity=self._intensity.finish(),
+            skipped=Skipped(tuple(self._told), self._counts),
+            polarity=polarity,
+            **columns,
+        )
 
 
 def first_charge(text: str) -> int:

@@ -32,19 +32,35 @@ _NUMBERS = re.compile(rb"(?:PRECURSOR[ _]?M/?Z[ \t]*:[ \t]*)?([-+(]?[0-9.,].*)",
 _ADDUCT_CHARGE = re.compile(r"\](\d{0,3})([+-])")
 _SPECIES_AND_CHARGE = re.compile(r"(?<!\w)Ch=(\d{1,3})(?!\w)")
 _SHORT_NAMES = {
-    "CAM": "Carbamidomethyl", "Pyro-glu": "Gln->pyro-Glu", "Pyro_glu": "Glu->pyro-Glu", "Pyro-cmC": "Pyro-carbamidomethyl",
-    "Pyro_cmC": "Pyro-carbamidomethyl", "AB_old_ICATd0": "ICAT-D", "AB_old_ICATd8": "ICAT-D:2H(8)",
+    "CAM": "Carbamidomethyl",
+    "Pyro-glu": "Gln->pyro-Glu",
+    "Pyro_glu": "Glu->pyro-Glu",
+    "Pyro-cmC": "Pyro-carbamidomethyl",
+    "Pyro_cmC": "Pyro-carbamidomethyl",
+    "AB_old_ICATd0": "ICAT-D",
+    "AB_old_ICATd8": "ICAT-D:2H(8)",
     "iTRAQ": "iTRAQ4plex",
     "TMT": "TMT6plex",
-}  # fmt: skip
+}
 """What NIST and SpectraST call modifications that Unimod calls otherwise."""
 _LINES = re.compile(rb"[^\r\n]+")
 _PAIR_KEYS = frozenset(
     (
-        "charge", "inchikey", "mods", "ms_mode", "mz_exact", "nreps", "parent", "precursor_type", "protein", "remark", "retentiontime",
-        "rt", "spec",
+        "charge",
+        "inchikey",
+        "mods",
+        "ms_mode",
+        "mz_exact",
+        "nreps",
+        "parent",
+        "precursor_type",
+        "protein",
+        "remark",
+        "retentiontime",
+        "rt",
+        "spec",
     )
-)  # fmt: skip
+)
 """Keys of comments that describe an entry."""
 _SINGLE = ("precursormz", "charge", "numpeaks", "ionmode")
 """Keys of which an entry has one value."""

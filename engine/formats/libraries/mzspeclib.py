@@ -28,10 +28,25 @@ _ORIGIN = "MS:1003072"
 _DECOYS = frozenset({"MS:1003192", "MS:1003193", "MS:1003194", "MS:1003195", "MS:1003196", "MS:1003197", "MS:1003198"})
 USED_TERMS = frozenset(
     {
-        _SPECTRUM_NAME, _CHARGE, _SET_NAME, *_MZ, _RETENTION_TIME, _UNIT, _PROFORMA_ION, _PROFORMA, _STRIPPED, _PROTEIN, _FORMULA,
-        _INCHIKEY, _ADDUCT, _N_PEAKS, _N_REPLICATES, _POLARITY, _ORIGIN,
+        _SPECTRUM_NAME,
+        _CHARGE,
+        _SET_NAME,
+        *_MZ,
+        _RETENTION_TIME,
+        _UNIT,
+        _PROFORMA_ION,
+        _PROFORMA,
+        _STRIPPED,
+        _PROTEIN,
+        _FORMULA,
+        _INCHIKEY,
+        _ADDUCT,
+        _N_PEAKS,
+        _N_REPLICATES,
+        _POLARITY,
+        _ORIGIN,
     }
-)  # fmt: skip
+)
 """Terms of the attributes that describe an entry."""
 _MAXIMUM_OF_SETS = 1_000
 """Attributes that an entry may take from sets; each entry that names them takes the time of all."""

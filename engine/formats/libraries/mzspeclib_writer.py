@@ -30,11 +30,16 @@ class MzSpecLibWriter:
     def begin(self, name: str) -> bytes:
         """The header, with the name of the library."""
         lines = (
-            "<mzSpecLib>", "MS:1003186|library format version=1.0", f"MS:1003188|library name={' '.join(name.split())}",
+            "<mzSpecLib>",
+            "MS:1003186|library format version=1.0",
+            f"MS:1003188|library name={' '.join(name.split())}",
             # The software is a term of the vocabulary, which has none for this program.
-            f"MS:1003189|library description=Made by Proteoscope {VERSION}", "<AttributeSet Spectrum=all>", "<AttributeSet Analyte=all>",
-            "<AttributeSet Interpretation=all>", "",
-        )  # fmt: skip
+            f"MS:1003189|library description=Made by Proteoscope {VERSION}",
+            "<AttributeSet Spectrum=all>",
+            "<AttributeSet Analyte=all>",
+            "<AttributeSet Interpretation=all>",
+            "",
+        )
         return "\n".join(lines).encode()
 
     def text(self, entries: LibraryEntries) -> list[Any]:
@@ -46,9 +51,7 @@ class MzSpecLibWriter:
             *("\nMS:1003061|library spectrum name=", peptide, f"\nMS:1003072|spectrum origin type={origin}\n"),
             *(f"MS:1003065|spectrum aggregation type={aggregation}\n", "MS:1000465|scan polarity=MS:1000130|positive scan\n"),
             *("MS:1000744|selected ion m/z=", mz, "\n"),
-            present(
-                "[1]MS:1000894|retention time=", number_texts(entries.retention_time, 3), "\n[1]UO:0000000|unit=UO:0000010|second\n"
-            ),
+            present("[1]MS:1000894|retention time=", number_texts(entries.retention_time, 3), "\n[1]UO:0000000|unit=UO:0000010|second\n"),
             *("MS:1003070|number of replicate spectra used=", number_texts(entries.n_members), "\n"),
             *("MS:1003059|number of peaks=", number_texts(np.diff(entries.offsets)), "\n<Analyte=1>\n"),
             *("MS:1003270|proforma peptidoform ion notation=", peptide, "\nMS:1000888|stripped peptide sequence=", entries.sequence),
@@ -57,7 +60,7 @@ class MzSpecLibWriter:
             _proteins(entries.proteins),
             *("<Interpretation=1>\n", present("MS:1002354|PSM-level q-value=", number_texts(entries.q_value, 8), "\n"), "<Peaks>\n"),
             *(peak_lines(entries, ""), "\n"),
-        ]  # fmt: skip
+        ]
         whole = pa.compute.binary_join_element_wise(*parts, "")
         return [len(entries), *whole.to_pylist()]
 

@@ -47,9 +47,11 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
             if not library.n_read:
                 raise InputError(path, "holds no spectrum", remedy="Give another library")
             raise InputError(
-                path, f"holds no entry that can be taken; the first: {reason}", place=f"line {line}" if line else "",
+                path,
+                f"holds no entry that can be taken; the first: {reason}",
+                place=f"line {line}" if line else "",
                 remedy="Download or write it again",
-            )  # fmt: skip
+            )
         if library.n_taken < library.n_read:
             progress.message(
                 f"{path}: {library.n_read - library.n_taken:,} of {library.n_read:,} entries left out; the first: line {line}, {reason}",

@@ -194,9 +194,10 @@ class TextLibrary(ABC):
             room, n = 2 * room, n + len(parts[-1])
             if n > MAXIMUM_LINES:
                 raise InputError(
-                    self._source.path, f"more than {MAXIMUM_LINES:,} lines that are no peaks belong to one part of the file",
+                    self._source.path,
+                    f"more than {MAXIMUM_LINES:,} lines that are no peaks belong to one part of the file",
                     remedy="Is it a library of spectra?",
-                )  # fmt: skip
+                )
         return _Scan(data, np.concatenate(parts), mz[: state[2]], intensity[: state[2]], int(state[1]), int(state[3]))
 
 

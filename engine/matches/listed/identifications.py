@@ -112,11 +112,19 @@ class MatchCollector:
     """The matches of one file while it is read: columns grow by one match, or by a block of a table."""
 
     _NUMBERS: Mapping[str, tuple[type, float]] = {
-        "place": (np.int64, 0), "scan": (np.int64, -1), "index": (np.int64, -1), "row": (np.int64, -1), "charge": (np.int64, 0),
-        "rank": (np.int64, 0), "retention_time": (np.float64, np.nan), "precursor_mz": (np.float64, np.nan),
-        "calculated_mass": (np.float64, np.nan), "is_decoy": (np.int8, -1), "q_value": (np.float64, np.nan),
+        "place": (np.int64, 0),
+        "scan": (np.int64, -1),
+        "index": (np.int64, -1),
+        "row": (np.int64, -1),
+        "charge": (np.int64, 0),
+        "rank": (np.int64, 0),
+        "retention_time": (np.float64, np.nan),
+        "precursor_mz": (np.float64, np.nan),
+        "calculated_mass": (np.float64, np.nan),
+        "is_decoy": (np.int8, -1),
+        "q_value": (np.float64, np.nan),
         "posterior_error": (np.float64, np.nan),
-    }  # fmt: skip
+    }
     _TEXTS = ("run", "native_id", "title")
 
     def __init__(self, format: str, unfolding: Unfolding) -> None:
@@ -211,14 +219,22 @@ class MatchCollector:
             scores[name][[row for row, _ in found]] = [value for _, value in found]
         numbers: dict[str, Any] = {name: np.array(self._numbers[name], dtype) for name, (dtype, _) in self._NUMBERS.items()}
         return Identifications(
-            format=self.format, files=(self.path,), file=np.zeros(self.n, np.int64),
+            format=self.format,
+            files=(self.path,),
+            file=np.zeros(self.n, np.int64),
             **numbers,
             **{name: pa.array(texts, pa.string()) for name, texts in self._texts.items()},
-            peptide=np.array(self._peptide, np.int64), peptides=tuple(self._peptides),
+            peptide=np.array(self._peptide, np.int64),
+            peptides=tuple(self._peptides),
             protein_offsets=np.concatenate(([0], np.cumsum(np.array(self._counts, np.int64)))).astype(np.int64),
-            protein=np.array(self._protein, np.int64), accessions=tuple(self._accessions), scores=scores, senses=self.senses,
-            program=self.program, unread=self._unread_table(), place_name="match",
-        )  # fmt: skip
+            protein=np.array(self._protein, np.int64),
+            accessions=tuple(self._accessions),
+            scores=scores,
+            senses=self.senses,
+            program=self.program,
+            unread=self._unread_table(),
+            place_name="match",
+        )
 
     def _unread_table(self) -> pa.Table:
         line, reason, peptide, charge, value = zip(*self._unread, strict=True) if self._unread else ((), (), (), (), ())
@@ -245,15 +261,20 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
 
     numbers = ("place", "scan", "index", "row", "retention_time", "precursor_mz", "calculated_mass", "charge", "rank", "is_decoy")
     return Identifications(
-        format=parts[0].format, files=tuple(path for part in parts for path in part.files),
+        format=parts[0].format,
+        files=tuple(path for part in parts for path in part.files),
         file=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
         **{name: together(name) for name in (*numbers, "q_value", "posterior_error")},
         **{name: pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("run", "native_id", "title")},
-        peptide=np.concatenate([of[part.peptide] for of, part in zip(of_peptide, parts, strict=True)]), peptides=tuple(peptides),
+        peptide=np.concatenate([of[part.peptide] for of, part in zip(of_peptide, parts, strict=True)]),
+        peptides=tuple(peptides),
         protein_offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        protein=np.concatenate([of[part.protein] for of, part in zip(of_protein, parts, strict=True)]), accessions=tuple(accessions),
+        protein=np.concatenate([of[part.protein] for of, part in zip(of_protein, parts, strict=True)]),
+        accessions=tuple(accessions),
         scores={name: np.concatenate([part.scores.get(name, np.full(len(part), np.nan)) for part in parts]) for name in names},
         senses={name: sense for part in parts for name, sense in part.senses.items()},
-        program=next((part.program for part in parts if part.program), ""), unread=pa.concat_tables(unread), place_name=parts[0].place_name,
+        program=next((part.program for part in parts if part.program), ""),
+        unread=pa.concat_tables(unread),
+        place_name=parts[0].place_name,
         unended=tuple(begin + row for begin, part in zip(begins, parts, strict=False) for row in part.unended),
-    )  # fmt: skip
+    )

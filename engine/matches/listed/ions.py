@@ -19,9 +19,17 @@ _PIECE = 1 << 14  # matches at a time
 
 
 def count_ions(
-    offsets: NDArray[np.int64], masses: NDArray[np.float64], letters: NDArray[np.uint8], spectrum: NDArray[np.int64],
-    charge: NDArray[np.int64], spectra: Spectra, tolerance: Tolerance, ion_series: str, maximum_charge: int, progress: Progress,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
+    offsets: NDArray[np.int64],
+    masses: NDArray[np.float64],
+    letters: NDArray[np.uint8],
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    spectra: Spectra,
+    tolerance: Tolerance,
+    ion_series: str,
+    maximum_charge: int,
+    progress: Progress,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Fragment ions found, and those that there can be, of n matches: what `proteoscope.engine.chemistry.fragments.annotate` counts, all
     peaks of the spectrum taken.
 

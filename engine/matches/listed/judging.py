@@ -153,6 +153,8 @@ def error_rates_of(
     computed = np.full((2, len(score)), np.nan)
     computed[:, can_compute] = rates
     return ErrorRates(
-        q_value if has_q else computed[0], posterior_error if has_error else computed[1], "file" if has_q else "decoys",
+        q_value if has_q else computed[0],
+        posterior_error if has_error else computed[1],
+        "file" if has_q else "decoys",
         "file" if has_error else "decoys",
-    )  # fmt: skip
+    )

@@ -114,9 +114,14 @@ class ListedMatches:
 
 
 def collect_matches(
-    found: Identifications, in_spectra: FoundSpectra, spectra: Spectra, database: Proteins | None, enzyme: Enzyme,
-    fixed_modifications: Sequence[str], progress: Progress,
-) -> ListedMatches:  # fmt: skip
+    found: Identifications,
+    in_spectra: FoundSpectra,
+    spectra: Spectra,
+    database: Proteins | None,
+    enzyme: Enzyme,
+    fixed_modifications: Sequence[str],
+    progress: Progress,
+) -> ListedMatches:
     """Put together what is known of each match, and leave out those of which too little is.
 
     `fixed_modifications` : that every such residue carries though the list does not note it.
@@ -149,10 +154,22 @@ def collect_matches(
     isotope = np.where(np.abs(observed - mass - nearest * ISOTOPE_SPACING) <= _NEAR_ISOTOPE, nearest, 0)
     ways = np.bincount(in_spectra.way[row], minlength=len(WAYS)) if len(row) else np.zeros(len(WAYS), np.int64)
     return ListedMatches(
-        row, spectrum, charge, found.peptide[row], peptides, observed, isotope, offsets, places.protein[pairs], places.start[pairs], places,
-        left_out, tuple(reasons[number][1] for number in code[left_out].tolist()),
-        {way: int(n) for way, n in zip(WAYS, ways.tolist(), strict=True) if n}, unknown,
-    )  # fmt: skip
+        row,
+        spectrum,
+        charge,
+        found.peptide[row],
+        peptides,
+        observed,
+        isotope,
+        offsets,
+        places.protein[pairs],
+        places.start[pairs],
+        places,
+        left_out,
+        tuple(reasons[number][1] for number in code[left_out].tolist()),
+        {way: int(n) for way, n in zip(WAYS, ways.tolist(), strict=True) if n},
+        unknown,
+    )
 
 
 def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModification], enzyme: Enzyme) -> NamedPeptides:
@@ -181,9 +198,18 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
     cut[residue_offsets[1:] - 1] = False
     missed = np.add.reduceat(cut.astype(np.int64), residue_offsets[:-1]) if len(sequences) else np.zeros(0, np.int64)
     peptides = ListedPeptides(
-        sequences, tuple(texts), offsets, sites, modification, tuple(namer.modifications), residue_offsets, letters, residue_masses, mass,
+        sequences,
+        tuple(texts),
+        offsets,
+        sites,
+        modification,
+        tuple(namer.modifications),
+        residue_offsets,
+        letters,
+        residue_masses,
+        mass,
         np.minimum(missed, 127),
-    )  # fmt: skip
+    )
     return NamedPeptides(peptides, is_known, namer.unknown)
 
 

@@ -39,9 +39,13 @@ class PlacedPeptides(NamedTuple):
 
 
 def place_peptides(
-    sequences: Sequence[str], offsets: NDArray[np.int64], protein: NDArray[np.int64], accessions: Sequence[str],
-    database: Proteins | None, progress: Progress,
-) -> PlacedPeptides:  # fmt: skip
+    sequences: Sequence[str],
+    offsets: NDArray[np.int64],
+    protein: NDArray[np.int64],
+    accessions: Sequence[str],
+    database: Proteins | None,
+    progress: Progress,
+) -> PlacedPeptides:
     """Find peptides in their proteins; leucine and isoleucine, of equal mass, are the same.
 
     Parameters
@@ -151,6 +155,10 @@ def _with_found(
     protein = np.concatenate((named.protein, np.array(numbers, np.int64)))
     order = np.argsort(owner, kind="stable")
     return PlacedPeptides(
-        offsets_of(np.bincount(owner, minlength=n)), protein[order], tuple(accessions), np.array(rows, np.int64),
-        np.concatenate((named.start, start))[order], len(np.unique(peptide)),
-    )  # fmt: skip
+        offsets_of(np.bincount(owner, minlength=n)),
+        protein[order],
+        tuple(accessions),
+        np.array(rows, np.int64),
+        np.concatenate((named.start, start))[order],
+        len(np.unique(peptide)),
+    )

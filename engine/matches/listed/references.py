@@ -34,8 +34,10 @@ _SCAN_OF_ID = r"(?:^|[\s_.;])scan(?:Id)?=(?P<n>\d{1,15})(?:$|[\s;])"
 _INDEX_OF_ID = r"^index=(?P<n>\d{1,15})$"
 _NUMBER_OF_ID = r"^(?P<n>\d{1,15})$"
 _SCAN_OF_TITLE = (
-    r"\.(?P<n>\d{1,15})\.\d{1,15}\.\d{1,3}(?:\.dta)?(?:\s|$)", r"(?i)\bscans?[=:\s]\s*(?P<n>\d{1,15})\b", r"^(?P<n>\d{1,15})$",
-)  # fmt: skip
+    r"\.(?P<n>\d{1,15})\.\d{1,15}\.\d{1,3}(?:\.dta)?(?:\s|$)",
+    r"(?i)\bscans?[=:\s]\s*(?P<n>\d{1,15})\b",
+    r"^(?P<n>\d{1,15})$",
+)
 _ID_OF_TITLE = r'NativeID:"(?P<n>[^"]+)"'
 
 

@@ -67,9 +67,17 @@ def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParam
     masses, offsets = take_runs(peptides.residue_masses, peptides.residue_offsets, matches.peptide)
     letters, _ = take_runs(peptides.letters, peptides.residue_offsets, matches.peptide)
     return count_ions(
-        offsets, masses, letters, matches.spectrum, matches.charge, spectra, parameters.fragment_tolerance, parameters.ion_series,
-        parameters.maximum_fragment_charge, progress,
-    )  # fmt: skip
+        offsets,
+        masses,
+        letters,
+        matches.spectrum,
+        matches.charge,
+        spectra,
+        parameters.fragment_tolerance,
+        parameters.ion_series,
+        parameters.maximum_fragment_charge,
+        progress,
+    )
 
 
 def listed_tables(
@@ -96,8 +104,10 @@ def listed_tables(
     accepted = (peptides.rates.q_value <= fdr) & ~peptides.is_decoy
     sequences = {matches.peptides.sequences[i] for i in matches.peptide[peptides.best_row[accepted]].tolist()}
     sources: dict[str, str] = {
-        "psms": judged.rates.q_value_of, "peptides": peptides.rates.q_value_of, "proteins": rates.q_value_of,
-    }  # fmt: skip
+        "psms": judged.rates.q_value_of,
+        "peptides": peptides.rates.q_value_of,
+        "proteins": rates.q_value_of,
+    }
     has_decoys = {"psms": judged.is_decoy.any(), "peptides": peptides.is_decoy.any(), "proteins": bool(judged.is_decoy.any())}
     certainty = {name: count.certainty() for name, count in counted.items() if has_decoys[name]}
     return ListedTables(Tables(psm_table, peptide_table, protein_table, counted, len(sequences)), sources, certainty)
@@ -163,9 +173,13 @@ def _numbered_peptides(matches: ListedMatches, judged: JudgedMatches) -> tuple[I
 
 
 def _psm_table(
-    found: Identifications, matches: ListedMatches, judged: JudgedMatches, spectra: Spectra, database: Proteins | None,
+    found: Identifications,
+    matches: ListedMatches,
+    judged: JudgedMatches,
+    spectra: Spectra,
+    database: Proteins | None,
     peptide_q_value: Floats,
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     peptides, of, n = matches.peptides, matches.spectrum, len(matches)
     scan, retention_time = spectra.scan[of], spectra.retention_time[of]
     which, at = _arrow(peptides.modification), _arrow(matches.peptide)
@@ -183,21 +197,41 @@ def _psm_table(
     columns: dict[str, Any] = {
         "spectrum_file": pa.array(spectra.file_names, pa.string()).take(_arrow(spectra.file[of])),
         "spectrum_id": pa.array(spectra.identifier, pa.string()).take(_arrow(of)),
-        "scan": pa.array(scan, mask=scan < 0), "retention_time": _known(retention_time), "precursor_mz": spectra.precursor_mz[of],
-        "charge": matches.charge.astype(np.int8), "observed_mass": matches.observed_mass, "calculated_mass": matches.calculated_mass,
-        "mass_error_ppm": _known(matches.mass_error_ppm), "isotope_error": matches.isotope_error.astype(np.int8),
-        "peptide": pa.array(peptides.texts, pa.string()).take(at), "sequence": pa.array(peptides.sequences, pa.string()).take(at),
+        "scan": pa.array(scan, mask=scan < 0),
+        "retention_time": _known(retention_time),
+        "precursor_mz": spectra.precursor_mz[of],
+        "charge": matches.charge.astype(np.int8),
+        "observed_mass": matches.observed_mass,
+        "calculated_mass": matches.calculated_mass,
+        "mass_error_ppm": _known(matches.mass_error_ppm),
+        "isotope_error": matches.isotope_error.astype(np.int8),
+        "peptide": pa.array(peptides.texts, pa.string()).take(at),
+        "sequence": pa.array(peptides.sequences, pa.string()).take(at),
         "proteins": pa.ListArray.from_arrays(lists, accessions),
         "missed_cleavages": peptides.missed_cleavages[matches.peptide].astype(np.int8),
-        "matched_ions": np.minimum(judged.matched, 32767).astype(np.int16), "total_ions": np.minimum(judged.total, 32767).astype(np.int16),
-        "spectral_dot_product": missing, "hyperscore": missing, "score": _known(judged.score), "delta_score": missing,
-        "q_value": _known(judged.rates.q_value), "posterior_error_probability": _known(judged.rates.posterior_error),
-        "rank": judged.rank.astype(np.int8), "is_decoy": judged.is_decoy, "psm_id": np.arange(n), "spectrum_index": spectra.index[of],
-        "spectrum": of, "peptide_q_value": _known(peptide_q_value), "search_score": missing, "xcorr": missing, "ksdp": missing,
-        "expectation": missing, **{name: pa.ListArray.from_arrays(offsets, items).take(at) for name, items in named.items()},
+        "matched_ions": np.minimum(judged.matched, 32767).astype(np.int16),
+        "total_ions": np.minimum(judged.total, 32767).astype(np.int16),
+        "spectral_dot_product": missing,
+        "hyperscore": missing,
+        "score": _known(judged.score),
+        "delta_score": missing,
+        "q_value": _known(judged.rates.q_value),
+        "posterior_error_probability": _known(judged.rates.posterior_error),
+        "rank": judged.rank.astype(np.int8),
+        "is_decoy": judged.is_decoy,
+        "psm_id": np.arange(n),
+        "spectrum_index": spectra.index[of],
+        "spectrum": of,
+        "peptide_q_value": _known(peptide_q_value),
+        "search_score": missing,
+        "xcorr": missing,
+        "ksdp": missing,
+        "expectation": missing,
+        **{name: pa.ListArray.from_arrays(offsets, items).take(at) for name, items in named.items()},
         "protein_starts": pa.ListArray.from_arrays(lists, pa.array(matches.start + 1, mask=matches.start < 0).cast(pa.int32())),
-        "residues_before": pa.ListArray.from_arrays(lists, before), "residues_after": pa.ListArray.from_arrays(lists, after),
-    }  # fmt: skip
+        "residues_before": pa.ListArray.from_arrays(lists, before),
+        "residues_after": pa.ListArray.from_arrays(lists, after),
+    }
     known = {name: scores for name, scores in found.scores.items() if name in IMPORTED_PSMS.by_name}
     described = tuple(one for name, one in IMPORTED_PSMS.by_name.items() if name in columns or name in known)
     table = replace(IMPORTED_PSMS, stored=described).arrow(columns | {name: _known(scores[matches.row]) for name, scores in known.items()})
@@ -226,12 +260,17 @@ def _flanks(matches: ListedMatches, database: Proteins | None) -> tuple[pa.Array
 
 def _peptide_table(peptides: _Peptides, psm_table: pa.Table, row_of: Integers) -> pa.Table:
     best = psm_table.take(_arrow(row_of[peptides.best_row]))
-    return PEPTIDES.arrow({
-        **{name: best[name] for name in ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass")},
-        "n_psms": peptides.n_psms.astype(np.int32), "best_score": pa.chunked_array([_known(peptides.score)]),
-        "q_value": _known(peptides.rates.q_value), "posterior_error_probability": _known(peptides.rates.posterior_error),
-        "best_psm": best["psm_id"],
-    }, without=(KNOWN_PLACES.name,))  # fmt: skip
+    return PEPTIDES.arrow(
+        {
+            **{name: best[name] for name in ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass")},
+            "n_psms": peptides.n_psms.astype(np.int32),
+            "best_score": pa.chunked_array([_known(peptides.score)]),
+            "q_value": _known(peptides.rates.q_value),
+            "posterior_error_probability": _known(peptides.rates.posterior_error),
+            "best_psm": best["psm_id"],
+        },
+        without=(KNOWN_PLACES.name,),
+    )
 
 
 def _protein_table(
@@ -261,10 +300,16 @@ def _protein_table(
         return expected_decoys(peptides.score[competes], peptides.is_decoy[competes], at)
 
     groups = infer_protein_groups(
-        offsets, protein, evidence_score, evidence_decoy, n_psms, is_decoy_protein,
-        decoy_partner=_partners(places.accessions, is_decoy_protein, settings.decoy_prefixes), plus_one=settings.plus_one,
+        offsets,
+        protein,
+        evidence_score,
+        evidence_decoy,
+        n_psms,
+        is_decoy_protein,
+        decoy_partner=_partners(places.accessions, is_decoy_protein, settings.decoy_prefixes),
+        plus_one=settings.plus_one,
         expected_at=expected_at,
-    )  # fmt: skip
+    )
     unknown = np.full(len(groups), np.nan)
     rates = ErrorRates(unknown, unknown, "none", "none")
     if judged.is_decoy.any() and not is_unknown:
@@ -286,16 +331,24 @@ def _protein_table(
         residues = [database.sequence(i) if i >= 0 else "" for i in row.tolist()]
     members = pa.array(places.accessions, pa.string()).take(_arrow(groups.members))
     accessions = pa.ListArray.from_arrays(_arrow(groups.member_offsets.astype(np.int32)), members)
-    table = PROTEINS.arrow({
-        "group": pa.array([";".join(some) for some in accessions.to_pylist()], pa.string()), "accessions": accessions,
-        "description": pa.array(texts, pa.string()), "n_peptides": groups.n_peptides.astype(np.int32),
-        "n_unique_peptides": groups.n_unique_peptides.astype(np.int32), "n_psms": groups.n_psms.astype(np.int32),
-        "coverage": _known(covered),
-        "score": pa.array(groups.score, mask=np.full(len(groups), not judged.title) | ~(np.abs(groups.score) < 1e300)),
-        "q_value": _known(rates.q_value), "is_decoy": groups.is_decoy, "razor_peptides": groups.n_razor_peptides.astype(np.int32),
-        "posterior_error_probability": _known(rates.posterior_error), "length": length.astype(np.int32),
-        "sequence": pa.array(residues, pa.string()),
-    })  # fmt: skip
+    table = PROTEINS.arrow(
+        {
+            "group": pa.array([";".join(some) for some in accessions.to_pylist()], pa.string()),
+            "accessions": accessions,
+            "description": pa.array(texts, pa.string()),
+            "n_peptides": groups.n_peptides.astype(np.int32),
+            "n_unique_peptides": groups.n_unique_peptides.astype(np.int32),
+            "n_psms": groups.n_psms.astype(np.int32),
+            "coverage": _known(covered),
+            "score": pa.array(groups.score, mask=np.full(len(groups), not judged.title) | ~(np.abs(groups.score) < 1e300)),
+            "q_value": _known(rates.q_value),
+            "is_decoy": groups.is_decoy,
+            "razor_peptides": groups.n_razor_peptides.astype(np.int32),
+            "posterior_error_probability": _known(rates.posterior_error),
+            "length": length.astype(np.int32),
+            "sequence": pa.array(residues, pa.string()),
+        }
+    )
     return groups, rates, table
 
 

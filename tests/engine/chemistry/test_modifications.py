@@ -224,16 +224,21 @@ CAM, TMT = 57.021464, 229.162932
 @pytest.mark.parametrize(
     ("text", "replaced"),
     [
-        ("Acetyl (K)", [("Acetyl (K)", TMT)]), ("Acetyl (Protein N-term)", [("Acetyl (Protein N-term)", TMT)]),
-        ("Gln->pyro-Glu (N-term Q)", [("Gln->pyro-Glu (N-term Q)", TMT)]), ("GG (K)", [("GG (K)", 0)]),
-        ("Acetyl (K on top)", [("Acetyl (K on top)", 0)]), ("Oxidation (M)", [("Oxidation (M)", 0)]),
+        ("Acetyl (K)", [("Acetyl (K)", TMT)]),
+        ("Acetyl (Protein N-term)", [("Acetyl (Protein N-term)", TMT)]),
+        ("Gln->pyro-Glu (N-term Q)", [("Gln->pyro-Glu (N-term Q)", TMT)]),
+        ("GG (K)", [("GG (K)", 0)]),
+        ("Acetyl (K on top)", [("Acetyl (K on top)", 0)]),
+        ("Oxidation (M)", [("Oxidation (M)", 0)]),
         ("Methyl (CKR)", [("Methyl (C)", CAM), ("Methyl (K)", TMT), ("Methyl (R)", 0)]),
         ("Ammonia-loss (N-term C)", [("Ammonia-loss (N-term C)", TMT)]),
         ("Pyro-carbamidomethyl (N-term C)", [("Pyro-carbamidomethyl (N-term C)", TMT + CAM)]),
-        ("Label:13C(6)15N(2) (K)", [("Label:13C(6)15N(2) (K)", 0)]), ("Mine:+10.5 (K)", [("Mine:+10.5 (K)", TMT)]),
-        ("Mine:+10.5 (K On Top)", [("Mine:+10.5 (K on top)", 0)]), ("Amidated (C-term)", [("Amidated (C-term)", 0)]),
+        ("Label:13C(6)15N(2) (K)", [("Label:13C(6)15N(2) (K)", 0)]),
+        ("Mine:+10.5 (K)", [("Mine:+10.5 (K)", TMT)]),
+        ("Mine:+10.5 (K On Top)", [("Mine:+10.5 (K on top)", 0)]),
+        ("Amidated (C-term)", [("Amidated (C-term)", 0)]),
     ],
-)  # fmt: skip
+)
 def test_variable_modification_replaces_fixed_ones_of_its_place(text, replaced):
     """A heavy lysine stays heavy, and a remnant of ubiquitin has a free amine that carries the label."""
     found = replacing_fixed([parse_modification(text)], [parse_modification(one) for one in FIXED])

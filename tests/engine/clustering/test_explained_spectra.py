@@ -42,11 +42,18 @@ def identified_of(peptides: tuple[str, ...], rows: list[int], charge: int = 2) -
     lengths = [len(peptide) for peptide in peptides]
     none = np.zeros(len(peptides))
     return Identified(
-        np.array(rows), np.full(len(rows), charge), np.array([sequence_mass(peptide) for peptide in peptides]), np.arange(len(peptides)),
+        np.array(rows),
+        np.full(len(rows), charge),
+        np.array([sequence_mass(peptide) for peptide in peptides]),
+        np.arange(len(peptides)),
         peptides,
-        np.arange(len(peptides)), peptides, np.cumsum([0, *lengths]), np.concatenate([residue_masses(peptide) for peptide in peptides]),
-        none, none,
-    )  # fmt: skip
+        np.arange(len(peptides)),
+        peptides,
+        np.cumsum([0, *lengths]),
+        np.concatenate([residue_masses(peptide) for peptide in peptides]),
+        none,
+        none,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -164,9 +171,17 @@ def test_few_of_those_accepted_are_spectra_of_peptides_that_were_left_out(real):
 
 def test_a_table_of_psms_that_the_program_does_not_write_is_refused(tmp_path: Path):
     good = {
-        "spectrum": [0], "charge": [2], "calculated_mass": [800.0], "peptide": ["PEPTIDE"], "sequence": ["PEPTIDE"], "q_value": [0.0],
-        "rank": [1], "is_decoy": [False], "modification_positions": [[1]], "modification_masses": [[16.0]],
-    }  # fmt: skip
+        "spectrum": [0],
+        "charge": [2],
+        "calculated_mass": [800.0],
+        "peptide": ["PEPTIDE"],
+        "sequence": ["PEPTIDE"],
+        "q_value": [0.0],
+        "rank": [1],
+        "is_decoy": [False],
+        "modification_positions": [[1]],
+        "modification_masses": [[16.0]],
+    }
     path = tmp_path / "psms.parquet"
 
     def read(**changes: object) -> Identified:
@@ -175,10 +190,20 @@ def test_a_table_of_psms_that_the_program_does_not_write_is_refused(tmp_path: Pa
 
     assert read().residues[0] == pytest.approx(97.05276 + 16.0, abs=1e-4)
     bad: list[dict[str, object]] = [
-        {"spectrum": [1]}, {"spectrum": [-1]}, {"charge": [0]}, {"charge": [99]}, {"calculated_mass": [float("nan")]}, {"peptide": [None]},
-        {"sequence": ["PEPXIDE"]}, {"sequence": [""]}, {"sequence": ["péptide"]}, {"modification_positions": [[9]]},
-        {"modification_positions": [[1, 2]]}, {"modification_masses": [[float("inf")]]}, {"spectrum": ["x"]},
-    ]  # fmt: skip
+        {"spectrum": [1]},
+        {"spectrum": [-1]},
+        {"charge": [0]},
+        {"charge": [99]},
+        {"calculated_mass": [float("nan")]},
+        {"peptide": [None]},
+        {"sequence": ["PEPXIDE"]},
+        {"sequence": [""]},
+        {"sequence": ["péptide"]},
+        {"modification_positions": [[9]]},
+        {"modification_positions": [[1, 2]]},
+        {"modification_masses": [[float("inf")]]},
+        {"spectrum": ["x"]},
+    ]
     for changes in bad:
         with pytest.raises(InputError, match=r"psms\.parquet"):
             read(**changes)

@@ -20,9 +20,10 @@ from tests.shim.vector_inputs import clustered, random_vectors, windows
 
 
 @pytest.mark.parametrize(
-    "cards", [[], pytest.param([ShimCard()], marks=pytest.mark.skipif(bool(missing_compiler()), reason="g++ is not installed"))],
+    "cards",
+    [[], pytest.param([ShimCard()], marks=pytest.mark.skipif(bool(missing_compiler()), reason="g++ is not installed"))],
     ids=["processor", "both"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
 def test_the_executor_finds_the_clusters_that_the_kernel_finds(asked: Linkage, cards: list[Any]) -> None:
     rng = np.random.default_rng(1)

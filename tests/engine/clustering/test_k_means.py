@@ -238,9 +238,12 @@ def test_any_devices_find_the_same_clusters(sort, tolerance):
     seeds = Seeds(25, "random", 2)
     alone = k_means(executor(threads=1), data, seeds, rounds=12, tolerance=tolerance)
     for options in (
-        {"threads": 3}, {"threads": 1, "cards": 1}, {"threads": 1, "cards": 3, "with_processor": False},
-        {"threads": 1, "cards": 1, "fails_at": 2}, {"threads": 1, "cards": 1, "with_processor": False, "fails_at": 3},
-    ):  # fmt: skip
+        {"threads": 3},
+        {"threads": 1, "cards": 1},
+        {"threads": 1, "cards": 3, "with_processor": False},
+        {"threads": 1, "cards": 1, "fails_at": 2},
+        {"threads": 1, "cards": 1, "with_processor": False, "fails_at": 3},
+    ):
         assert_same(alone, k_means(executor(**options), data, seeds, rounds=12, tolerance=tolerance))
 
 
@@ -304,13 +307,18 @@ def test_progress_tells_rounds_and_a_cancel_ends_them():
 @pytest.mark.parametrize(
     ("values", "start", "options"),
     [
-        (np.array([[np.nan]]), Seeds(1), {}), (np.zeros(3), Seeds(1), {}), (np.zeros((3, 0)), Seeds(1), {}),
+        (np.array([[np.nan]]), Seeds(1), {}),
+        (np.zeros(3), Seeds(1), {}),
+        (np.zeros((3, 0)), Seeds(1), {}),
         (np.zeros((3, 1)), Seeds(4), {}),
-        (np.zeros((3, 1)), Seeds(0), {}), (np.zeros((3, 1)), Seeds(1, "best"), {}), (np.zeros((3, 1)), np.zeros((2, 2)), {}),
+        (np.zeros((3, 1)), Seeds(0), {}),
+        (np.zeros((3, 1)), Seeds(1, "best"), {}),
+        (np.zeros((3, 1)), np.zeros((2, 2)), {}),
         (np.ones((3, 1)), np.full((1, 1), 1e200), {}),
-        (np.zeros((3, 1)), Seeds(1), {"rounds": 0}), (np.zeros((3, 1)), Seeds(1), {"tolerance": -1.0}),
+        (np.zeros((3, 1)), Seeds(1), {"rounds": 0}),
+        (np.zeros((3, 1)), Seeds(1), {"tolerance": -1.0}),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_clustered_is_refused(values, start, options):
     with pytest.raises(ParameterError):
         k_means(executor(), Points(values), start, **options)

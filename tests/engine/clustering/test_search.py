@@ -65,8 +65,15 @@ def test_copies_come_together_and_every_spectrum_has_a_row(method, spectra, tmp_
     summary = ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", method=method, **more)
     rows = rows_of(tmp_path / "p" / "exports" / "clusters.tsv")
     assert list(rows[0]) == [
-        "spectrum_file", "spectrum_id", "title", "cluster", "precursor_mz", "charge", "similarity_to_consensus", "is_consensus",
-    ]  # fmt: skip
+        "spectrum_file",
+        "spectrum_id",
+        "title",
+        "cluster",
+        "precursor_mz",
+        "charge",
+        "similarity_to_consensus",
+        "is_consensus",
+    ]
     assert len(rows) == 65 == summary.n_spectra
     groups: dict[str, set[str]] = {}
     for row in rows:
@@ -142,12 +149,14 @@ def test_any_number_of_threads_gives_the_same_files(spectra, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "tells"),
     [
-        ({"maximum_distance": "1.5"}, "maximum_distance"), ({"bin_width": "0"}, "bin_width"), ({"precursor_tolerance": "5"},
-        "precursor_tolerance"),
-        ({"minimum_mz": "500", "maximum_mz": "400"}, "minimum_mz"), ({"bin_width": "0.001", "maximum_mz": "20000"}, "bins"),
+        ({"maximum_distance": "1.5"}, "maximum_distance"),
+        ({"bin_width": "0"}, "bin_width"),
+        ({"precursor_tolerance": "5"}, "precursor_tolerance"),
+        ({"minimum_mz": "500", "maximum_mz": "400"}, "minimum_mz"),
+        ({"bin_width": "0.001", "maximum_mz": "20000"}, "bins"),
         ({"method": "spectral"}, "method"),
     ],
-)  # fmt: skip
+)
 def test_wrong_parameters_are_named(changes, tells):
     with pytest.raises(ParameterError, match=tells):
         CLUSTER.model.checked(changes)
@@ -204,8 +213,15 @@ def test_a_project_is_explained_and_its_tables_agree(identified, tmp_path):
     table = pq.read_table(project.table("explained", summary.run_id)).to_pylist()
     assert len(rows) == len(table) > 0 and summary.n_explained == sum(row["q_value"] <= 0.01 for row in table)
     assert list(rows[0]) == [
-        "spectrum_file", "spectrum_id", "peptide", "charge", "similarity", "mass_difference", "q_value", "nearest_spectrum",
-    ]  # fmt: skip
+        "spectrum_file",
+        "spectrum_id",
+        "peptide",
+        "charge",
+        "similarity",
+        "mass_difference",
+        "q_value",
+        "nearest_spectrum",
+    ]
     psms = pq.read_table(project.table("psms", summary.source_run)).to_pylist()
     accepted = [row for row in psms if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01]
     found = {row["spectrum"]: row for row in accepted}

@@ -272,11 +272,24 @@ def identify_alone(work, **options):
     residues = "".join("ACDEFGHILMNPQSTVWYKR"[i] for i in np.random.default_rng(2).integers(0, 20, 400_000))
     (work / "large.fasta").write_text("".join(f">P{i}\n{residues[i : i + 400]}\n" for i in range(0, len(residues), 400)))
     return subprocess.run(
-        [sys.executable, "-m", "proteoscope.engine.command_line", "identify", "good.mgf", "--database", "large.fasta",
-         "--out", "disk/out", "--quiet"],
-        cwd=work, env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True,
+        [
+            sys.executable,
+            "-m",
+            "proteoscope.engine.command_line",
+            "identify",
+            "good.mgf",
+            "--database",
+            "large.fasta",
+            "--out",
+            "disk/out",
+            "--quiet",
+        ],
+        cwd=work,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
         **options,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("size", ["16k", pytest.param("64k", marks=pytest.mark.long), "120k"])

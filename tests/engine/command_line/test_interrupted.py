@@ -119,10 +119,12 @@ def test_a_run_that_is_finished_is_exported_whatever_the_user_asks_then(tmp_path
 @pytest.mark.parametrize(
     "stage",
     [
-        "Reading spectra", pytest.param("Building the peptide index", marks=pytest.mark.long),
-        pytest.param("Preprocessing spectra", marks=pytest.mark.long), "Scoring spectra",
+        "Reading spectra",
+        pytest.param("Building the peptide index", marks=pytest.mark.long),
+        pytest.param("Preprocessing spectra", marks=pytest.mark.long),
+        "Scoring spectra",
     ],
-)  # fmt: skip
+)
 def test_control_c_ends_the_program_with_130(stage, shared_data, tmp_path, own_cache):
     spectra, database = shared_data / "spectra" / "bench_x10.mgf", shared_data / "proteomes" / "ecoli_13spiked_2021_04.fasta"
     process = started("identify", str(spectra), "--database", str(database), "--out", str(tmp_path / "out"))

@@ -15,9 +15,28 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "resources" / "samples"
 SPECTRA = SAMPLES / "BSA1.mzML.gz"
 HEAVY = (
-    "numpy", "numba", "scipy.linalg", "sklearn", "pydantic", "pyarrow", "pyarrow.parquet", "pyarrow.dataset", "duckdb", "gemmi", "lxml",
-    "pyteomics", "Bio", "Bio.Align", "msgpack", "pandas", "cupy", "PIL", "PySide6", "pyqtgraph", "proteoscope.gui.window",
-)  # fmt: skip
+    "numpy",
+    "numba",
+    "scipy.linalg",
+    "sklearn",
+    "pydantic",
+    "pyarrow",
+    "pyarrow.parquet",
+    "pyarrow.dataset",
+    "duckdb",
+    "gemmi",
+    "lxml",
+    "pyteomics",
+    "Bio",
+    "Bio.Align",
+    "msgpack",
+    "pandas",
+    "cupy",
+    "PIL",
+    "PySide6",
+    "pyqtgraph",
+    "proteoscope.gui.window",
+)
 MODELS = ("identification", "sequence_search", "structure_search", "clustering", "modified_search", "read_alignment")
 COMPUTING = {"numpy", "numba", "pydantic", "pyarrow"}
 TABLES = COMPUTING | {"pyarrow.parquet"}
@@ -81,7 +100,7 @@ def sequences(tmp_path):
         (["convert", "--help"], set(), set()),
     ],
     ids=lambda one: " ".join(sorted(one)) if isinstance(one, set) else " ".join(one),
-)  # fmt: skip
+)
 def test_what_explains_loads_nothing_that_computes(arguments, libraries, models):
     assert loaded(*arguments) == (libraries, models)
 

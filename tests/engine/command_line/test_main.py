@@ -161,9 +161,18 @@ def strange(tmp_path_factory, database):
     (folder / "BSA é.mzML.gz").symlink_to(SPECTRA)
     (folder / "die Proteine.fasta").symlink_to(database)
     done = command(
-        "identify", "BSA é.mzML.gz", "--database", "die Proteine.fasta", "--out", "ein Projekt ü", "--preset", "low-resolution", "--quiet",
-        cwd=folder, env={"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "PYTHONIOENCODING": "ascii"},
-    )  # fmt: skip
+        "identify",
+        "BSA é.mzML.gz",
+        "--database",
+        "die Proteine.fasta",
+        "--out",
+        "ein Projekt ü",
+        "--preset",
+        "low-resolution",
+        "--quiet",
+        cwd=folder,
+        env={"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "PYTHONIOENCODING": "ascii"},
+    )
     return folder / "ein Projekt ü", done
 
 
@@ -303,8 +312,10 @@ def test_a_preset_of_ones_own_and_settings_on_top(tmp_path, capsys):
 def test_an_output_that_is_closed_early_is_no_error():
     process = subprocess.Popen(
         [sys.executable, "-m", "proteoscope.engine.command_line", "parameters", "identify"],
-        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     process.stdout.close()
     errors = process.stderr.read()
     process.stderr.close()

@@ -229,9 +229,13 @@ def test_untrusted_project_in_place_of_a_removed_one_writes_no_file_outside(
 def test_options_that_name_output_files_are_marked() -> None:
     marked = {(search.kind, option.name) for search in SEARCHES for option in search.options if option.is_output}
     assert marked == {
-        ("align", "all_scores"), ("cluster", "consensus"), ("structures", "superpose"), ("structures", "complexes"),
-        ("evidence", "report"), ("quantify", "report"),
-    }  # fmt: skip
+        ("align", "all_scores"),
+        ("cluster", "consensus"),
+        ("structures", "superpose"),
+        ("structures", "complexes"),
+        ("evidence", "report"),
+        ("quantify", "report"),
+    }
 
 
 def test_finished_run_whose_checkpoint_was_left_is_swept(project: Path, stopped: str, tmp_path: Path) -> None:
@@ -357,9 +361,11 @@ def test_a_stopped_command_says_how_to_go_on(project: Path, tmp_path: Path) -> N
         "cpu",
     ]
     found = subprocess.run(
-        [sys.executable, "-c", program, *arguments, "--quiet"], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True,
+        [sys.executable, "-c", program, *arguments, "--quiet"],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
     assert found.returncode == 130, found
     assert found.stderr.startswith(
         "proteoscope: interrupted; finished results are untouched; to go on with align-0001: proteoscope resume "
@@ -371,9 +377,13 @@ def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
     text = f"import os, signal, sys, time; from pathlib import Path; from tests.fuzz.keeping_command import main\n{program}\n"
     command = [sys.executable, "-c", f"{text}sys.exit(main(sys.argv[1:]))", *map(str, arguments)]
     return subprocess.Popen(
-        command, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        command,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")

@@ -18,9 +18,13 @@ def run(tmp_path: Path, module: str = "proteoscope", limit: int | None = None, *
     """Convert a file in a process with a limit of address space."""
     command = [sys.executable, "-m", module, "convert", str(SPECTRA), "--out", str(tmp_path / "x.mgf"), "--quiet"]
     return subprocess.run(
-        command, cwd=REPOSITORY, env={**os.environ, **environment}, capture_output=True, text=True,
+        command,
+        cwd=REPOSITORY,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
         preexec_fn=None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "abc", "1000000", "9" * 30])

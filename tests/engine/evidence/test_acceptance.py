@@ -123,9 +123,10 @@ def test_exposure_is_that_of_freesasa(found: Found) -> None:
         atoms = [(r, a) for r in structure[0][0] if r["CA"] for a in r if not a.is_hydrogen()]
         coordinates = [x for _, a in atoms for x in a.pos.tolist()]
         result = freesasa.calcCoord(
-            coordinates, [radius.get(a.name, 1.8) for _, a in atoms],
+            coordinates,
+            [radius.get(a.name, 1.8) for _, a in atoms],
             freesasa.Parameters({"algorithm": freesasa.ShrakeRupley, "n-points": 1000, "probe-radius": 1.4}),
-        )  # fmt: skip
+        )
         areas: dict[str, float] = {}
         for k, (residue, _) in enumerate(atoms):
             key = f"{residue.seqid.num}{residue.seqid.icode.strip()}"

@@ -268,13 +268,13 @@ def test_shared_peptides_tell_proteins_apart(project: Path, run: str) -> None:
 
 def test_leucine_is_isoleucine_and_places_overlap() -> None:
     none = Modifications.of(np.zeros(2, np.int64), [], [], [])
-    peptides = IdentifiedPeptides(
-        ("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan)
-    )  # fmt: skip
+    peptides = IdentifiedPeptides(("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan))
     found = places_of(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
     assert [tuple(map(int, one)) for one in zip(found.peptide, found.protein, found.start, found.end, strict=True)] == [
-        (0, 0, 1, 4), (0, 0, 2, 5), (1, 1, 0, 3),
-    ]  # fmt: skip
+        (0, 0, 1, 4),
+        (0, 0, 2, 5),
+        (1, 1, 0, 3),
+    ]
     evidence = residue_evidence(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)], found)
     assert evidence.n_psms.tolist() == [0, 2, 4, 4, 2, 0, 0, 1, 1, 1]
 

@@ -24,16 +24,36 @@ from tests.engine.evidence.evidence_projects import changed, project_with_eviden
 from tests.engine.evidence.test_evidence import rows
 
 NAMES = (
-    "../../../etc/passwd", "A|system('touch${IFS}owned')", "A_system__touch__IFS_owned__", "all", "ALL", "con", "COM1", "7", "%2e%2e%2f",
-    "python\\end", "x" * 10_000, "&quot<script>alert(1)</script>",
-)  # fmt: skip
+    "../../../etc/passwd",
+    "A|system('touch${IFS}owned')",
+    "A_system__touch__IFS_owned__",
+    "all",
+    "ALL",
+    "con",
+    "COM1",
+    "7",
+    "%2e%2e%2f",
+    "python\\end",
+    "x" * 10_000,
+    "&quot<script>alert(1)</script>",
+)
 """No blank stands in them, behind which a FASTA file has the description, and no semicolon, which parts proteins in tables."""
 N_RESIDUES = 300
 HOSTILE = "'); quit; delete all #"
 CHAINS_CALLED = (
-    "AAA-long-name", "it's \"quoted\" or not", "<script>alert(1)</script>", "A;quit", "$(touch owned)", "all or chain B", "../../x", "a b",
-    "a_b", "a\tb", "Z" * 90 + "1", "Z" * 90 + "2",
-)  # fmt: skip
+    "AAA-long-name",
+    'it\'s "quoted" or not',
+    "<script>alert(1)</script>",
+    "A;quit",
+    "$(touch owned)",
+    "all or chain B",
+    "../../x",
+    "a b",
+    "a_b",
+    "a\tb",
+    "Z" * 90 + "1",
+    "Z" * 90 + "2",
+)
 SCRIPT_LINE = {
     ".pml": re.compile(
         r"load [A-Za-z0-9_]+\.cif, [A-Za-z0-9_]+|hide everything|show cartoon|set [a-z_]+, [][0-9., ]+|rebuild|orient"

@@ -32,8 +32,13 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 def gpu(number: int, *, usable: bool = True, reason: str = "") -> dict[str, Any]:
     return {
-        "number": number, "name": f"GPU {number}", "memory_bytes": 8 << 30, "compute_capability": "8.9", "usable": usable, "reason": reason,
-    }  # fmt: skip
+        "number": number,
+        "name": f"GPU {number}",
+        "memory_bytes": 8 << 30,
+        "compute_capability": "8.9",
+        "usable": usable,
+        "reason": reason,
+    }
 
 
 @pytest.fixture
@@ -331,9 +336,7 @@ class Cupy(ModuleType):
         super().__init__("cupy")
         self.__spec__ = ModuleSpec("cupy", None)
         properties = {"name": b"GPU", "totalGlobalMem": 8 << 30, "major": 8, "minor": 9}
-        runtime = SimpleNamespace(
-            runtimeGetVersion=lambda: needs, getDeviceCount=lambda: 2, getDeviceProperties=lambda number: properties
-        )  # fmt: skip
+        runtime = SimpleNamespace(runtimeGetVersion=lambda: needs, getDeviceCount=lambda: 2, getDeviceProperties=lambda number: properties)
         self.used: list[int] = []
 
         @contextmanager
@@ -396,9 +399,7 @@ def test_a_gpu_that_does_not_run_the_test_kernel_says_why_on_one_line(monkeypatc
     assert first["usable"]
     assert not first["reason"]
     assert not second["usable"]
-    assert second["reason"] == (
-        "a test kernel does not run: RuntimeError: no kernel image is available for execution on the device"
-    )  # fmt: skip
+    assert second["reason"] == ("a test kernel does not run: RuntimeError: no kernel image is available for execution on the device")
 
 
 def test_the_last_line_of_the_probe_is_the_answer_on_this_machine() -> None:

@@ -189,9 +189,12 @@ def test_k_means_goes_on_from_the_round_or_the_seed_where_it_was(tmp_path: Path,
         try:
             with keeping(path) as partitions:
                 found = k_means(
-                    Executor(Resources(1 + stop_after % 2, progress=progress, kept=partitions)), Points(values), start, rounds=40,
+                    Executor(Resources(1 + stop_after % 2, progress=progress, kept=partitions)),
+                    Points(values),
+                    start,
+                    rounds=40,
                     progress=progress,
-                )  # fmt: skip
+                )
         except Cancelled:
             stops += 1
     assert stops == 5
@@ -204,10 +207,29 @@ def test_k_means_goes_on_from_the_round_or_the_seed_where_it_was(tmp_path: Path,
 
 def test_digests_are_of_contents_types_and_structure() -> None:
     values: list[Any] = [
-        None, 0, 0.0, False, "", "0", b"", (), {}, {"a": 1}, {"a": 2}, {"b": 1}, (1, 2), (12,), ((1,), 2), ("1", 2),
-        np.arange(3), np.arange(3, dtype=np.int32), np.arange(3.0), np.arange(6).reshape(2, 3), np.arange(6).reshape(3, 2),
+        None,
+        0,
+        0.0,
+        False,
+        "",
+        "0",
+        b"",
+        (),
+        {},
+        {"a": 1},
+        {"a": 2},
+        {"b": 1},
+        (1, 2),
+        (12,),
+        ((1,), 2),
+        ("1", 2),
+        np.arange(3),
+        np.arange(3, dtype=np.int32),
+        np.arange(3.0),
+        np.arange(6).reshape(2, 3),
+        np.arange(6).reshape(3, 2),
         np.arange(6)[::-1],
-    ]  # fmt: skip
+    ]
     digests = [plain_digest(value) for value in values]
     assert len(set(digests)) == len(values)
     assert plain_digest({"a": 1, "b": 2}) == plain_digest({"b": 2, "a": 1})

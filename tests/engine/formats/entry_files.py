@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 __all__ = [
-    "EMBL", "FASTA_OF_UNIPROT", "GENBANK", "GENBANK_PROTEIN", "PIR", "SEQUENCES", "SWISS_PROT", "UNIPROT_XML", "swiss_prot_entry",
-]  # fmt: skip
+    "EMBL",
+    "FASTA_OF_UNIPROT",
+    "GENBANK",
+    "GENBANK_PROTEIN",
+    "PIR",
+    "SEQUENCES",
+    "SWISS_PROT",
+    "UNIPROT_XML",
+    "swiss_prot_entry",
+]
 
 SEQUENCES = {
     "Q00001": "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK",

@@ -78,9 +78,15 @@ def write_run(folder: Path, measured: dict[int, tuple[int, Frame]] | None = None
         " CollisionEnergy REAL, Precursor INTEGER);"
     )
     metadata = {
-        "MzAcqRangeLower": LOWEST, "MzAcqRangeUpper": HIGHEST, "DigitizerNumSamples": SAMPLES, "TimsCompressionType": 2,
-        "OneOverK0AcqRangeLower": 0.6, "OneOverK0AcqRangeUpper": 1.6, "AcquisitionSoftware": "Bruker timsTOF", "SchemaVersionMajor": 3,
-    }  # fmt: skip
+        "MzAcqRangeLower": LOWEST,
+        "MzAcqRangeUpper": HIGHEST,
+        "DigitizerNumSamples": SAMPLES,
+        "TimsCompressionType": 2,
+        "OneOverK0AcqRangeLower": 0.6,
+        "OneOverK0AcqRangeUpper": 1.6,
+        "AcquisitionSoftware": "Bruker timsTOF",
+        "SchemaVersionMajor": 3,
+    }
     connection.executemany("INSERT INTO GlobalMetadata VALUES (?, ?)", [(key, str(value)) for key, value in metadata.items()])
     for number, (kind, scans) in (measured or frames()).items():
         heights = [height for peaks in scans.values() for _, height in peaks]

@@ -119,9 +119,13 @@ def test_formats_are_told_by_their_content(written: Callable[..., Path]) -> None
     from proteoscope.engine.formats.sources import ByteSource
 
     texts = {
-        "Swiss-Prot text": entry_files.SWISS_PROT, "UniProt XML": entry_files.UNIPROT_XML, "GenBank": entry_files.GENBANK,
-        "EMBL": entry_files.EMBL, "PIR": entry_files.PIR, "FASTA": ">P1;a name\nACDEF\n>P2\nACD*\n",
-    }  # fmt: skip
+        "Swiss-Prot text": entry_files.SWISS_PROT,
+        "UniProt XML": entry_files.UNIPROT_XML,
+        "GenBank": entry_files.GENBANK,
+        "EMBL": entry_files.EMBL,
+        "PIR": entry_files.PIR,
+        "FASTA": ">P1;a name\nACDEF\n>P2\nACD*\n",
+    }
     for name, text in texts.items():
         path = written(text, "database.txt")
         with ByteSource(path) as source:
@@ -155,7 +159,7 @@ BROKEN = {
     "another before the record": ("//\n" + GENBANK, "no known format|begin with LOCUS"),
     "PIR without sequence": (entry_files.PIR + ">P1;THREE\n", r"line 10: the record"),
     "PIR without an end": (entry_files.PIR.replace("*\nC;Species: nobody\n", ""), r"line 6: the record is broken"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)

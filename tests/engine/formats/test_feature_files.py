@@ -72,9 +72,7 @@ def test_features_follow_their_proteins_into_the_index(tmp_path: Path, written: 
     proteins: Proteins = read_proteins([written(entry_files.SWISS_PROT, "database.dat")])
     contaminants = None if decoys == "existing" else read_proteins([written(">C\nACDEFGHIK\n", "contaminants.fasta")])
     cleaves = np.zeros((26, 26), bool)
-    build_protein_index(
-        tmp_path, proteins, database="x", decoys=decoys, decoy_prefix=prefix, cleaves=cleaves, contaminants=contaminants
-    )  # fmt: skip
+    build_protein_index(tmp_path, proteins, database="x", decoys=decoys, decoy_prefix=prefix, cleaves=cleaves, contaminants=contaminants)
     index = open_protein_index(tmp_path)
     assert index.features is not None and len(index.features.offsets) == index.n_targets + 1
     assert [row[1:] for row in content(index.features)] == [row[1:] for row in content(proteins.features.take(np.array([0])))]  # type: ignore[union-attr]

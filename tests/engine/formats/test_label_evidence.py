@@ -29,10 +29,17 @@ def detected(*ions: float, n: int = N, lowest: float = 100.0, is_exact: bool = T
 @pytest.mark.parametrize(
     ("ions", "label"),
     [
-        (TMT, "TMT"), (TMT[:2], "TMT"), ((*TMT, LYSINE + 229.162932), "TMT"), ((*TMT, LYSINE + 304.207146), "TMTpro"),
-        (ITRAQ_4, "iTRAQ 4-plex"), (ITRAQ_8, "iTRAQ 8-plex"), (TMT[:1], "none"), ((), "none"), ((LYSINE,), "none"),
+        (TMT, "TMT"),
+        (TMT[:2], "TMT"),
+        ((*TMT, LYSINE + 229.162932), "TMT"),
+        ((*TMT, LYSINE + 304.207146), "TMTpro"),
+        (ITRAQ_4, "iTRAQ 4-plex"),
+        (ITRAQ_8, "iTRAQ 8-plex"),
+        (TMT[:1], "none"),
+        ((), "none"),
+        ((LYSINE,), "none"),
     ],
-)  # fmt: skip
+)
 def test_detect_label_recognises_each_kit(ions: tuple[float, ...], label: str) -> None:
     assert detected(*ions) == detected(*ions, split=3) == label
 

@@ -340,11 +340,13 @@ def test_ion_mobilities_are_left_aside_and_that_is_told(make: Any, written: Call
     changes: dict[str, str] = {
         "scan": {"time": make.term("MS:1000016", "90", "UO:0000010") + unit},
         "ion": {"ions": make.term("MS:1000744", "500.25") + make.term("MS:1000041", "2") + unit},
-        "array": {"arrays": "".join(
-            make.binary_array(kind, np.array(values).astype("<f8").tobytes(), ("MS:1000523", "MS:1000576"))
-            for kind, values in (("MS:1003006", (0.7, 0.9, 0.8)), ("MS:1000514", make.mz), ("MS:1000515", make.intensity))
-        )},
-    }[where]  # fmt: skip
+        "array": {
+            "arrays": "".join(
+                make.binary_array(kind, np.array(values).astype("<f8").tobytes(), ("MS:1000523", "MS:1000576"))
+                for kind, values in (("MS:1003006", (0.7, 0.9, 0.8)), ("MS:1000514", make.mz), ("MS:1000515", make.intensity))
+            )
+        },
+    }[where]
     path = written(make.mzml(make.mzml_spectrum(**changes), make.mzml_spectrum(1)))
     spectra = read_spectra([path])
     assert spectra.mz.tolist() == 2 * list(make.mz) and spectra.intensity.tolist() == 2 * list(make.intensity)

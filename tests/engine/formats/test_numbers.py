@@ -27,11 +27,14 @@ SPTXT = "Name: {title}\nLibID: 1\nPrecursorMZ: {mz}\nCharge: 2\nNumPeaks: 2\n{pe
 GNPS = "BEGIN IONS\nNAME={title}\nPEPMASS={mz}\nCHARGE=2+\nRTINSECONDS={time}\n{peak_mz}\t{peak_height}\n300.5\t1\nEND IONS\n"
 SOUND = {"mz": "500.5", "height": "10", "time": "2.5", "peak_mz": "200.5", "peak_height": "7", "mass": "999.25"}
 FORMATS = {
-    "mgf": (MGF, ("mz", "height", "time", "peak_mz", "peak_height")), "ms2": (MS2, ("mz", "time", "peak_mz", "peak_height")),
-    "dta": (DTA, ("mass", "peak_mz", "peak_height")), "pkl": (PKL, ("mz", "height", "peak_mz", "peak_height")),
-    "msp": (MSP, ("mz", "time", "peak_mz", "peak_height")), "sptxt": (SPTXT, ("mz", "peak_mz", "peak_height")),
+    "mgf": (MGF, ("mz", "height", "time", "peak_mz", "peak_height")),
+    "ms2": (MS2, ("mz", "time", "peak_mz", "peak_height")),
+    "dta": (DTA, ("mass", "peak_mz", "peak_height")),
+    "pkl": (PKL, ("mz", "height", "peak_mz", "peak_height")),
+    "msp": (MSP, ("mz", "time", "peak_mz", "peak_height")),
+    "sptxt": (SPTXT, ("mz", "peak_mz", "peak_height")),
     "gnps": (GNPS, ("mz", "time", "peak_mz", "peak_height")),
-}  # fmt: skip
+}
 NO_VALUE = ("na", "nan", "null", "none", "n/a", "-")
 PROTON = 1.007276466621
 
@@ -40,15 +43,35 @@ def variants(n: int) -> Iterator[str]:
     """Texts of numbers that are sound in one way or another, and of some that are not."""
     chance = random.Random(11)
     sound = (
-        lambda x: repr(x), lambda x: f"{x:.3f}", lambda x: f"{x:e}", lambda x: f"{x:.12g}", lambda x: f"+{x}", lambda x: f"{x:E}",
-        lambda x: f"{int(x)}.", lambda x: f"{int(x)}", lambda x: f"00{x}",
-    )  # fmt: skip
+        lambda x: repr(x),
+        lambda x: f"{x:.3f}",
+        lambda x: f"{x:e}",
+        lambda x: f"{x:.12g}",
+        lambda x: f"+{x}",
+        lambda x: f"{x:E}",
+        lambda x: f"{int(x)}.",
+        lambda x: f"{int(x)}",
+        lambda x: f"00{x}",
+    )
     broken = (
-        lambda x: f"{x:.4f}".replace(".", ","), lambda x: f"{x}x", lambda x: f"{x}.5", lambda x: f"1,{x}", lambda x: f"{x}e",
-        lambda x: f"{x};5", lambda x: f"1_{x}", lambda x: f"x{x}", lambda x: f"{x}Da", lambda x: f"{int(x)},{int(x)},5",
-        lambda x: f"0x{int(x)}", lambda x: f"--{x}", lambda x: f"{x}'", lambda x: f"${x}", lambda x: "None", lambda x: f"{x}e+",
+        lambda x: f"{x:.4f}".replace(".", ","),
+        lambda x: f"{x}x",
+        lambda x: f"{x}.5",
+        lambda x: f"1,{x}",
+        lambda x: f"{x}e",
+        lambda x: f"{x};5",
+        lambda x: f"1_{x}",
+        lambda x: f"x{x}",
+        lambda x: f"{x}Da",
+        lambda x: f"{int(x)},{int(x)},5",
+        lambda x: f"0x{int(x)}",
+        lambda x: f"--{x}",
+        lambda x: f"{x}'",
+        lambda x: f"${x}",
+        lambda x: "None",
+        lambda x: f"{x}e+",
         lambda x: f"{int(x)}-5.5.5",
-    )  # fmt: skip
+    )
     for _ in range(n):
         x = round(chance.uniform(101, 299), chance.randint(1, 9))
         yield chance.choice(sound if chance.random() < 0.5 else broken)(x)

@@ -72,10 +72,15 @@ def test_ms2_masses_that_agree_change_nothing(written: Written) -> None:
 @pytest.mark.parametrize(
     ("text", "bits", "height"),
     [
-        ("352.1888 836632.25 5+", 0b100000, 836632.25), ("352.1888\t10\t5", 0b100000, 10), ("352.1888 10", 0b100, 10),
-        ("352.1888 5+", 0b100000, 0), ("352.1888 10 2+ and 3+", 0b1100, 10), ("352.1888 None 3+", 0b1000, 0), ("352.1888 10 0", 0b100, 10),
+        ("352.1888 836632.25 5+", 0b100000, 836632.25),
+        ("352.1888\t10\t5", 0b100000, 10),
+        ("352.1888 10", 0b100, 10),
+        ("352.1888 5+", 0b100000, 0),
+        ("352.1888 10 2+ and 3+", 0b1100, 10),
+        ("352.1888 None 3+", 0b1000, 0),
+        ("352.1888 10 0", 0b100, 10),
     ],
-)  # fmt: skip
+)
 def test_mgf_charge_after_pepmass_overrides(written: Written, text: str, bits: int, height: float) -> None:
     spectra, _ = read(written(f"CHARGE=2+\nBEGIN IONS\nPEPMASS={text}\n100 1\nEND IONS\n", "a.mgf"))
     assert spectra.precursor_mz.tolist() == [352.1888]

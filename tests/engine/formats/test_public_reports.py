@@ -22,11 +22,20 @@ from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 
 Written = Callable[..., Path]
 NAMES = {
-    "MS:1000016": "scan start time", "MS:1000514": "m/z array", "MS:1000515": "intensity array", "MS:1000523": "64-bit float",
-    "MS:1000521": "32-bit float", "MS:1000576": "no compression", "MS:1000574": "zlib compression", "MS:1000511": "ms level",
-    "MS:1000127": "centroid spectrum", "MS:1000744": "selected ion m/z", "MS:1000041": "charge state", "MS:1000042": "peak intensity",
+    "MS:1000016": "scan start time",
+    "MS:1000514": "m/z array",
+    "MS:1000515": "intensity array",
+    "MS:1000523": "64-bit float",
+    "MS:1000521": "32-bit float",
+    "MS:1000576": "no compression",
+    "MS:1000574": "zlib compression",
+    "MS:1000511": "ms level",
+    "MS:1000127": "centroid spectrum",
+    "MS:1000744": "selected ion m/z",
+    "MS:1000041": "charge state",
+    "MS:1000042": "peak intensity",
     "MS:1002312": "MS-Numpress linear prediction compression",
-}  # fmt: skip
+}
 UNITS = {"UO:0000028": "millisecond", "UO:0000010": "second", "UO:0000031": "minute", "UO:0000032": "hour"}
 SECONDS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0}
 
@@ -171,9 +180,12 @@ def test_genbank_coding_sequences_without_protein_are_counted(written: Written) 
     """https://github.com/Xiangyang1984/Gcluster/issues/2, https://github.com/oschwengers/bakta/issues/94"""
     seq_io = pytest.importorskip("Bio.SeqIO", reason="Biopython reads GenBank independently")
     features = (
-        coding("1..30", "L1"), coding("31..60", "L2", "pseudo"), coding("61..90", "L3", 'translation="MKAAAK"'), coding("91..120", "L4"),
+        coding("1..30", "L1"),
+        coding("31..60", "L2", "pseudo"),
+        coding("61..90", "L3", 'translation="MKAAAK"'),
+        coding("91..120", "L4"),
         coding("121..150", "L5", 'pseudogene="unknown"'),
-    )  # fmt: skip
+    )
     path = written(genbank(*features), "a.gb")
     missed = sum(not {"translation", "pseudo", "pseudogene"} & one.qualifiers.keys() for one in seq_io.read(path, "genbank").features)
     progress = RecordingProgress(Progress())

@@ -26,11 +26,14 @@ def test_the_sample_of_an_orbitrap_with_ion_trap_fragments_is_known_as_one() -> 
 @pytest.mark.parametrize(
     ("name", "fragments"),
     [
-        ("spectra/bsa_ltq/BSA2.mzML", "ion trap"), ("spectra/Ecoli_MS2_small.mzML", "ion trap"),
-        ("spectra/SmallCalibratible_Yeast.mzML", "exact"), ("spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML", "exact"),
-        ("spectra/hela_velos/TaGe_SA_A549_3_snip.mzML", "exact"), ("spectra/known_ids/proteometools_171_kuester_test.mgf", "exact"),
+        ("spectra/bsa_ltq/BSA2.mzML", "ion trap"),
+        ("spectra/Ecoli_MS2_small.mzML", "ion trap"),
+        ("spectra/SmallCalibratible_Yeast.mzML", "exact"),
+        ("spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML", "exact"),
+        ("spectra/hela_velos/TaGe_SA_A549_3_snip.mzML", "exact"),
+        ("spectra/known_ids/proteometools_171_kuester_test.mgf", "exact"),
     ],
-)  # fmt: skip
+)
 def test_real_runs_are_told_apart_in_every_format(shared_data: Path, name: str, fragments: str) -> None:
     content = spectra_content(shared_data / name)
     assert content is not None and content.fragments == fragments and content.precursors == "exact"
@@ -79,11 +82,20 @@ def test_advice_names_the_preset_that_suits_and_is_silent_where_one_fits() -> No
 @pytest.mark.parametrize(
     ("fragmentation", "series", "advised"),
     [
-        (("ETD",), "by", "cz"), (("ECD",), "by", "cz"), (("HCD", "ETD"), "by", "bycz"), (("EThcD",), "cz", "bycz"), (("HCD",), "cz", "by"),
-        (("ETD",), "cz", ""), (("CID", "HCD"), "by", ""), (("ETD",), "bycz", ""), (("UVPD",), "by", ""), ((), "by", ""),
-        (("ETD",), "activation", ""), (("ETciD",), "by", "bycz"),
+        (("ETD",), "by", "cz"),
+        (("ECD",), "by", "cz"),
+        (("HCD", "ETD"), "by", "bycz"),
+        (("EThcD",), "cz", "bycz"),
+        (("HCD",), "cz", "by"),
+        (("ETD",), "cz", ""),
+        (("CID", "HCD"), "by", ""),
+        (("ETD",), "bycz", ""),
+        (("UVPD",), "by", ""),
+        ((), "by", ""),
+        (("ETD",), "activation", ""),
+        (("ETciD",), "by", "bycz"),
     ],
-)  # fmt: skip
+)
 def test_advise_compares_ion_series_with_activation(fragmentation: tuple[str, ...], series: str, advised: str) -> None:
     parameters = search_of_kind("identify").parameters_of("high-resolution").changed(ion_series=series)
     found = advise("identify", [SpectraContent(fragments="exact", fragmentation=fragmentation)], parameters)
@@ -126,7 +138,7 @@ def test_advise_names_the_files_of_each_misfit() -> None:
         ("iTRAQ 4-plex", {"fixed_modifications": "iTRAQ4plex (K)"}, "", ""),
         ("iTRAQ 8-plex", {"fixed_modifications": "iTRAQ8plex (K)"}, "", ""),
     ],
-)  # fmt: skip
+)
 def test_advise_compares_labels_with_modifications(label: LabelEvidence, changes: dict[str, str], expected: str, preset: str) -> None:
     search = search_of_kind("identify")
     parameters = search.parameters_of("high-resolution").changed([f"{name}={value}" for name, value in changes.items()])
@@ -138,11 +150,13 @@ def test_advise_compares_labels_with_modifications(label: LabelEvidence, changes
 @pytest.mark.parametrize(
     ("name", "label"),
     [
-        ("spectra/isobaric/TMTTenPlexMethod_test.mzML", "TMT"), ("spectra/isobaric/IsobaricAnalyzer_input_1.mzML", "iTRAQ 4-plex"),
-        ("spectra/bench_hires_2269.mgf", "none"), ("spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML", "none"),
+        ("spectra/isobaric/TMTTenPlexMethod_test.mzML", "TMT"),
+        ("spectra/isobaric/IsobaricAnalyzer_input_1.mzML", "iTRAQ 4-plex"),
+        ("spectra/bench_hires_2269.mgf", "none"),
+        ("spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML", "none"),
         ("spectra/Ecoli_MS2_small.mzML", ""),
     ],
-)  # fmt: skip
+)
 def test_spectra_content_detects_labels_of_real_runs(shared_data: Path, name: str, label: str) -> None:
     content = spectra_content(shared_data / name)
     assert content is not None and content.label == label

@@ -31,9 +31,7 @@ def test_read_surveys_has_the_voltages_of_mzml_in_order_of_time(make: Any, writt
     found = read_surveys(written(make.mzml(*spectra)))
     np.testing.assert_array_equal(found.voltage, [-60.5, np.nan, -45.0])
     assert found.voltages[:2] == [-60.5, -45.0] and np.isnan(found.voltages[2])
-    assert [found.at_voltage(one).tolist() for one in found.voltages] == [
-        [True, False, False], [False, False, True], [False, True, False]
-    ]  # fmt: skip
+    assert [found.at_voltage(one).tolist() for one in found.voltages] == [[True, False, False], [False, False, True], [False, True, False]]
     np.testing.assert_array_equal(found.voltage_of(np.array([0.0, 60.0, 119.9, 121.0, 500.0])), [-60.5, -60.5, -60.5, np.nan, -45.0])
 
 

@@ -141,8 +141,10 @@ def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
     terms = {one.get("accession"): one.get("value") for one in source}
     # The vocabulary's identifiers of spectra, format of the file and checksum, of which the standard demands one each.
     assert terms == {
-        "MS:1000774": "", "MS:1001062": "", "MS:1000569": hashlib.sha1((tmp_path / "a b.mgf").read_bytes()).hexdigest(),
-    }  # fmt: skip
+        "MS:1000774": "",
+        "MS:1001062": "",
+        "MS:1000569": hashlib.sha1((tmp_path / "a b.mgf").read_bytes()).hexdigest(),
+    }
 
 
 def test_pyteomics_reads_the_same_from_mgf_and_ms2(spectra: Spectra, tmp_path: Path) -> None:
@@ -173,11 +175,19 @@ def test_ms2_gives_the_mass_of_the_protonated_peptide(tmp_path: Path) -> None:
 def one_spectrum(**changes: object) -> Spectra:
     """A spectrum of two peaks."""
     columns = {
-        "files": ("a.mgf",), "file": np.zeros(1, np.int32), "identifier": ["first"], "scan": np.array([-1]), "index": np.array([0]),
-        "retention_time": np.array([np.nan]), "precursor_mz": np.array([500.0]), "precursor_intensity": np.zeros(1, np.float32),
-        "charge_mask": np.array([4], np.uint32), "offsets": np.array([0, 2]), "mz": np.array([100.0, 200.5]),
+        "files": ("a.mgf",),
+        "file": np.zeros(1, np.int32),
+        "identifier": ["first"],
+        "scan": np.array([-1]),
+        "index": np.array([0]),
+        "retention_time": np.array([np.nan]),
+        "precursor_mz": np.array([500.0]),
+        "precursor_intensity": np.zeros(1, np.float32),
+        "charge_mask": np.array([4], np.uint32),
+        "offsets": np.array([0, 2]),
+        "mz": np.array([100.0, 200.5]),
         "intensity": np.array([1.0, 1e6], np.float32),
-    }  # fmt: skip
+    }
     return Spectra(**columns | changes)  # type: ignore[arg-type]
 
 
@@ -185,22 +195,30 @@ def several(names: list[str], scans: list[int]) -> Spectra:
     """Spectra without peaks, by their names and scans."""
     n = len(names)
     return one_spectrum(
-        file=np.zeros(n, np.int32), identifier=names, scan=np.array(scans), index=np.arange(n), retention_time=np.full(n, np.nan),
-        precursor_mz=np.full(n, 500.0), precursor_intensity=np.zeros(n, np.float32), charge_mask=np.full(n, 4, np.uint32),
-        offsets=np.zeros(n + 1, np.int64), mz=np.empty(0), intensity=np.empty(0, np.float32),
-    )  # fmt: skip
+        file=np.zeros(n, np.int32),
+        identifier=names,
+        scan=np.array(scans),
+        index=np.arange(n),
+        retention_time=np.full(n, np.nan),
+        precursor_mz=np.full(n, 500.0),
+        precursor_intensity=np.zeros(n, np.float32),
+        charge_mask=np.full(n, 4, np.uint32),
+        offsets=np.zeros(n + 1, np.int64),
+        mz=np.empty(0),
+        intensity=np.empty(0, np.float32),
+    )
 
 
 @pytest.mark.parametrize(
     ("names", "scans", "identifiers", "term"),
     [
         (["scan=4", "scan=2"], [4, 2], ["scan=4", "scan=2"], "scan number only nativeID format"),
-        (["a <b> & \"c\"", "two\x0bwords"], [4, 2], ["scan=4", "scan=2"], "scan number only nativeID format"),
+        (['a <b> & "c"', "two\x0bwords"], [4, 2], ["scan=4", "scan=2"], "scan number only nativeID format"),
         (["same", "same"], [4, 4], ["index=0", "index=1"], "multiple peak list nativeID format"),
         (["scan=1", "scan=1"], [1, 1], ["index=0", "index=1"], "multiple peak list nativeID format"),
         (["frame=1 scan=2", "frame=1 scan=9"], [-1, -1], ["frame=1 scan=2", "frame=1 scan=9"], "Bruker TDF nativeID format"),
     ],
-)  # fmt: skip
+)
 def test_mzml_calls_each_spectrum_by_a_name_of_its_own(
     tmp_path: Path, names: list[str], scans: list[int], identifiers: list[str], term: str
 ) -> None:

@@ -87,10 +87,13 @@ def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(identi
     rows = source.query("SELECT accession, kind, first, last, description FROM features").to_pylist()
     albumin = "sp|A0A0000000|P0_BOVIN"
     assert [tuple(row.values()) for row in rows] == [
-        (albumin, "signal peptide", 1, 18, ""), (albumin, "domain", 19, 210, "Albumin 1"),
+        (albumin, "signal peptide", 1, 18, ""),
+        (albumin, "domain", 19, 210, "Albumin 1"),
         (albumin, "modified residue", 82, 82, "Phosphoserine"),
-        (albumin, "variant", 214, 214, "A -> T"), (albumin, "disulfide bond", 77, 86, ""), (albumin, "helix", 590, 606, ""),
-    ]  # fmt: skip
+        (albumin, "variant", 214, 214, "A -> T"),
+        (albumin, "disulfide bond", 77, 86, ""),
+        (albumin, "helix", 590, 606, ""),
+    ]
     proteins = knowing.tables.source("proteins")
     place = proteins.query("SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, ?)", [albumin])["row"][0].as_py()
     coverage = coverage_of_group(proteins, place, 0.01)
@@ -149,8 +152,10 @@ def test_features_of_queries_and_of_aligned_parts_of_hits_are_kept(databases: tu
     assert best.name == "sp|A0A0000000|P0_BOVIN" and (best.start, best.end) == (1, 60)
     # Those of residues 61 to 120 of albumin; signal, variant and helix are not told of hits.
     assert [(one.kind, one.start, one.end) for one in best.features] == [
-        ("domain", 18, 210), ("modified residue", 81, 82), ("disulfide bond", 76, 86),
-    ]  # fmt: skip
+        ("domain", 18, 210),
+        ("modified residue", 81, 82),
+        ("disulfide bond", 76, 86),
+    ]
     run.tables.close()
 
 
@@ -165,9 +170,27 @@ def test_sequences_are_found_in_uniprot_text_as_in_its_fasta(databases: tuple[Pa
 
 
 CODONS = {
-    "A": "GCT", "C": "TGT", "D": "GAT", "E": "GAA", "F": "TTT", "G": "GGT", "H": "CAT", "I": "ATT", "K": "AAA", "L": "CTG", "M": "ATG",
-    "N": "AAT", "P": "CCG", "Q": "CAG", "R": "CGT", "S": "TCT", "T": "ACT", "V": "GTT", "W": "TGG", "Y": "TAT",
-}  # fmt: skip
+    "A": "GCT",
+    "C": "TGT",
+    "D": "GAT",
+    "E": "GAA",
+    "F": "TTT",
+    "G": "GGT",
+    "H": "CAT",
+    "I": "ATT",
+    "K": "AAA",
+    "L": "CTG",
+    "M": "ATG",
+    "N": "AAT",
+    "P": "CCG",
+    "Q": "CAG",
+    "R": "CGT",
+    "S": "TCT",
+    "T": "ACT",
+    "V": "GTT",
+    "W": "TGG",
+    "Y": "TAT",
+}
 
 
 def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Path) -> None:

@@ -109,10 +109,19 @@ def spectra_of_files(numbers):
     n = sum(numbers)
     ones = np.ones(n)
     return Spectra(
-        tuple(map(str, range(len(numbers)))), np.repeat(np.arange(len(numbers), dtype=np.int32), numbers), [""] * n, np.arange(n),
-        np.arange(n), ones, 500 * ones, ones.astype(np.float32), np.full(n, 4, np.uint32), np.arange(n + 1), 200 * ones,
+        tuple(map(str, range(len(numbers)))),
+        np.repeat(np.arange(len(numbers), dtype=np.int32), numbers),
+        [""] * n,
+        np.arange(n),
+        np.arange(n),
+        ones,
+        500 * ones,
         ones.astype(np.float32),
-    )  # fmt: skip
+        np.full(n, 4, np.uint32),
+        np.arange(n + 1),
+        200 * ones,
+        ones.astype(np.float32),
+    )
 
 
 def test_the_first_search_looks_at_all_of_a_small_file_and_evenly_at_a_large_one():
@@ -204,9 +213,16 @@ def test_it_is_the_search_of_corrected_precursors_with_that_tolerance(out_of_tun
             lines[number] = " ".join([f"PEPMASS={mass_of_one!r}", *more])
     (tmp_path / "corrected.mgf").write_text("\n".join(lines))
     _, expected = search(
-        tmp_path / "corrected.mgf", database, tmp_path / "other", "high-resolution", tolerance_from_run=False, second_pass=False,
-        precursor_tolerance=str(first.precursor_tolerance), rescoring="off", predicted_intensities=False,
-    )  # fmt: skip
+        tmp_path / "corrected.mgf",
+        database,
+        tmp_path / "other",
+        "high-resolution",
+        tolerance_from_run=False,
+        second_pass=False,
+        precursor_tolerance=str(first.precursor_tolerance),
+        rescoring="off",
+        predicted_intensities=False,
+    )
     peptides = [{row["spectrum_id"]: (row["peptide"], row["hyperscore"], row["expectation"]) for row in rows} for rows in (found, expected)]
     assert peptides[0] == peptides[1]
 
@@ -291,13 +307,15 @@ def test_a_second_pass_tells_how_much_of_what_it_adds_may_be_false(shared_data, 
     summary, rows = search(spectra, shared_data / "proteomes" / "shew.fasta", tmp_path / "project", "high-resolution", second_pass=True)
     known = summary.certainty["second_pass"]
     only_second = [
-        row for row in rows
-        if float(row["q_value"]) <= 0.01 and (
+        row
+        for row in rows
+        if float(row["q_value"]) <= 0.01
+        and (
             {"Deamidated", "Acetyl", "Gln->pyro-Glu"} & set(row["modification_names"].split(";"))
             or not set(row["residues_before"].replace(";", "")) & set("KR-M")
             or (row["sequence"][-1] not in "KR" and "-" not in row["residues_after"])
         )
-    ]  # fmt: skip
+    ]
     of_targets = [row for row in only_second if row["is_decoy"] == "false"]
     assert 5 <= len(of_targets) <= known["targets"] < summary.n_psms
     assert known["decoys"] >= len(only_second) - len(of_targets)

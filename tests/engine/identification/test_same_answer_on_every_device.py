@@ -54,9 +54,13 @@ def peptides_for(folder: Path, parameters: IdentificationParameters) -> PeptideA
     (folder / "random.fasta").write_text("".join(f">P{i}\nM{''.join(random.choice(letters, length))}\n" for i in range(n)))
     digestion = Digestion.of(parameters, parameters.specificity)
     proteins = build_protein_index(
-        folder, read_proteins([folder / "random.fasta"]), database="random.fasta", decoys="reverse", decoy_prefix="DECOY_",
+        folder,
+        read_proteins([folder / "random.fasta"]),
+        database="random.fasta",
+        decoys="reverse",
+        decoy_prefix="DECOY_",
         cleaves=digestion.enzyme.cleavage_table(),
-    )  # fmt: skip
+    )
     peptides = build_peptide_index(folder, proteins, digestion, Resources(2), memory_bytes=1 << 28)
     return peptides.arrays(proteins)
 
@@ -82,11 +86,19 @@ def spectra_for(peptides: PeptideArrays, parameters: IdentificationParameters, n
             precursors.append(float(peptides.mass[row]) / charge + PROTON)
     m = len(rows)
     return Spectra(
-        ("x.mgf",), np.zeros(m, np.int32), [str(i) for i in range(m)], np.full(m, -1), np.arange(m), np.full(m, np.nan),
-        np.array(precursors), np.zeros(m, np.float32), np.full(m, 1 << charge, np.uint32),
-        np.cumsum([0, *(len(peaks) for peaks, _ in rows)]), np.concatenate([peaks for peaks, _ in rows]),
+        ("x.mgf",),
+        np.zeros(m, np.int32),
+        [str(i) for i in range(m)],
+        np.full(m, -1),
+        np.arange(m),
+        np.full(m, np.nan),
+        np.array(precursors),
+        np.zeros(m, np.float32),
+        np.full(m, 1 << charge, np.uint32),
+        np.cumsum([0, *(len(peaks) for peaks, _ in rows)]),
+        np.concatenate([peaks for peaks, _ in rows]),
         np.concatenate([heights for _, heights in rows]).astype(np.float32),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

@@ -426,9 +426,13 @@ def test_variable_modifications_replace_fixed_labels(shared_cases, tmp_path):
     parameters = IdentificationParameters(
         fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"),
         variable_modifications=(
-            "Oxidation (M)", "Acetyl (Protein N-term)", "Gln->pyro-Glu (N-term Q)", "Acetyl (K)", "GG (K)",
+            "Oxidation (M)",
+            "Acetyl (Protein N-term)",
+            "Gln->pyro-Glu (N-term Q)",
+            "Acetyl (K)",
+            "GG (K)",
         ),
-    )  # fmt: skip
+    )
     identify([folder / "tmt.mzML"], [folder / "tmt.fasta"], tmp_path / "project", parameters)
     with (tmp_path / "project" / "exports" / "psms.tsv").open() as file:
         found = {int(row["scan"]): row["peptide"] for row in csv.DictReader(file, delimiter="\t")}

@@ -97,28 +97,64 @@ def percolator() -> str:
 
 def mokapot() -> str:
     rows = [
-        [f"run_{one.scan}_{one.charge}_1", not one.is_decoy, one.scan, one.mass + PROTON, one.mass + PROTON,
-         f"K.{_bracketed(one, _delta, 'n{}')}.R", 5 - i, one.q_value, one.q_value / 2, *one.proteins]
+        [
+            f"run_{one.scan}_{one.charge}_1",
+            not one.is_decoy,
+            one.scan,
+            one.mass + PROTON,
+            one.mass + PROTON,
+            f"K.{_bracketed(one, _delta, 'n{}')}.R",
+            5 - i,
+            one.q_value,
+            one.q_value / 2,
+            *one.proteins,
+        ]
         for i, one in enumerate(TRUTH)
-    ]  # fmt: skip
+    ]
     return _table("SpecId|Label|ScanNr|ExpMass|CalcMass|Peptide|mokapot score|mokapot q-value|mokapot PEP|Proteins", rows)
 
 
 def pin() -> str:
     rows = [
-        [f"run_{one.scan}_{one.charge}_1", -1 if one.is_decoy else 1, one.scan, one.mass, one.mass, 3.0 - 0.1 * i, 0.5,
-         int(one.charge == 2),         int(one.charge == 3), f"K.{_bracketed(one, _delta, 'n{}')}.R", *one.proteins]
+        [
+            f"run_{one.scan}_{one.charge}_1",
+            -1 if one.is_decoy else 1,
+            one.scan,
+            one.mass,
+            one.mass,
+            3.0 - 0.1 * i,
+            0.5,
+            int(one.charge == 2),
+            int(one.charge == 3),
+            f"K.{_bracketed(one, _delta, 'n{}')}.R",
+            *one.proteins,
+        ]
         for i, one in enumerate(TRUTH)
-    ]  # fmt: skip
+    ]
     return _table("SpecId|Label|ScanNr|ExpMass|CalcMass|Xcorr|deltCn|Charge2|Charge3|Peptide|Proteins", rows)
 
 
 def crux() -> str:
     rows = [
-        ["spectra/run.mzML", one.scan, one.charge, one.mz, one.mass, one.mass, 10 - i, 1 + i, one.q_value, one.q_value / 2, 100,
-         _bracketed(one, _delta, "{}"), ",".join(one.proteins), "KR", "decoy" if one.is_decoy else "target"]
+        [
+            "spectra/run.mzML",
+            one.scan,
+            one.charge,
+            one.mz,
+            one.mass,
+            one.mass,
+            10 - i,
+            1 + i,
+            one.q_value,
+            one.q_value / 2,
+            100,
+            _bracketed(one, _delta, "{}"),
+            ",".join(one.proteins),
+            "KR",
+            "decoy" if one.is_decoy else "target",
+        ]
         for i, one in enumerate(TRUTH)
-    ]  # fmt: skip
+    ]
     header = (
         "file|scan|charge|spectrum precursor m/z|spectrum neutral mass|peptide mass|percolator score|percolator rank|percolator q-value|"
         "percolator PEP|distinct matches/spectrum|sequence|protein id|flanking aa|target/decoy"
@@ -128,11 +164,27 @@ def crux() -> str:
 
 def sage() -> str:
     rows = [
-        [i, _bracketed(one, _delta, "{}-"), ";".join(one.proteins), len(one.proteins), "run.mzML",
-         f"controllerType=0 controllerNumber=1 scan={one.scan}", 1, -1 if one.is_decoy else 1, one.mass, one.mass, one.charge, 30 - i,
-         one.scan,         5.0 - i, -3.0, one.q_value, one.q_value]
+        [
+            i,
+            _bracketed(one, _delta, "{}-"),
+            ";".join(one.proteins),
+            len(one.proteins),
+            "run.mzML",
+            f"controllerType=0 controllerNumber=1 scan={one.scan}",
+            1,
+            -1 if one.is_decoy else 1,
+            one.mass,
+            one.mass,
+            one.charge,
+            30 - i,
+            one.scan,
+            5.0 - i,
+            -3.0,
+            one.q_value,
+            one.q_value,
+        ]
         for i, one in enumerate(TRUTH)
-    ]  # fmt: skip
+    ]
     header = (
         "psm_id|peptide|proteins|num_proteins|filename|scannr|rank|label|expmass|calcmass|charge|hyperscore|rt|sage_discriminant_score|"
         "posterior_error|spectrum_q|peptide_q"
@@ -142,11 +194,29 @@ def sage() -> str:
 
 def comet() -> str:
     rows = [
-        [one.scan, 1, one.charge, one.mass, one.mass, one.e_value, 3.0, 0.3, 100, 10, 14, one.sequence, f"K.{one.sequence}.R", "K", "R",
-         ",".join(one.proteins), len(one.proteins),
-         ",".join(f"{max(i, 1)}_V_{MODIFICATIONS[name]:.6f}{'_n' if i == 0 else ''}" for i, name in one.modifications) or "-", ""]
+        [
+            one.scan,
+            1,
+            one.charge,
+            one.mass,
+            one.mass,
+            one.e_value,
+            3.0,
+            0.3,
+            100,
+            10,
+            14,
+            one.sequence,
+            f"K.{one.sequence}.R",
+            "K",
+            "R",
+            ",".join(one.proteins),
+            len(one.proteins),
+            ",".join(f"{max(i, 1)}_V_{MODIFICATIONS[name]:.6f}{'_n' if i == 0 else ''}" for i, name in one.modifications) or "-",
+            "",
+        ]
         for one in TRUTH
-    ]  # fmt: skip
+    ]
     header = (
         "scan|num|charge|exp_neutral_mass|calc_neutral_mass|e-value|xcorr|delta_cn|sp_score|ions_matched|ions_total|plain_peptide|"
         "modified_peptide|prev_aa|next_aa|protein|protein_count|modifications"
@@ -163,11 +233,30 @@ def _assigned(one: Truth) -> str:
 
 def msfragger() -> str:
     rows = [
-        [one.scan, one.mass, one.scan, one.charge, 1, one.sequence, "K", "R", one.proteins[0], 10, 14, one.mass, 0.0, 2, 0,
-         _assigned(one), 20,
-         10,         one.e_value, "@@".join(one.proteins[1:])]
+        [
+            one.scan,
+            one.mass,
+            one.scan,
+            one.charge,
+            1,
+            one.sequence,
+            "K",
+            "R",
+            one.proteins[0],
+            10,
+            14,
+            one.mass,
+            0.0,
+            2,
+            0,
+            _assigned(one),
+            20,
+            10,
+            one.e_value,
+            "@@".join(one.proteins[1:]),
+        ]
         for one in TRUTH
-    ]  # fmt: skip
+    ]
     header = (
         "scannum|precursor_neutral_mass|retention_time|charge|hit_rank|peptide|peptide_prev_aa|peptide_next_aa|protein|num_matched_ions|"
         "tot_num_ions|calc_neutral_pep_mass|massdiff|num_tol_term|num_missed_cleavages|modification_info|hyperscore|nextscore|expectscore|"
@@ -178,10 +267,26 @@ def msfragger() -> str:
 
 def philosopher() -> str:
     rows = [
-        [f"run.{one.scan:05d}.{one.scan:05d}.{one.charge}", "interact-run.pep.xml", one.sequence, "", one.charge, 60 * one.scan, one.mass,
-         one.mass,         0.0, one.e_value, 20, 10, 0.99, _assigned(one), one.proteins[0], ", ".join(one.proteins[1:])]
+        [
+            f"run.{one.scan:05d}.{one.scan:05d}.{one.charge}",
+            "interact-run.pep.xml",
+            one.sequence,
+            "",
+            one.charge,
+            60 * one.scan,
+            one.mass,
+            one.mass,
+            0.0,
+            one.e_value,
+            20,
+            10,
+            0.99,
+            _assigned(one),
+            one.proteins[0],
+            ", ".join(one.proteins[1:]),
+        ]
         for one in TRUTH
-    ]  # fmt: skip
+    ]
     header = (
         "Spectrum|Spectrum File|Peptide|Modified Peptide|Charge|Retention|Observed Mass|Calculated Peptide Mass|Delta Mass|Expectation|"
         "Hyperscore|Nextscore|Probability|Assigned Modifications|Protein|Mapped Proteins"
@@ -192,10 +297,26 @@ def philosopher() -> str:
 def maxquant() -> str:
     names = {"Carbamidomethyl": "(Carbamidomethyl (C))", "Oxidation": "(Oxidation (M))", "Acetyl": "(Acetyl (Protein N-term))"}
     rows = [
-        ["run", one.scan, i, one.sequence, len(one.sequence), f"_{_bracketed(one, names.__getitem__, '{}')}_", ";".join(one.proteins),
-         one.charge, one.mz, one.mass, one.scan, one.q_value, 100 - i, 50, "+" if one.is_decoy else "", i]
+        [
+            "run",
+            one.scan,
+            i,
+            one.sequence,
+            len(one.sequence),
+            f"_{_bracketed(one, names.__getitem__, '{}')}_",
+            ";".join(one.proteins),
+            one.charge,
+            one.mz,
+            one.mass,
+            one.scan,
+            one.q_value,
+            100 - i,
+            50,
+            "+" if one.is_decoy else "",
+            i,
+        ]
         for i, one in enumerate(TRUTH)
-    ]  # fmt: skip
+    ]
     header = (
         "Raw file|Scan number|Scan index|Sequence|Length|Modified sequence|Proteins|Charge|m/z|Mass|Retention time|PEP|Score|Delta score|"
         "Reverse|id"
@@ -206,10 +327,24 @@ def maxquant() -> str:
 def dia_nn() -> str:
     numbers = {"Carbamidomethyl": "(UniMod:4)", "Oxidation": "(UniMod:35)", "Acetyl": "(UniMod:1)"}
     rows = [
-        ["/data/run.mzML", "run", ";".join(one.proteins), ";".join(one.proteins), _bracketed(one, numbers.__getitem__, "{}"), one.sequence,
-         one.charge, one.q_value, one.q_value / 2, one.q_value, one.scan, one.mz, one.scan]
-        for one in TRUTH if not one.is_decoy
-    ]  # fmt: skip
+        [
+            "/data/run.mzML",
+            "run",
+            ";".join(one.proteins),
+            ";".join(one.proteins),
+            _bracketed(one, numbers.__getitem__, "{}"),
+            one.sequence,
+            one.charge,
+            one.q_value,
+            one.q_value / 2,
+            one.q_value,
+            one.scan,
+            one.mz,
+            one.scan,
+        ]
+        for one in TRUTH
+        if not one.is_decoy
+    ]
     header = (
         "File.Name|Run|Protein.Group|Protein.Ids|Modified.Sequence|Stripped.Sequence|Precursor.Charge|Q.Value|PEP|Global.Q.Value|RT|"
         "Precursor.Mz|MS2.Scan"
@@ -220,13 +355,27 @@ def dia_nn() -> str:
 def peptideshaker() -> str:
     names = {"Carbamidomethyl": "Carbamidomethylation of C", "Oxidation": "Oxidation of M", "Acetyl": "Acetylation of protein N-term"}
     rows = [
-        [i, ", ".join(one.proteins), one.sequence, "NH2-X-COOH",
-         ", ".join(f"{names[name]} ({max(place, 1)})" for place, name in one.modifications if name != "Carbamidomethyl"),
-         ", ".join(f"{names[name]} ({place})" for place, name in one.modifications if name == "Carbamidomethyl"), "run.mgf",
-         f"run.{one.scan}.{one.scan}.{one.charge}", "", 60 * one.scan, one.mz, f"{one.charge}+", f"{one.charge}+", one.mass, 99.0,
-         "Confident"]
-        for i, one in enumerate(TRUTH) if not one.is_decoy
-    ]  # fmt: skip
+        [
+            i,
+            ", ".join(one.proteins),
+            one.sequence,
+            "NH2-X-COOH",
+            ", ".join(f"{names[name]} ({max(place, 1)})" for place, name in one.modifications if name != "Carbamidomethyl"),
+            ", ".join(f"{names[name]} ({place})" for place, name in one.modifications if name == "Carbamidomethyl"),
+            "run.mgf",
+            f"run.{one.scan}.{one.scan}.{one.charge}",
+            "",
+            60 * one.scan,
+            one.mz,
+            f"{one.charge}+",
+            f"{one.charge}+",
+            one.mass,
+            99.0,
+            "Confident",
+        ]
+        for i, one in enumerate(TRUTH)
+        if not one.is_decoy
+    ]
     header = (
         " |Protein(s)|Sequence|Modified Sequence|Variable Modifications|Fixed Modifications|Spectrum File|Spectrum Title|"
         "Spectrum Scan Number|"
@@ -238,17 +387,34 @@ def peptideshaker() -> str:
 def mztab() -> str:
     records = {"Carbamidomethyl": "UNIMOD:4", "Oxidation": "UNIMOD:35", "Acetyl": "UNIMOD:1"}
     lines = [
-        "MTD\tmzTab-version\t1.0.0", "MTD\tmzTab-mode\tSummary", "MTD\tmzTab-type\tIdentification", "MTD\tms_run[1]-location\tfile:///data/run.mzML",
+        "MTD\tmzTab-version\t1.0.0",
+        "MTD\tmzTab-mode\tSummary",
+        "MTD\tmzTab-type\tIdentification",
+        "MTD\tms_run[1]-location\tfile:///data/run.mzML",
         "MTD\tpsm_search_engine_score[1]\t[MS, MS:1002257, Comet:expectation value, ]",
-        "MTD\tpsm_search_engine_score[2]\t[MS, MS:1002354, PSM-level q-value, ]", "",
+        "MTD\tpsm_search_engine_score[2]\t[MS, MS:1002354, PSM-level q-value, ]",
+        "",
         "PSH\tsequence\tPSM_ID\taccession\tsearch_engine_score[1]\tsearch_engine_score[2]\tmodifications\tretention_time\tcharge\t"
         "exp_mass_to_charge\tcalc_mass_to_charge\tspectra_ref\topt_global_cv_MS:1002217_decoy_peptide",
-    ]  # fmt: skip
+    ]
     for i, one in enumerate(TRUTH):
         placed = ",".join(f"{place}-{records[name]}" for place, name in one.modifications) or "null"
         for protein in one.proteins:
-            cells = ["PSM", one.sequence, i, protein, one.e_value, one.q_value, placed, 60 * one.scan, one.charge, one.mz, one.mz,
-                     f"ms_run[1]:controllerType=0 controllerNumber=1 scan={one.scan}", int(one.is_decoy)]  # fmt: skip
+            cells = [
+                "PSM",
+                one.sequence,
+                i,
+                protein,
+                one.e_value,
+                one.q_value,
+                placed,
+                60 * one.scan,
+                one.charge,
+                one.mz,
+                one.mz,
+                f"ms_run[1]:controllerType=0 controllerNumber=1 scan={one.scan}",
+                int(one.is_decoy),
+            ]
             lines.append("\t".join(map(str, cells)))
     return "\n".join(lines) + "\n"
 
@@ -259,8 +425,9 @@ def pepxml() -> str:
         others = "".join(f'<alternative_protein protein="{name}"/>' for name in one.proteins[1:])
         parts = "".join(
             f'<mod_aminoacid_mass position="{place}" mass="{mass.std_aa_mass[one.sequence[place - 1]] + MODIFICATIONS[name]:.6f}"/>'
-            for place, name in one.modifications if place
-        )  # fmt: skip
+            for place, name in one.modifications
+            if place
+        )
         end = next((f' mod_nterm_mass="{MODIFICATIONS[name] + 1.007825:.6f}"' for place, name in one.modifications if not place), "")
         info = f"<modification_info{end}>{parts}</modification_info>" if one.modifications else ""
         queries.append(
@@ -286,8 +453,9 @@ def mzidentml() -> str:
     for i, one in enumerate(TRUTH):
         placed = "".join(
             f'<Modification location="{place}" monoisotopicMassDelta="{MODIFICATIONS[name]}"><cvParam cvRef="UNIMOD" '
-            f'accession="UNIMOD:{records[name]}" name="{name}"/></Modification>' for place, name in one.modifications
-        )  # fmt: skip
+            f'accession="UNIMOD:{records[name]}" name="{name}"/></Modification>'
+            for place, name in one.modifications
+        )
         peptides += f'<Peptide id="p{i}"><PeptideSequence>{one.sequence}</PeptideSequence>{placed}</Peptide>'
         for k, name in enumerate(one.proteins):
             decoy = str(name.startswith("DECOY_")).lower()
@@ -315,7 +483,7 @@ def xtandem() -> str:
         placed = "".join(
             f'<aa type="{one.sequence[max(place, 1) - 1]}" at="{4 + max(place, 1)}" modified="{MODIFICATIONS[name]:.3f}"/>'
             for place, name in one.modifications
-        )  # fmt: skip
+        )
         domain = (
             f'<domain id="1" start="5" end="{4 + len(one.sequence)}" expect="{one.e_value}" mh="{one.mass + PROTON:.4f}" delta="0.0" '
             f'hyperscore="30" nextscore="10" y_score="8" y_ions="6" b_score="7" b_ions="2" pre="K" post="R" seq="{one.sequence}" '
@@ -323,8 +491,9 @@ def xtandem() -> str:
         )
         proteins = "".join(
             f'<protein expect="-2.1" id="1" uid="1" label="{name}" sumI="5"><note label="description">{name} protein</note>'
-            f'<peptide start="1" end="99">{domain}</peptide></protein>' for name in one.proteins
-        )  # fmt: skip
+            f'<peptide start="1" end="99">{domain}</peptide></protein>'
+            for name in one.proteins
+        )
         groups.append(
             f'<group id="{one.scan}" mh="{one.mass + PROTON:.6f}" z="{one.charge}" rt="PT{60 * one.scan}S" expect="{one.e_value}" '
             f'label="{one.proteins[0]}" type="model" act="0">{proteins}<group type="support" label="fragment ion mass spectrum">'
@@ -359,14 +528,23 @@ def idxml() -> str:
 
 
 FORMATS: dict[str, tuple[str, Callable[[], str]]] = {
-    "percolator": ("x.psms.tsv", percolator), "mokapot": ("mokapot.psms.txt", mokapot), "pin": ("x.pin", pin),
+    "percolator": ("x.psms.tsv", percolator),
+    "mokapot": ("mokapot.psms.txt", mokapot),
+    "pin": ("x.pin", pin),
     "crux": ("percolator.target.psms.txt", crux),
-    "sage": ("results.sage.tsv", sage), "comet": ("x.txt", comet), "msfragger": ("x.tsv", msfragger),
+    "sage": ("results.sage.tsv", sage),
+    "comet": ("x.txt", comet),
+    "msfragger": ("x.tsv", msfragger),
     "philosopher": ("psm.tsv", philosopher),
     "maxquant": ("msms.txt", maxquant),
-    "dia-nn": ("report.tsv", dia_nn), "peptideshaker": ("report.txt", peptideshaker), "mztab": ("x.mzTab", mztab),
-    "pepxml": ("x.pep.xml", pepxml), "mzidentml": ("x.mzid", mzidentml), "xtandem": ("output.xml", xtandem), "idxml": ("x.idXML", idxml),
-}  # fmt: skip
+    "dia-nn": ("report.tsv", dia_nn),
+    "peptideshaker": ("report.txt", peptideshaker),
+    "mztab": ("x.mzTab", mztab),
+    "pepxml": ("x.pep.xml", pepxml),
+    "mzidentml": ("x.mzid", mzidentml),
+    "xtandem": ("output.xml", xtandem),
+    "idxml": ("x.idXML", idxml),
+}
 """Names of files and their contents, by format. DIA-NN and PeptideShaker report targets alone."""
 
 

@@ -320,8 +320,11 @@ def test_nested_columns_packed_and_boundless_parquet_reports_are_refused(tmp_pat
     with pytest.raises(InputError, match="packed with gzip"):
         read_identifications([packed])
     many = 6_000_000
-    columns = {"Modified.Sequence": pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["PEPTIDEK"]),
-               "Precursor.Charge": pa.array([2] * 1000), "Q.Value": pa.array([0.01] * 1000)}  # fmt: skip
+    columns = {
+        "Modified.Sequence": pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["PEPTIDEK"]),
+        "Precursor.Charge": pa.array([2] * 1000),
+        "Q.Value": pa.array([0.01] * 1000),
+    }
     small = pa.table(columns)
     pq.write_table(pa.concat_tables([small] * (many // 1000)), tmp_path / "long.parquet")
     with pytest.raises(InputError, match="more than 5,000,000"):

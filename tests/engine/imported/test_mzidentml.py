@@ -69,10 +69,13 @@ def test_modifications_get_their_only_place(tmp_path, sequence, written, searche
 
 def test_modifications_without_a_place_are_listed(tmp_path):
     rows = [
-        ("SAMSLEK", PHOSPHO.format(' residues="S" '), "no location"), ("SAMPLEK", PHOSPHO.format(" "), "no location"),
-        ("SAMPLEK", PHOSPHO.format(' location="9" '), "outside its sequence"), ("SAM-LEK", "", "not a sequence of residues"),
-        ("SAMPLEK", REPLACED.format(3, "W", "V"), "substitution"), ("SAMPLEK", REPLACED.format(3, "M", "?"), "substitution"),
-    ]  # fmt: skip
+        ("SAMSLEK", PHOSPHO.format(' residues="S" '), "no location"),
+        ("SAMPLEK", PHOSPHO.format(" "), "no location"),
+        ("SAMPLEK", PHOSPHO.format(' location="9" '), "outside its sequence"),
+        ("SAM-LEK", "", "not a sequence of residues"),
+        ("SAMPLEK", REPLACED.format(3, "W", "V"), "substitution"),
+        ("SAMPLEK", REPLACED.format(3, "M", "?"), "substitution"),
+    ]
     path = write(tmp_path / "x.mzid", *((one, two) for one, two, _ in rows), ("SAMPLEK", ""))
     found = read_identifications([path])
     assert len(found) == 1 and found.place.tolist() == [7]
@@ -129,18 +132,37 @@ def test_files_of_one_name_are_found_by_their_folders(tmp_path):
 
     zeros = np.zeros(2)
     spectra = Spectra(
-        (str(tmp_path / "B" / ".." / "A" / "run.mzML"), str(tmp_path / "B" / "run.mzML")), np.array([0, 1], np.int32), ["scan=1", "scan=1"],
-        np.ones(2, np.int64), np.zeros(2, np.int64), zeros, zeros + 500, zeros.astype(np.float32), np.zeros(2, np.uint32),
-        np.zeros(3, np.int64), np.zeros(0), np.zeros(0, np.float32),
-    )  # fmt: skip
+        (str(tmp_path / "B" / ".." / "A" / "run.mzML"), str(tmp_path / "B" / "run.mzML")),
+        np.array([0, 1], np.int32),
+        ["scan=1", "scan=1"],
+        np.ones(2, np.int64),
+        np.zeros(2, np.int64),
+        zeros,
+        zeros + 500,
+        zeros.astype(np.float32),
+        np.zeros(2, np.uint32),
+        np.zeros(3, np.int64),
+        np.zeros(0),
+        np.zeros(0, np.float32),
+    )
     names = {
-        (tmp_path / "A" / "run.mzML").as_uri(): 0, "B/run.mzML": 1, "/elsewhere/B/run.mzML": 1, "C:\\data\\A\\run.mzML": 0,
-        "run.mzML": -2, "/elsewhere/C/run.mzML": -2, "A/other.mzML": -1,
-    }  # fmt: skip
+        (tmp_path / "A" / "run.mzML").as_uri(): 0,
+        "B/run.mzML": 1,
+        "/elsewhere/B/run.mzML": 1,
+        "C:\\data\\A\\run.mzML": 0,
+        "run.mzML": -2,
+        "/elsewhere/C/run.mzML": -2,
+        "A/other.mzML": -1,
+    }
     for name, row in names.items():
         collected = MatchCollector("mzIdentML", Unfolding(tmp_path, 1000))
-        collected.add(collected.peptide(read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", ""))]).peptides[0]), [], {},
-                      native_id="scan=1", run=name)  # fmt: skip
+        collected.add(
+            collected.peptide(read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", ""))]).peptides[0]),
+            [],
+            {},
+            native_id="scan=1",
+            run=name,
+        )
         assert find_spectra(collected.finish(), spectra).spectrum.tolist() == [row], name
 
 

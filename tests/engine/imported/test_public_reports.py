@@ -41,12 +41,16 @@ def idxml(path: Path, sequence: str) -> Path:
 @pytest.mark.parametrize(
     ("written", "sequence", "added"),
     [
-        ("PEPT[+0.001]IDE", "PEPTIDE", 0.001), ("PEPT[-0.5]IDE", "PEPTIDE", -0.5), ("PEPT[+0.00335]IDE", "PEPTIDE", 0.00335),
-        ("AEADNLDDK[306.025304840900048]K", "AEADNLDDKK", 306.0253048409), (".(Gln-&gt;pyro-Glu)QPEPK", "QPEPK", -17.026549),
-        ("Q(Gln-&gt;pyro-Glu)PEPK", "QPEPK", -17.026549), ("C[143]PEPTIDEK", "CPEPTIDEK", CARBAMIDOMETHYL - 17.026549),
+        ("PEPT[+0.001]IDE", "PEPTIDE", 0.001),
+        ("PEPT[-0.5]IDE", "PEPTIDE", -0.5),
+        ("PEPT[+0.00335]IDE", "PEPTIDE", 0.00335),
+        ("AEADNLDDK[306.025304840900048]K", "AEADNLDDKK", 306.0253048409),
+        (".(Gln-&gt;pyro-Glu)QPEPK", "QPEPK", -17.026549),
+        ("Q(Gln-&gt;pyro-Glu)PEPK", "QPEPK", -17.026549),
+        ("C[143]PEPTIDEK", "CPEPTIDEK", CARBAMIDOMETHYL - 17.026549),
         ("PEPK.(Amidated)", "PEPK", -0.984016),
     ],
-)  # fmt: skip
+)
 def test_idxml_peptides_weigh_what_is_written(tmp_path: Path, written: str, sequence: str, added: float) -> None:
     """https://github.com/OpenMS/OpenMS/issues/10029, 10006, 2445 and https://github.com/OpenMS/OpenMS/pull/3957"""
     (row,) = imported(idxml(tmp_path / "x.idXML", written))
@@ -109,20 +113,27 @@ def mztab(path: Path, modifications: str, reference: str = "ms_run[1]:scan=1", t
     path.write_text(
         "MTD\tmzTab-version\t1.0.0\nMTD\tms_run[1]-location\tfile:///run.mgf\nMTD\tms_run[2]-location\tfile:///other.mgf\n"
         "MTD\tpsm_search_engine_score[1]\t[MS, MS:1002257, Comet:expectation value, ]\n"
-        + "\t".join(["PSH", *columns]) + "\n" + "\t".join(["PSM", *cells]) + "\n"
-    )  # fmt: skip
+        + "\t".join(["PSH", *columns])
+        + "\n"
+        + "\t".join(["PSM", *cells])
+        + "\n"
+    )
     return path
 
 
 @pytest.mark.parametrize(
     ("modifications", "added"),
     [
-        ("1-UniMod:4", CARBAMIDOMETHYL), ("0-UNIMOD:1,1-UNIMOD:4", ACETYL + CARBAMIDOMETHYL), ("6|7-UNIMOD:21", PHOSPHO),
+        ("1-UniMod:4", CARBAMIDOMETHYL),
+        ("0-UNIMOD:1,1-UNIMOD:4", ACETYL + CARBAMIDOMETHYL),
+        ("6|7-UNIMOD:21", PHOSPHO),
         ("6[MS,MS:1001876,modification probability,0.8]|7[MS,MS:1001876,modification probability,0.2]-UNIMOD:21", PHOSPHO),
-        ("1-CHEMMOD:+57.021464", CARBAMIDOMETHYL), ("9-CHEMMOD:-0.984016", -0.984016),
-        ("6-[MS,MS:1001524,fragment neutral loss,97.97],6-UNIMOD:21", PHOSPHO), ("6-UNIMOD:21|[MS,MS:1001524,neutral loss,97.97]", PHOSPHO),
+        ("1-CHEMMOD:+57.021464", CARBAMIDOMETHYL),
+        ("9-CHEMMOD:-0.984016", -0.984016),
+        ("6-[MS,MS:1001524,fragment neutral loss,97.97],6-UNIMOD:21", PHOSPHO),
+        ("6-UNIMOD:21|[MS,MS:1001524,neutral loss,97.97]", PHOSPHO),
     ],
-)  # fmt: skip
+)
 def test_mztab_modifications_weigh_what_is_written(tmp_path: Path, modifications: str, added: float) -> None:
     """https://github.com/OpenMS/OpenMS/issues/2017, https://github.com/OpenMS/OpenMS/issues/2779"""
     (row,) = imported(mztab(tmp_path / "x.mzTab", modifications))

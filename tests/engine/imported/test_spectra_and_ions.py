@@ -120,15 +120,25 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
     offsets = np.concatenate(([0], np.cumsum(counts)))
     zeros = np.zeros(n)
     spectra = Spectra(
-        ("x",), np.zeros(n, np.int32), [str(i) for i in range(n)], np.arange(n), np.arange(n), zeros, zeros + 500, zeros.astype(np.float32),
-        np.zeros(n, np.uint32), offsets, np.concatenate(peaks), np.ones(offsets[-1], np.float32),
-    )  # fmt: skip
+        ("x",),
+        np.zeros(n, np.int32),
+        [str(i) for i in range(n)],
+        np.arange(n),
+        np.arange(n),
+        zeros,
+        zeros + 500,
+        zeros.astype(np.float32),
+        np.zeros(n, np.uint32),
+        offsets,
+        np.concatenate(peaks),
+        np.ones(offsets[-1], np.float32),
+    )
     letters = np.frombuffer("".join(sequences).encode(), np.uint8)
     residue_offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
     charge, spectrum, tolerance = generator.integers(1, 5, n), generator.permutation(n), Tolerance(0.5, "Da")
     matched, total = count_ions(
         residue_offsets, RESIDUE_MASS[letters - 65], letters, spectrum, charge, spectra, tolerance, series, 3, Progress()
-    )  # fmt: skip
+    )
     for i, sequence in enumerate(sequences):
         ions = fragment_ions(sequence, series=series, maximum_charge=max(1, min(3, int(charge[i]) - 1)))
         mz, intensity = spectra.peaks(int(spectrum[i]))
@@ -151,15 +161,23 @@ def test_ions_are_counted_by_the_activation_of_each_spectrum(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("K.PEM[15.9949]K.R", [(3, "Oxidation")]), ("PEM[147]K", [(3, "Oxidation")]), ("PEM[147.0354]K", [(3, "Oxidation")]),
-        ("_(ac)AM(ox)K_", [(0, "Acetyl"), (2, "Oxidation")]), ("n[43]PEPTC[160]K", [(0, "Acetyl"), (5, "Carbamidomethyl")]),
-        ("_AApSPpTK_", [(3, "Phospho"), (5, "Phospho")]), ("_(ac)pYM(ox)K_", [(0, "Acetyl"), (1, "Phospho"), (2, "Oxidation")]),
-        ("M+15.995PEPK", [(1, "Oxidation")]), ("[UNIMOD:1]-PEPK", [(0, "Acetyl")]),
+        ("K.PEM[15.9949]K.R", [(3, "Oxidation")]),
+        ("PEM[147]K", [(3, "Oxidation")]),
+        ("PEM[147.0354]K", [(3, "Oxidation")]),
+        ("_(ac)AM(ox)K_", [(0, "Acetyl"), (2, "Oxidation")]),
+        ("n[43]PEPTC[160]K", [(0, "Acetyl"), (5, "Carbamidomethyl")]),
+        ("_AApSPpTK_", [(3, "Phospho"), (5, "Phospho")]),
+        ("_(ac)pYM(ox)K_", [(0, "Acetyl"), (1, "Phospho"), (2, "Oxidation")]),
+        ("M+15.995PEPK", [(1, "Oxidation")]),
+        ("[UNIMOD:1]-PEPK", [(0, "Acetyl")]),
         (".(Acetyl)PEPK.(Amidated)", [(0, "Acetyl"), (5, "Amidated")]),
-        ("_AApSM(Oxidation (M))pYK_", [(3, "Phospho"), (4, "Oxidation"), (5, "Phospho")]), ("_pTEK_", [(1, "Phospho")]),
-        ("Q[-17.0265]EPK", [(1, "Gln->pyro-Glu")]), ("PS[79.966]K", [(2, "Phospho")]), ("PEG[+12.3456]K", [(3, "+12.3456")]),
+        ("_AApSM(Oxidation (M))pYK_", [(3, "Phospho"), (4, "Oxidation"), (5, "Phospho")]),
+        ("_pTEK_", [(1, "Phospho")]),
+        ("Q[-17.0265]EPK", [(1, "Gln->pyro-Glu")]),
+        ("PS[79.966]K", [(2, "Phospho")]),
+        ("PEG[+12.3456]K", [(3, "+12.3456")]),
     ],
-)  # fmt: skip
+)
 def test_notations_of_modifications_mean_what_their_engines_mean(text, expected):
     namer, peptide = Namer(), parse_peptide(text)
     placed = namer.of_peptide(peptide)

@@ -24,9 +24,18 @@ def references(n_peptides, n_shuffles):
     texts = {"sequence": names, "inchikey": nothing, "name": names}
     peaks = PeakLists(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
     return References(
-        Entries(texts, {}, np.zeros(1, np.int64), np.empty(0), np.empty(0, np.float32)), entry, place > 0, np.ones(n, np.bool_),
-        np.full(n, 2), np.full(n, 500.0), np.zeros(n, np.int32), peaks, np.zeros(64, np.int64), 0, "shuffle",
-    )  # fmt: skip
+        Entries(texts, {}, np.zeros(1, np.int64), np.empty(0), np.empty(0, np.float32)),
+        entry,
+        place > 0,
+        np.ones(n, np.bool_),
+        np.full(n, 2),
+        np.full(n, 500.0),
+        np.zeros(n, np.int32),
+        peaks,
+        np.zeros(64, np.int64),
+        0,
+        "shuffle",
+    )
 
 
 def found(reference, similarity, spectra=None, *, is_shifted=False):

@@ -13,9 +13,12 @@ from proteoscope.engine.searches import run_search
 PEAKS = "\n".join(f"{100 + 13 * k}.05 {100 + k}" for k in range(8))
 SPECTRA = {"positive": "CHARGE=1+", "negative": "CHARGE=1-", "negative, no charge": "IONMODE=Negative", "unknown": "CHARGE=0"}
 ENTRIES = {
-    "positive": "CHARGE=1", "negative": "CHARGE=1\nIONMODE=Negative", "negative, no charge": "CHARGE=0\nIONMODE=Negative",
-    "positive, no charge": "IONMODE=Positive", "unknown": "CHARGE=0",
-}  # fmt: skip
+    "positive": "CHARGE=1",
+    "negative": "CHARGE=1\nIONMODE=Negative",
+    "negative, no charge": "CHARGE=0\nIONMODE=Negative",
+    "positive, no charge": "IONMODE=Positive",
+    "unknown": "CHARGE=0",
+}
 
 
 def record(lines: str, mz: float) -> str:

@@ -130,7 +130,7 @@ def test_tables_are_the_same_on_any_number_of_threads_and_with_a_kept_index(file
         folder = tmp_path / f"p{threads}"
         run_search(
             "library", {"spectra": [run], "library": [library]}, project=folder, device="cpu", threads=threads, precursor_tolerance="200 Da"
-        )  # fmt: skip
+        )
         texts.append([(folder / "exports" / f"{name}.tsv").read_bytes() for name in ("matches", "psms", "peptides", "proteins")])
     assert texts[0] == texts[1]
 

@@ -16,9 +16,16 @@ OF_GENOMES = tuple(export.name for export in PLACES_ON_GENOMES)
 
 
 def export(
-    tables: Path | IdentificationTables, format: str, out: Path, parameters: Any = None, progress: Progress | None = None,
-    *, spreadsheet_safe: bool = False, accepted_only: bool = False, **search: Any,
-) -> list[Path]:  # fmt: skip
+    tables: Path | IdentificationTables,
+    format: str,
+    out: Path,
+    parameters: Any = None,
+    progress: Progress | None = None,
+    *,
+    spreadsheet_safe: bool = False,
+    accepted_only: bool = False,
+    **search: Any,
+) -> list[Path]:
     """Write tables, or those of a folder, in a format; return the paths."""
     tables = tables if isinstance(tables, IdentificationTables) else IdentificationTables.of_folder(tables)
     if "passes" in search:

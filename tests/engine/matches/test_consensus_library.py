@@ -37,10 +37,19 @@ def members(seed=0, series="by"):
         lists.append(np.sort(np.concatenate((kept + rng.normal(0, 0.002, len(kept)), rng.uniform(100, 900, 5)))))
     offsets = offsets_of(np.array(list(map(len, lists)), np.int64))
     spectra = Spectra(
-        ("a.mgf",), np.zeros(60, np.int32), [f"s{i}" for i in range(60)], np.full(60, -1), np.arange(60), rng.uniform(0, 1000, 60),
-        np.full(60, 500.0), np.zeros(60, np.float32), np.zeros(60, np.uint32), offsets, np.concatenate(lists),
+        ("a.mgf",),
+        np.zeros(60, np.int32),
+        [f"s{i}" for i in range(60)],
+        np.full(60, -1),
+        np.arange(60),
+        rng.uniform(0, 1000, 60),
+        np.full(60, 500.0),
+        np.zeros(60, np.float32),
+        np.zeros(60, np.uint32),
+        offsets,
+        np.concatenate(lists),
         rng.exponential(1000, offsets[-1]).astype(np.float32) + 100,
-    )  # fmt: skip
+    )
     residues = [np.array([RESIDUE_MASS[ord(one) - 65] for one in text]) for text in SEQUENCES]
     residues[1][4] += 15.994915
     mass = np.array([one.sum() + WATER_MASS for one in residues])
@@ -48,9 +57,18 @@ def members(seed=0, series="by"):
     order = rng.permutation(60)  # of the table of PSMs
     peptide, charge = peptide[order], charge[order]
     identified = Identified(
-        order, charge, mass[peptide], peptide, PEPTIDES, np.arange(3), SEQUENCES,
-        offsets_of(np.array(list(map(len, residues)), np.int64)), np.concatenate(residues), none, none,
-    )  # fmt: skip
+        order,
+        charge,
+        mass[peptide],
+        peptide,
+        PEPTIDES,
+        np.arange(3),
+        SEQUENCES,
+        offsets_of(np.array(list(map(len, residues)), np.int64)),
+        np.concatenate(residues),
+        none,
+        none,
+    )
     of = EntryModifications(np.array([0, 0, 1, 1]), np.array([5]), np.array([0]), ("Oxidation",), (15.994915,))
     proteins = pa.array([f"P{one}" for one in peptide.tolist()])
     return Members(identified, rng.choice([0.001, 0.002, 0.01], 60), rng.normal(20, 5, 60), proteins, of), spectra

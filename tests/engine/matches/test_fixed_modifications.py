@@ -46,8 +46,10 @@ def test_what_cells_or_air_do_to_all_that_is_seen_is_evidence_of_each_residue(na
 def test_parameters_name_them_with_their_ends_and_what_is_unreadable_is_none() -> None:
     named = ["Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)", "Heavy:+8.0142 (KR)"]
     assert fixed_of_parameters({"fixed_modifications": named}) == {
-        ("Carbamidomethyl", "C"), ("TMT6plex", "K"), ("TMT6plex", N_END),
+        ("Carbamidomethyl", "C"),
+        ("TMT6plex", "K"),
+        ("TMT6plex", N_END),
         *((name, letter) for name in ("Heavy", "+8.0142") for letter in "KR"),
-    }  # fmt: skip
+    }
     for spoilt in ({}, {"fixed_modifications": None}, {"fixed_modifications": 3}, {"fixed_modifications": ["nothing (!)", 7]}):
         assert fixed_of_parameters(spoilt) == frozenset()

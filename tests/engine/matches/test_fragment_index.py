@@ -144,9 +144,15 @@ def test_an_open_search_finds_what_scoring_every_candidate_finds(
 
 def empty_hits(n: int) -> HitArrays:
     return HitArrays(
-        np.full((n, 5), -np.inf, np.float32), np.full((n, 5), -1, np.int64), np.zeros((n, 5), np.int8), np.full((n, 5, 3), 255, np.uint8),
-        np.full((n, 5, 3), 255, np.uint8), np.zeros(n, np.int64), np.zeros((n, 96), np.int32), 0.5,
-    )  # fmt: skip
+        np.full((n, 5), -np.inf, np.float32),
+        np.full((n, 5), -1, np.int64),
+        np.zeros((n, 5), np.int8),
+        np.full((n, 5, 3), 255, np.uint8),
+        np.full((n, 5, 3), 255, np.uint8),
+        np.zeros(n, np.int64),
+        np.zeros((n, 96), np.int32),
+        0.5,
+    )
 
 
 def fragment_search(

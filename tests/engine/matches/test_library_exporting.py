@@ -74,10 +74,14 @@ def test_what_was_explained_joins_what_was_identified(project, tmp_path, monkeyp
     left = [one for one in range(1000) if one not in taken][:4]
     table = pa.table(
         {
-            "spectrum": [*left[:3], known[0]["spectrum"]], "peptide": [known[0]["peptide"]] * 4, "charge": [known[0]["charge"]] * 4,
-            "q_value": [0.001, 0.5, 0.002, 0.001], "similarity": [0.9] * 4, "kind": ["same", "same", "modified", "same"],
+            "spectrum": [*left[:3], known[0]["spectrum"]],
+            "peptide": [known[0]["peptide"]] * 4,
+            "charge": [known[0]["charge"]] * 4,
+            "q_value": [0.001, 0.5, 0.002, 0.001],
+            "similarity": [0.9] * 4,
+            "kind": ["same", "same", "modified", "same"],
         }
-    )  # fmt: skip
+    )
     monkeypatch.setattr(exporting, "read_stored", lambda *_: table)
     library = exported(project, tmp_path / "explain.msp", "explain")
     # The first alone is sure, of the same mass, and not identified.

@@ -152,8 +152,10 @@ def test_a_group_is_beaten_by_the_decoy_of_any_of_its_proteins() -> None:
         decoy_partner=np.array([3, 4, 5, 0, 1, 2]),
     )
     assert [groups.members[a:b].tolist() for a, b in zip(groups.member_offsets, groups.member_offsets[1:], strict=False)] == [
-        [4, 5], [0, 1], [2],
-    ]  # fmt: skip
+        [4, 5],
+        [0, 1],
+        [2],
+    ]
     assert groups.is_beaten.tolist() == [False, True, True]
     np.testing.assert_allclose(groups.q_value, [1, 1, 1])
 

@@ -75,11 +75,22 @@ def made_matches(indexes: tuple[ProteinIndex, PeptideIndex]) -> Matches:
     random = np.random.default_rng(2)
     numbers = np.arange(n)
     return Matches(
-        numbers * 3, np.full(n, 2), np.ones(n, np.int64), peptides.mass[numbers] + 1.0033548378 * (numbers % 2), numbers, numbers % 2,
-        site, modification, random.random(n), random.random(n), numbers + 5, -random.random(n),
-        {name: random.random(n) for name in feature_names()}, random.random((int(peptides.length.sum()), 4)).astype(np.float32),
+        numbers * 3,
+        np.full(n, 2),
+        np.ones(n, np.int64),
+        peptides.mass[numbers] + 1.0033548378 * (numbers % 2),
+        numbers,
+        numbers % 2,
+        site,
+        modification,
+        random.random(n),
+        random.random(n),
+        numbers + 5,
+        -random.random(n),
+        {name: random.random(n) for name in feature_names()},
+        random.random((int(peptides.length.sum()), 4)).astype(np.float32),
         np.arange(n) % 2 == 0,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

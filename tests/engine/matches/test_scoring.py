@@ -91,11 +91,19 @@ def spectra_of(rows: list[tuple[list[float], list[float], float, int]]) -> Spect
     lowest = [(mask & -mask).bit_length() - 1 for _, _, _, mask in rows]
     flat = [peak for peaks in sorted_rows for peak in peaks]
     return Spectra(
-        ("x.mgf",), np.zeros(n, np.int32), [str(i) for i in range(n)], np.full(n, -1), np.arange(n), np.full(n, np.nan),
-        np.array([mass / z + PROTON for (_, _, mass, _), z in zip(rows, lowest, strict=True)]), np.zeros(n, np.float32),
-        np.array([mask for _, _, _, mask in rows], np.uint32), np.cumsum([0, *map(len, sorted_rows)]).astype(np.int64),
-        np.array([peak[0] for peak in flat]), np.array([peak[1] for peak in flat], np.float32),
-    )  # fmt: skip
+        ("x.mgf",),
+        np.zeros(n, np.int32),
+        [str(i) for i in range(n)],
+        np.full(n, -1),
+        np.arange(n),
+        np.full(n, np.nan),
+        np.array([mass / z + PROTON for (_, _, mass, _), z in zip(rows, lowest, strict=True)]),
+        np.zeros(n, np.float32),
+        np.array([mask for _, _, _, mask in rows], np.uint32),
+        np.cumsum([0, *map(len, sorted_rows)]).astype(np.int64),
+        np.array([peak[0] for peak in flat]),
+        np.array([peak[1] for peak in flat], np.float32),
+    )
 
 
 @pytest.fixture(scope="module")

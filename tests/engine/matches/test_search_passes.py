@@ -25,18 +25,39 @@ from tests.engine.matches.exported import export
 from tests.engine.matches.writers.test_mzidentml import LEFT_OPEN, NAMESPACE, validate
 
 FIRST = SearchPass(
-    "first", Tolerance(11.9, "ppm"), Tolerance(0.02, "Da"), (0, 1, 2), "Trypsin", "specific", 2,
-    ("Carbamidomethyl (C)",), ("Oxidation (M)",),
-    databases=("/data/a.fasta", "/data/contaminants.fasta"), n_proteins=1000, spectra=("/data/run.mzML",), n_spectra=500,
-)  # fmt: skip
+    "first",
+    Tolerance(11.9, "ppm"),
+    Tolerance(0.02, "Da"),
+    (0, 1, 2),
+    "Trypsin",
+    "specific",
+    2,
+    ("Carbamidomethyl (C)",),
+    ("Oxidation (M)",),
+    databases=("/data/a.fasta", "/data/contaminants.fasta"),
+    n_proteins=1000,
+    spectra=("/data/run.mzML",),
+    n_spectra=500,
+)
 SECOND = replace(
-    FIRST, name="second", precursor_tolerance=Tolerance(10.0, "ppm"), isotope_errors=(0, 1), specificity="semi-specific",
-    variable_modifications=("Oxidation (M)", "Deamidated (NQ)"), proteins="found", n_proteins=68, n_spectra=300,
-)  # fmt: skip
+    FIRST,
+    name="second",
+    precursor_tolerance=Tolerance(10.0, "ppm"),
+    isotope_errors=(0, 1),
+    specificity="semi-specific",
+    variable_modifications=("Oxidation (M)", "Deamidated (NQ)"),
+    proteins="found",
+    n_proteins=68,
+    n_spectra=300,
+)
 SHIFTED = replace(
-    FIRST, precursor_tolerance=Tolerance(10.0, "ppm"), mass_shift=(-150.0, 500.0), groups=(("none",), ("named", "unnamed")),
-    proteins="found", source_run="identify-0001",
-)  # fmt: skip
+    FIRST,
+    precursor_tolerance=Tolerance(10.0, "ppm"),
+    mass_shift=(-150.0, 500.0),
+    groups=(("none",), ("named", "unnamed")),
+    proteins="found",
+    source_run="identify-0001",
+)
 
 
 MIXED = replace(FIRST, ion_series=(SeriesCount("HCD", "by", 400), SeriesCount("ETD", "cz", 90), SeriesCount("", "by", 10)))
@@ -51,8 +72,11 @@ def test_a_record_is_read_as_it_was_written(one, tmp_path):
 
 def test_asked_passes_are_those_that_parameters_request():
     parameters = {
-        **PARAMETERS, "second_pass": True, "second_pass_modifications": ["Deamidated (NQ)"], "second_pass_specificity": "semi-specific",
-    }  # fmt: skip
+        **PARAMETERS,
+        "second_pass": True,
+        "second_pass_modifications": ["Deamidated (NQ)"],
+        "second_pass_specificity": "semi-specific",
+    }
     first, second = asked_passes(parameters)
     assert (str(first.precursor_tolerance), str(second.precursor_tolerance)) == ("10 ppm", "10 ppm")
     assert (first.specificity, second.specificity, second.proteins) == ("specific", "semi-specific", "found")
@@ -65,18 +89,37 @@ def test_asked_passes_are_those_that_parameters_request():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("precursor_tolerance", "wide"), ("precursor_tolerance", 10), ("isotope_errors", ["0"]), ("isotope_errors", 3),
+        ("precursor_tolerance", "wide"),
+        ("precursor_tolerance", 10),
+        ("isotope_errors", ["0"]),
+        ("isotope_errors", 3),
         ("enzyme", "scissors"),
-        ("specificity", "very"), ("missed_cleavages", -1), ("missed_cleavages", True), ("fixed_modifications", "Oxidation (M)"),
-        ("variable_modifications", ["Nothing (M)"]), ("mass_shift", [5, -5]), ("mass_shift", [1]),
-        ("ion_series", [["HCD", "by"]]), ("ion_series", [["HCD", "bq", 3]]), ("ion_series", ["HCD"]),
+        ("specificity", "very"),
+        ("missed_cleavages", -1),
+        ("missed_cleavages", True),
+        ("fixed_modifications", "Oxidation (M)"),
+        ("variable_modifications", ["Nothing (M)"]),
+        ("mass_shift", [5, -5]),
+        ("mass_shift", [1]),
+        ("ion_series", [["HCD", "by"]]),
+        ("ion_series", [["HCD", "bq", 3]]),
+        ("ion_series", ["HCD"]),
         ("mass_shift", ["a", "b"]),
-        ("databases", [{}]), ("databases", ["\ud800"]), ("databases", ["x" * 20_000]), ("spectra", ["x"] * 2000),
-        ("proteins", "some"), ("n_spectra", 1e300),
-        ("precursor_medians", 3), ("precursor_medians", [1.0]), ("precursor_medians", [2.0, 1.0]), ("precursor_medians", ["a", "b"]),
-        ("groups", [["a"], 3]), ("name", None), ("source_run", 7),
+        ("databases", [{}]),
+        ("databases", ["\ud800"]),
+        ("databases", ["x" * 20_000]),
+        ("spectra", ["x"] * 2000),
+        ("proteins", "some"),
+        ("n_spectra", 1e300),
+        ("precursor_medians", 3),
+        ("precursor_medians", [1.0]),
+        ("precursor_medians", [2.0, 1.0]),
+        ("precursor_medians", ["a", "b"]),
+        ("groups", [["a"], 3]),
+        ("name", None),
+        ("source_run", 7),
     ],
-)  # fmt: skip
+)
 def test_what_a_stranger_wrote_is_refused_with_the_file_named(name, value, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"passes": [{**FIRST.record(), name: value}]}))
@@ -168,8 +211,9 @@ def test_a_second_pass_and_a_measured_tolerance_are_exported(small, tmp_path):
     variable = [one for one in identified.iterfind(".//m:SearchModification", NAMESPACE) if one.get("fixedMod") == "false"]
     assert {one.get("residues") for one in variable} == {"M", "N Q"}
     assert [one.get("location") for one in identified.iterfind(".//m:SearchDatabase", NAMESPACE)] == [
-        "file:///data/a.fasta", "file:///data/contaminants.fasta",
-    ]  # fmt: skip
+        "file:///data/a.fasta",
+        "file:///data/contaminants.fasta",
+    ]
     assert identified.find(".//m:DatabaseFilters", NAMESPACE) is None
     (constraint, *_) = searched.iterfind(".//{*}enzymatic_search_constraint")
     assert constraint.get("min_number_termini") == "1"
@@ -204,10 +248,16 @@ def test_windows_about_an_error_are_exported_by_their_ends(small, tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"precursor_tolerance": "wide"}, {"variable_modifications": 3}, {"isotope_errors": 1}, {"mass_shift": "a..b"}, {"enzyme": []},
-        {"second_pass": True, "second_pass_modifications": None}, {"specificity": {}}, {"fixed_modifications": [[]]},
+        {"precursor_tolerance": "wide"},
+        {"variable_modifications": 3},
+        {"isotope_errors": 1},
+        {"mass_shift": "a..b"},
+        {"enzyme": []},
+        {"second_pass": True, "second_pass_modifications": None},
+        {"specificity": {}},
+        {"fixed_modifications": [[]]},
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_understood_is_said(wrong):
     with pytest.raises(ParameterError):
         asked_passes({**PARAMETERS, **wrong})

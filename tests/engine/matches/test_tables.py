@@ -187,9 +187,12 @@ def test_the_q_values_of_peptides_are_those_of_a_plain_loop(peptides, psms):
         assert float(row["q_value"]) == pytest.approx(q_value, abs=1e-9)
     for row in peptides:
         matches = [
-            psm for psm in psms if psm["rank"] == "1" and float(psm["q_value"]) <= 0.01
+            psm
+            for psm in psms
+            if psm["rank"] == "1"
+            and float(psm["q_value"]) <= 0.01
             and (psm["peptide"], psm["is_decoy"]) == (row["peptide"], row["is_decoy"])
-        ]  # fmt: skip
+        ]
         assert int(row["n_psms"]) == len(matches)
 
 

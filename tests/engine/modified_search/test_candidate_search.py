@@ -28,9 +28,16 @@ def made():
     lengths = np.array([len(sequence) for sequence in sequences])
     text = np.frombuffer("".join(sequences).encode(), np.uint8)
     peptides = PeptideArrays(
-        masses, offsets_of(lengths)[:-1].astype(np.uint32), lengths.astype(np.uint8), np.zeros(len(lengths), np.uint8),
-        np.zeros(len(lengths), np.uint32), text, RESIDUE_MASS.copy(), 0.0, 0.0,
-    )  # fmt: skip
+        masses,
+        offsets_of(lengths)[:-1].astype(np.uint32),
+        lengths.astype(np.uint8),
+        np.zeros(len(lengths), np.uint8),
+        np.zeros(len(lengths), np.uint32),
+        text,
+        RESIDUE_MASS.copy(),
+        0.0,
+        0.0,
+    )
     peaks, queried = [], random.choice(len(sequences), 12)
     for row in queried:
         prefix = np.cumsum([RESIDUE_MASS[ord(letter) - 65] for letter in sequences[row]])[:-1]

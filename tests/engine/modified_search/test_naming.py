@@ -32,9 +32,16 @@ def places_of(sequence, shift, best, allowed=(), tolerance=0.01, before=BEFORE, 
         score[0, place - 1] = 20.0 if place == best else 19.5
     protein = before + sequence + after
     return ShiftPlaces(
-        np.array([shift]), np.array([tolerance]), score, np.array([len(before)]), np.array([len(sequence)]), np.array([0]),
-        np.array([len(protein)]), np.frombuffer(protein.encode(), np.uint8), SHORTEST,
-    )  # fmt: skip
+        np.array([shift]),
+        np.array([tolerance]),
+        score,
+        np.array([len(before)]),
+        np.array([len(sequence)]),
+        np.array([0]),
+        np.array([len(protein)]),
+        np.frombuffer(protein.encode(), np.uint8),
+        SHORTEST,
+    )
 
 
 def possible(sequence, shift, best, loss=NO_LOSS, tolerance=0.015):
@@ -136,9 +143,12 @@ def test_all_names_are_told_by_the_definition():
             one.title
             for one in unimod()
             for site in one.sites
-            if site.classification != "AA substitution" and site.residue == letter and site.position == "anywhere"
-            and one.mass and abs(one.mass - shift) <= tolerance
-        }  # fmt: skip
+            if site.classification != "AA substitution"
+            and site.residue == letter
+            and site.position == "anywhere"
+            and one.mass
+            and abs(one.mass - shift) <= tolerance
+        }
         leading, others = possible(sequence, shift, best, tolerance=tolerance)
         found = {one for one in (*leading, *others) if one and "->" not in one and " + " not in one and "terminus)" not in one}
         assert found == {one for one in expected if "->" not in one}
@@ -199,9 +209,16 @@ def test_the_tier_is_that_of_the_name_in_pieces_too(monkeypatch):
     masses = np.array([one.mass for one in unimod() if abs(one.mass) < 300])
     position = np.arange(n) * length
     places = ShiftPlaces(
-        random.choice(masses, n) + random.normal(0, 0.004, n), np.full(n, 0.01), score, position, np.full(n, length), position,
-        position + length, residues, SHORTEST,
-    )  # fmt: skip
+        random.choice(masses, n) + random.normal(0, 0.004, n),
+        np.full(n, 0.01),
+        score,
+        position,
+        np.full(n, length),
+        position,
+        position + length,
+        residues,
+        SHORTEST,
+    )
     tier, distance = tiers_of_shifts(places, CARBAMIDOMETHYL)
     found = name_shifts(places, CARBAMIDOMETHYL, enzyme("Trypsin"))
     has_name = (found.modification >= 0) & ~found.is_pair

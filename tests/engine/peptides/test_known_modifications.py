@@ -65,9 +65,16 @@ def written_database(folder: Path, sequences: dict[str, str], sites: dict[str, S
 
 def parameters(**changes: object) -> IdentificationParameters:
     usual = {
-        "enzyme": "Trypsin", "missed_cleavages": MISSED, "minimum_length": LENGTHS[0], "maximum_length": LENGTHS[1], "minimum_mass": 100.0,
-        "maximum_mass": 10000.0, "known_modifications": True, "maximum_modifications": 2, "maximum_forms": 100_000,
-    }  # fmt: skip
+        "enzyme": "Trypsin",
+        "missed_cleavages": MISSED,
+        "minimum_length": LENGTHS[0],
+        "maximum_length": LENGTHS[1],
+        "minimum_mass": 100.0,
+        "maximum_mass": 10000.0,
+        "known_modifications": True,
+        "maximum_modifications": 2,
+        "maximum_forms": 100_000,
+    }
     return IdentificationParameters().changed(**{**usual, **changes})
 
 
@@ -135,10 +142,12 @@ def carried(start: int, peptide: str, sites: Sites, variable: tuple[SearchModifi
                 continue
             is_first, is_last = start == 1 or (start == 2 and whole[0] == "M"), start + len(peptide) - 1 == len(whole)
             if any(
-                abs(other.mass - one.mass) < 1e-4 and end_of(other) == end and (not other.residues or whole[at - 1] in other.residues)
+                abs(other.mass - one.mass) < 1e-4
+                and end_of(other) == end
+                and (not other.residues or whole[at - 1] in other.residues)
                 and (not other.position.startswith("protein") or (is_first if end == "N" else is_last))
                 for other in variable
-            ):  # fmt: skip
+            ):
                 continue
             if end and not one.residues:
                 place = 0 if end == "N" else len(peptide) + 1
@@ -265,8 +274,9 @@ def test_acetyl_at_the_residue_behind_a_lost_methionine_is_at_the_end_of_the_pep
     path = written_database(tmp_path, {"Q00001": "MAGEEDLVIKTTTLLLLDER"}, {"Q00001": {2: ["N-acetylalanine"], 3: ["N-acetylglycine"]}})
     targets, decoys = forms_of(built(tmp_path / "index", path, parameters()))
     assert set(targets) == {
-        ("AGEEDLVIK", ((0, "Acetyl (N-term)"),)), ("AGEEDLVIKTTTLLLLDER", ((0, "Acetyl (N-term)"),)),
-    }  # fmt: skip
+        ("AGEEDLVIK", ((0, "Acetyl (N-term)"),)),
+        ("AGEEDLVIKTTTLLLLDER", ((0, "Acetyl (N-term)"),)),
+    }
     assert set(decoys) == {("REDLLLLTTTK", ((0, "Acetyl (N-term)"),))}
 
 

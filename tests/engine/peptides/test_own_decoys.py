@@ -80,8 +80,26 @@ NAMES: dict[str, tuple[Callable[[str], str], DecoyTag]] = {
     **{
         prefix: (lambda name, prefix=prefix: prefix + name, DecoyTag(prefix, is_suffix=False))  # type: ignore[misc]
         for prefix in (
-            "rev_", "REV_", "Rev_", "REV__", "XXX_", "xxx_", "reverse_", "Reverse_", "REVERSED_", "decoy_", "DECOY-", "DECOY_", "##",
-            "decoy:", "###REV###", "rnd_", "random_", "shuffled_", "rev.", "DECOY|",
+            "rev_",
+            "REV_",
+            "Rev_",
+            "REV__",
+            "XXX_",
+            "xxx_",
+            "reverse_",
+            "Reverse_",
+            "REVERSED_",
+            "decoy_",
+            "DECOY-",
+            "DECOY_",
+            "##",
+            "decoy:",
+            "###REV###",
+            "rnd_",
+            "random_",
+            "shuffled_",
+            "rev.",
+            "DECOY|",
         )
     },
     **{
@@ -90,7 +108,8 @@ NAMES: dict[str, tuple[Callable[[str], str], DecoyTag]] = {
     },
     **{
         f"in front of the second part: {tag}": (
-            lambda name, tag=tag: name.replace("|", f"|{tag}", 1), DecoyTag(tag, is_suffix=False)  # type: ignore[misc]
+            lambda name, tag=tag: name.replace("|", f"|{tag}", 1),
+            DecoyTag(tag, is_suffix=False),  # type: ignore[misc]
         )
         for tag in ("rev_", "REV_", "DECOY-", "XXX_", "##")
     },
@@ -98,7 +117,7 @@ NAMES: dict[str, tuple[Callable[[str], str], DecoyTag]] = {
     "at the end of the second part": (lambda name: second_part(name) + "|" + name.split("|")[2], DecoyTag("_REVERSED", is_suffix=True)),
     "at the end of both": (lambda name: second_part(name) + "|" + name.split("|")[2] + "_REVERSED", DecoyTag("_REVERSED", is_suffix=True)),
     "a bar behind": (lambda name: second_part(name) + "|", DecoyTag("_REVERSED", is_suffix=True)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("naming", NAMES)
@@ -139,9 +158,13 @@ def test_decoys_without_a_telling_name_are_found_by_sequence(mirror: str, order:
     assert answer.is_decoy.tolist() == [record in decoys for record in records]
 
 
-@pytest.mark.parametrize(("named", "tag"), [
-    ("foo-{}", DecoyTag("foo-", is_suffix=False)), ("{}.mirror", DecoyTag(".mirror", is_suffix=True)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("named", "tag"),
+    [
+        ("foo-{}", DecoyTag("foo-", is_suffix=False)),
+        ("{}.mirror", DecoyTag(".mirror", is_suffix=True)),
+    ],
+)
 def test_a_name_that_no_program_uses_is_learnt_from_the_pairs(named: str, tag: DecoyTag) -> None:
     targets = natural(60)
     answer = found(targets + [(named.format(name), sequence[::-1]) for name, sequence in targets])
@@ -160,8 +183,10 @@ def test_decoys_of_several_names_are_all_found() -> None:
 def test_decoys_among_few_contaminants_are_found() -> None:
     targets, contaminants = natural(3000, longest=80), natural(30, seed=2)
     renamed = [(f"CONTAM{i}", sequence) for i, (_, sequence) in enumerate(contaminants)]
-    for decoys in ([(f"rev_{i}", shuffled(sequence)) for i, (_, sequence) in enumerate(contaminants)],
-                   [(f"X{i}", sequence[::-1]) for i, (_, sequence) in enumerate(contaminants)]):  # fmt: skip
+    for decoys in (
+        [(f"rev_{i}", shuffled(sequence)) for i, (_, sequence) in enumerate(contaminants)],
+        [(f"X{i}", sequence[::-1]) for i, (_, sequence) in enumerate(contaminants)],
+    ):
         answer = found(targets + renamed + decoys, n_database=3000)
         assert answer is not None and np.flatnonzero(answer.is_decoy).tolist() == list(range(3030, 3060))
 
@@ -275,11 +300,17 @@ def test_leaving_decoys_out_gives_the_index_of_the_targets(tmp_path: Path, decoy
     assert [name for name in one if one[name] != other[name]] == ["proteins.json"]  # the count of those left out
 
 
-@pytest.mark.parametrize(("naming", "settings"), [
-    ("rev_", {"decoy_prefix": "rev_"}), ("in front of the second part: REV_", {"decoy_prefix": "REV_"}),
-    ("in front of all parts", {"decoy_prefix": "rev_"}), ("_REVERSED", {"decoy_suffix": "_REVERSED"}),
-    ("at the end of the second part", {"decoy_suffix": "_REVERSED"}), ("at the end of both", {"decoy_suffix": "_REVERSED"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("naming", "settings"),
+    [
+        ("rev_", {"decoy_prefix": "rev_"}),
+        ("in front of the second part: REV_", {"decoy_prefix": "REV_"}),
+        ("in front of all parts", {"decoy_prefix": "rev_"}),
+        ("_REVERSED", {"decoy_suffix": "_REVERSED"}),
+        ("at the end of the second part", {"decoy_suffix": "_REVERSED"}),
+        ("at the end of both", {"decoy_suffix": "_REVERSED"}),
+    ],
+)
 def test_existing_decoys_of_every_name_have_their_targets(tmp_path: Path, naming: str, settings: dict[str, str]) -> None:
     targets = [*TARGETS[:-1], ("sp|P04618|REV_HV1H2", TARGETS[-1][1])]
     named = NAMES[naming][0]

@@ -41,8 +41,13 @@ def protein_index(folder: Path, sequences: list[str], decoys: str = "reverse", a
 
 def digestion(agent: str = "Trypsin", ends: int = 2, missed: int = 2, **changes: Any) -> Digestion:
     values: dict[str, Any] = {
-        "minimum_length": 5, "maximum_length": 30, "clip_methionine": True, "minimum_mass": 300.0, "maximum_mass": 4000.0, "fixed": (),
-    }  # fmt: skip
+        "minimum_length": 5,
+        "maximum_length": 30,
+        "clip_methionine": True,
+        "minimum_mass": 300.0,
+        "maximum_mass": 4000.0,
+        "fixed": (),
+    }
     return Digestion(enzyme(agent), ends, missed, **{**values, **changes})
 
 

@@ -61,8 +61,17 @@ def test_reversed_decoys_stand_behind_all_targets(tmp_path: Path) -> None:
 def test_contaminants_stand_before_the_decoys_and_have_their_own(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS, contaminants=[("KRT", "keratin", "SLQK")])
     assert [name for name, _, _ in rows(index)] == [
-        "sp|P1|ä", "P2", "P3", "P4", "CONT_KRT", "DECOY_sp|P1|ä", "DECOY_P2", "DECOY_P3", "DECOY_P4", "DECOY_CONT_KRT",
-    ]  # fmt: skip
+        "sp|P1|ä",
+        "P2",
+        "P3",
+        "P4",
+        "CONT_KRT",
+        "DECOY_sp|P1|ä",
+        "DECOY_P2",
+        "DECOY_P3",
+        "DECOY_P4",
+        "DECOY_CONT_KRT",
+    ]
     assert rows(index)[4] == ("CONT_KRT", "keratin", "SLQK")
     assert rows(index)[9] == ("DECOY_CONT_KRT", "keratin", "KQLS")
     assert (index.n_targets, index.n_contaminants) == (5, 1)

@@ -19,16 +19,65 @@ from tests.engine.peptides.test_known_modifications import searched
 
 RESIDUES = "ACDEFGHIKLMNPQRSTVWYKRSST"
 PLACES = (
-    "{a}", "{a}..{b}", "{b}..{a}", "<{a}", ">{a}", "?{a}", "?", "0", "-{a}", "{n}", "{n}..{m}", "9" * 20, "1..99999999999", "{a}.5", "",
-    "{a}..", "..{a}", "Q00001-2:{a}", "{a} {b}", "x", "1e3", "²", "{a}..{a}..{b}",
-)  # fmt: skip
+    "{a}",
+    "{a}..{b}",
+    "{b}..{a}",
+    "<{a}",
+    ">{a}",
+    "?{a}",
+    "?",
+    "0",
+    "-{a}",
+    "{n}",
+    "{n}..{m}",
+    "9" * 20,
+    "1..99999999999",
+    "{a}.5",
+    "",
+    "{a}..",
+    "..{a}",
+    "Q00001-2:{a}",
+    "{a} {b}",
+    "x",
+    "1e3",
+    "²",
+    "{a}..{a}..{b}",
+)
 """Of features of a protein of n residues, a and b among them, m behind it."""
 NOTES = (
-    "{name}", "{name}; by PKA", "{old} -> {new}", "{old} -> {new} (in X)", "Missing", "Missing (in X)", "{old} -> ", " -> {new}",
-    "{old}->{new}", "{old} -> {long}", "{old} -> 7%$", "{old} -> j", "{old} -> {old}", "(in X) {old} -> {new}", "{wrong} -> {new}", "", " ",
-    "{name}{name}", "PHOSPHOSERINE", "Phospho", "N-linked (GlcNAc...) asparagine", "\\t{name}", "\ufeff{name}", "\U0001f9ec",
-    "'; DROP TABLE", "=1+1", "../../etc", "<b>", "&amp;", "{many}", "{name} (with {old} -> {new})", "a\\x00b",
-)  # fmt: skip
+    "{name}",
+    "{name}; by PKA",
+    "{old} -> {new}",
+    "{old} -> {new} (in X)",
+    "Missing",
+    "Missing (in X)",
+    "{old} -> ",
+    " -> {new}",
+    "{old}->{new}",
+    "{old} -> {long}",
+    "{old} -> 7%$",
+    "{old} -> j",
+    "{old} -> {old}",
+    "(in X) {old} -> {new}",
+    "{wrong} -> {new}",
+    "",
+    " ",
+    "{name}{name}",
+    "PHOSPHOSERINE",
+    "Phospho",
+    "N-linked (GlcNAc...) asparagine",
+    "\\t{name}",
+    "\ufeff{name}",
+    "\U0001f9ec",
+    "'; DROP TABLE",
+    "=1+1",
+    "../../etc",
+    "<b>",
+    "&amp;",
+    "{many}",
+    "{name} (with {old} -> {new})",
+    "a\\x00b",
+)
 KINDS = ("MOD_RES", "LIPID", "CARBOHYD", "VARIANT", "VAR_SEQ", "CROSSLNK", "mod_res", "XXXXXXXX", "")
 XML_KINDS = ("modified residue", "lipid moiety-binding region", "glycosylation site", "sequence variant", "cross-link", "", "nothing")
 
@@ -37,10 +86,17 @@ def filled(chance: random.Random, text: str, sequence: str) -> str:
     a, b = sorted(chance.choices(range(1, len(sequence) + 1), k=2))
     names = [name for name, residue in annotated_names() if residue == sequence[a - 1]] or ["Phosphoserine"]
     words = {
-        "a": a, "b": b, "n": len(sequence), "m": len(sequence) + 9, "name": chance.choice(names), "old": sequence[a - 1 : b][:4],
-        "new": "".join(chance.choices(RESIDUES, k=chance.randrange(4))), "long": "A" * 3000, "many": "Phosphoserine; " * 300,
+        "a": a,
+        "b": b,
+        "n": len(sequence),
+        "m": len(sequence) + 9,
+        "name": chance.choice(names),
+        "old": sequence[a - 1 : b][:4],
+        "new": "".join(chance.choices(RESIDUES, k=chance.randrange(4))),
+        "long": "A" * 3000,
+        "many": "Phosphoserine; " * 300,
         "wrong": "WWW",
-    }  # fmt: skip
+    }
     return text.format(**words)
 
 
@@ -63,11 +119,15 @@ def spoilt_xml(chance: random.Random, sequence: str) -> str:
         first, last = (quoted(filled(chance, chance.choice(PLACES), sequence)) for _ in range(2))
         place = chance.choice(
             (
-                f'<position position="{first}"/>', f'<begin position="{first}"/><end position="{last}"/>', f'<begin position="{first}"/>',
+                f'<position position="{first}"/>',
+                f'<begin position="{first}"/><end position="{last}"/>',
+                f'<begin position="{first}"/>',
                 "",
-                f'<begin status="unknown"/><end position="{last}"/>', f'<position status="less than" position="{first}"/>', "<position/>",
+                f'<begin status="unknown"/><end position="{last}"/>',
+                f'<position status="less than" position="{first}"/>',
+                "<position/>",
             )
-        )  # fmt: skip
+        )
         variation = f"<original>{sequence[2:4]}</original>" + f"<variation>{quoted(note[:9])}</variation>" * chance.randrange(3)
         location = f"<location>{place}</location>" * chance.choice((1, 1, 1, 0, 2))
         features += f'<feature type="{kind}" description="{note}">{variation if chance.random() < 0.5 else ""}{location}</feature>'
@@ -90,9 +150,11 @@ def built(folder: Path, database: Path, *, knows: bool) -> Indexes:
         known_modifications=knows, known_variants=knows, minimum_length=5, maximum_length=20, minimum_mass=100.0, maximum_forms=50
     )
     return build_indexes(
-        Databases([database], [], {"database": ["x"]}, None, knows, searched(settings) if knows else None), folder, settings,
+        Databases([database], [], {"database": ["x"]}, None, knows, searched(settings) if knows else None),
+        folder,
+        settings,
         Resources(2, (), True, Progress()),
-    )  # fmt: skip
+    )
 
 
 def peptides_of(indexes: Indexes, *, of_proteins: int) -> set[tuple[str, float]]:

@@ -75,9 +75,14 @@ def written_database(folder: Path, sequences: dict[str, str], variants: dict[str
 
 def parameters(**changes: object) -> IdentificationParameters:
     usual = {
-        "enzyme": "Trypsin", "missed_cleavages": MISSED, "minimum_length": LENGTHS[0], "maximum_length": LENGTHS[1], "minimum_mass": 100.0,
-        "maximum_mass": 10000.0, "known_variants": True,
-    }  # fmt: skip
+        "enzyme": "Trypsin",
+        "missed_cleavages": MISSED,
+        "minimum_length": LENGTHS[0],
+        "maximum_length": LENGTHS[1],
+        "minimum_mass": 100.0,
+        "maximum_mass": 10000.0,
+        "known_variants": True,
+    }
     return IdentificationParameters().changed(**{**usual, **changes})
 
 
@@ -205,7 +210,7 @@ def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None
     digestion = Digestion.of(settings, "specific")
     some = build_peptide_index(
         tmp_path / "some", proteins, digestion, Resources(2, [], True, Progress()), memory_bytes=1 << 20, selected=chosen
-    )  # fmt: skip
+    )
     of_some = np.repeat(np.arange(len(some)), np.diff(some.pointer))
     found = zip(np.asarray(some.occurrence).tolist(), some.length[of_some].tolist(), strict=True)
     assert {(start, residues[start : start + length]) for start, length in found} == expected

@@ -68,11 +68,21 @@ def test_other_ends_and_water_make_another_key(monkeypatch):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"enzyme": "Lys-C"}, {"specificity": "semi-specific"}, {"missed_cleavages": 1}, {"minimum_length": 8}, {"maximum_length": 20},
-        {"minimum_mass": 700.0}, {"maximum_mass": 3000.0}, {"clip_methionine": False}, {"fixed_modifications": ()}, {"decoys": "shuffle"},
-        {"decoy_prefix": "REV_"}, {"decoy_suffix": "_REVERSED"}, {"decoys_in_database": "leave-out"},
+        {"enzyme": "Lys-C"},
+        {"specificity": "semi-specific"},
+        {"missed_cleavages": 1},
+        {"minimum_length": 8},
+        {"maximum_length": 20},
+        {"minimum_mass": 700.0},
+        {"maximum_mass": 3000.0},
+        {"clip_methionine": False},
+        {"fixed_modifications": ()},
+        {"decoys": "shuffle"},
+        {"decoy_prefix": "REV_"},
+        {"decoy_suffix": "_REVERSED"},
+        {"decoys_in_database": "leave-out"},
     ],
-)  # fmt: skip
+)
 def test_every_parameter_of_the_peptides_makes_another_key(changes):
     assert peptide_key(IdentificationParameters(**changes)) != peptide_key()
 
@@ -95,10 +105,14 @@ def test_a_packed_database_is_kept_under_the_codes_of_its_letters(monkeypatch):
     assert parts_digest(sequences.key_parts(["00"])) != before
 
 
-@pytest.mark.parametrize(("module", "name", "value"), [
-    (structure_descriptors, "RULES", (3.5, *structure_descriptors.RULES[1:])), (descriptor_index, "LENGTH_UNITS", 256),
-    (descriptor_index, "ALPHABETS", ("secondary", "residue")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        (structure_descriptors, "RULES", (3.5, *structure_descriptors.RULES[1:])),
+        (descriptor_index, "LENGTH_UNITS", 256),
+        (descriptor_index, "ALPHABETS", ("secondary", "residue")),
+    ],
+)
 def test_descriptors_are_kept_under_the_rules_that_made_them(module, name, value, monkeypatch):
     before = parts_digest(descriptor_index.key_parts("a"))
     assert parts_digest(descriptor_index.key_parts("b")) != before

@@ -125,12 +125,16 @@ def spectrum_text(
         for term, values in (("MS:1000514", mz), ("MS:1000515", intensity), *(more or {}).items())
         for text in (base64.b64encode(np.asarray(values, "<f8").tobytes()).decode(),)
     )
-    ion = "" if precursor is None else (
-        '<precursorList count="1"><precursor><selectedIonList count="1"><selectedIon>'
-        f'<cvParam accession="MS:1000744" name="selected ion m/z" value="{precursor.mz:.6f}"/>'
-        f'<cvParam accession="MS:1000041" name="charge state" value="{precursor.charge}"/>'
-        "</selectedIon></selectedIonList></precursor></precursorList>"
-    )  # fmt: skip
+    ion = (
+        ""
+        if precursor is None
+        else (
+            '<precursorList count="1"><precursor><selectedIonList count="1"><selectedIon>'
+            f'<cvParam accession="MS:1000744" name="selected ion m/z" value="{precursor.mz:.6f}"/>'
+            f'<cvParam accession="MS:1000041" name="charge state" value="{precursor.charge}"/>'
+            "</selectedIon></selectedIonList></precursor></precursorList>"
+        )
+    )
     return (
         f'<spectrum index="{index}" id="scan={index + 1}" defaultArrayLength="{len(mz)}">'
         f'<cvParam accession="MS:1000511" name="ms level" value="{level}"/><cvParam accession="MS:1000127" name="centroid spectrum"/>'

@@ -26,11 +26,24 @@ MSSTATS = (
 )
 MSSTATS_TMT = "ProteinName PeptideSequence Charge PSM Mixture TechRepMixture Run Channel BioReplicate Condition Fraction Intensity"
 MANDATORY = (
-    "mzTab-version", "mzTab-mode", "mzTab-type", "description", "quantification_method", "protein-quantification_unit",
-    "peptide-quantification_unit", "software[1]", "fixed_mod[1]", "variable_mod[1]", "ms_run[1]-location",
-    "assay[1]-quantification_reagent", "assay[1]-ms_run_ref", "study_variable[1]-description", "study_variable[1]-assay_refs",
-    "protein_search_engine_score[1]", "peptide_search_engine_score[1]",
-)  # fmt: skip
+    "mzTab-version",
+    "mzTab-mode",
+    "mzTab-type",
+    "description",
+    "quantification_method",
+    "protein-quantification_unit",
+    "peptide-quantification_unit",
+    "software[1]",
+    "fixed_mod[1]",
+    "variable_mod[1]",
+    "ms_run[1]-location",
+    "assay[1]-quantification_reagent",
+    "assay[1]-ms_run_ref",
+    "study_variable[1]-description",
+    "study_variable[1]-assay_refs",
+    "protein_search_engine_score[1]",
+    "peptide_search_engine_score[1]",
+)
 """Of a summary of quantities, mzTab 1.0, section 5.5."""
 
 
@@ -152,14 +165,19 @@ def test_modifications_are_placed_as_mztab_counts():
 @pytest.mark.parametrize(
     ("fixed", "terms"),
     [
-        (["Carbamidomethyl (C)", "TMT6plex (N-term)"], {
-            "fixed_mod[1]": "[UNIMOD, UNIMOD:4, Carbamidomethyl, ]", "fixed_mod[1]-site": "C",
-            "fixed_mod[2]": "[UNIMOD, UNIMOD:737, TMT6plex, ]", "fixed_mod[2]-site": "N-term",
-        }),
+        (
+            ["Carbamidomethyl (C)", "TMT6plex (N-term)"],
+            {
+                "fixed_mod[1]": "[UNIMOD, UNIMOD:4, Carbamidomethyl, ]",
+                "fixed_mod[1]-site": "C",
+                "fixed_mod[2]": "[UNIMOD, UNIMOD:737, TMT6plex, ]",
+                "fixed_mod[2]-site": "N-term",
+            },
+        ),
         ([], {"fixed_mod[1]": "[MS, MS:1002453, No fixed modifications searched, ]"}),
         (None, {"fixed_mod[1]": "[, , Fixed modifications are not known, ]"}),
     ],
-)  # fmt: skip
+)
 def test_mztab_names_the_fixed_modifications_of_the_search(made, tmp_path, fixed, terms):
     summary = run_search("quantify", {"project": [made]}, preset="counts", device="cpu", threads=2)
     tables = read_quantities(Project.open(made), summary.run_id)
@@ -177,10 +195,15 @@ def test_mztab_of_an_import_leaves_fixed_modifications_open(made, tmp_path):
 @pytest.mark.parametrize(
     ("rows", "is_sound"),
     [
-        ([0, 1, 2, 3], True), ([0, 1, 2], False), ([0, 2, 1, 3], False), ([1, 0, 3, 2], False), ([0, 3, 2, 1], False), ([], True),
+        ([0, 1, 2, 3], True),
+        ([0, 1, 2], False),
+        ([0, 2, 1, 3], False),
+        ([1, 0, 3, 2], False),
+        ([0, 3, 2, 1], False),
+        ([], True),
         ([2, 3, 0, 1], True),
     ],
-)  # fmt: skip
+)
 def test_rows_of_quantities_are_compared_with_the_samples(rows, is_sound):
     table = pa.table({"accession": ["P", "P", "Q", "Q"], "sample": ["a", "b", "a", "b"]}).take(pa.array(rows, pa.int64()))
     assert _has_each_sample(table, pa.chunked_array([["a", "b"]])) is is_sound

@@ -23,8 +23,13 @@ from proteoscope.engine.statistics.nonnegative import nonnegative_least_squares
 from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, spectrum_text, table_of, write_project
 
 CARBON, NITROGEN, HYDROGEN, ELECTRON = (12.0, 13.0033548), (14.0030740, 15.0001089), 1.00782503, 0.00054858
-TMT10 = tuple(zip(("126", "127N", "127C", "128N", "128C", "129N", "129C", "130N", "130C", "131"),
-                  (5.1, 5.3, 5.4, 4.2, 3.1, 3.0, 2.6, 2.7, 2.2, 1.7), strict=True))  # fmt: skip
+TMT10 = tuple(
+    zip(
+        ("126", "127N", "127C", "128N", "128C", "129N", "129C", "130N", "130C", "131"),
+        (5.1, 5.3, 5.4, 4.2, 3.1, 3.0, 2.6, 2.7, 2.2, 1.7),
+        strict=True,
+    )
+)
 PERCENTS = "channel\t-1\t+1\n" + "".join(f"{name}\t0.8\t{one}\n" for name, one in TMT10)
 
 
@@ -144,9 +149,12 @@ def test_planted_ratios_come_out_of_real_spectra_without_their_impurities(real, 
 
 def test_interference_is_the_part_of_the_window_that_is_not_the_precursor_nearer_surveys_more():
     surveys = Surveys(
-        np.array([0.0, 10.0]), np.array([1, 2]), np.array([0, 3, 5]), np.array([499.6, 500.0, 500.3, 500.0, 500.6]),
+        np.array([0.0, 10.0]),
+        np.array([1, 2]),
+        np.array([0, 3, 5]),
+        np.array([499.6, 500.0, 500.3, 500.0, 500.6]),
         np.array([5, 30, 10, 20, 20], np.float32),
-    )  # fmt: skip
+    )
     arguments = (np.array([500.0]), np.array([2]), np.array([2.0]), Tolerance(10, "ppm"))
     # Isotopes of two charges are half a thomson apart.
     first, second = 15 / 45, 20 / 40

@@ -69,10 +69,15 @@ class SpectraByThree(MadeRun):
             ion |= {"spectrum_reference": one["scan_id"]} if one.get("scan_id") else {}
             ions.append(ion)
         out.write_spectrum(
-            np.append(KIT.mz, 301.2), np.append(amounts, 50.0), id=f"scan={number}", centroided=True, scan_start_time=time / 60,
-            params=[{"name": "MSn spectrum"}, {"ms level": level}], precursor_information=ions,
+            np.append(KIT.mz, 301.2),
+            np.append(amounts, 50.0),
+            id=f"scan={number}",
+            centroided=True,
+            scan_start_time=time / 60,
+            params=[{"name": "MSn spectrum"}, {"ms level": level}],
+            precursor_information=ions,
             encoding={"m/z array": np.float64, "intensity array": np.float64},
-        )  # fmt: skip
+        )
 
 
 class ScansByThree(MadeRun):

@@ -67,7 +67,7 @@ def content(n: int, n_letters: int, *, are_nucleotides: bool = True, has_qualiti
         (content(1, 48_502), content(10, 1000), {}, ("mode",), "standard"),
         (content(1, 48_502, are_nucleotides=False), content(10, 1000, are_nucleotides=False), {}, (), "standard"),
     ],
-)  # fmt: skip
+)
 def test_reads_are_mapped_where_they_have_qualities_or_are_far_shorter(texts, patterns, options, given, expected) -> None:
     assert READ_ALIGNMENT.suited_preset({"texts": texts, "patterns": patterns}, options, given) == expected
 

@@ -18,10 +18,19 @@ from tests.searching import align_reads
 
 LENGTH, N_PAIRS = 80, 30
 ENDINGS = {
-    "none": ("", ""), "casava": (" 1:N:0:ACGT", " 2:N:0:ACGT"), "slash": ("/1", "/2"), "SRA": (".1 length=80", ".2 length=80"),
-    "underscore": ("_1", "_2"), "R": ("/R1", "/R2"), "_R": ("_R1", "_R2"), "fr": ("/f", "/r"), "FR": (".F", ".R"), "minus": ("-1", "-2"),
-    "words": ("_forward", "_reverse"), "exchanged": ("/2", "/1"),
-}  # fmt: skip
+    "none": ("", ""),
+    "casava": (" 1:N:0:ACGT", " 2:N:0:ACGT"),
+    "slash": ("/1", "/2"),
+    "SRA": (".1 length=80", ".2 length=80"),
+    "underscore": ("_1", "_2"),
+    "R": ("/R1", "/R2"),
+    "_R": ("_R1", "_R2"),
+    "fr": ("/f", "/r"),
+    "FR": (".F", ".R"),
+    "minus": ("-1", "-2"),
+    "words": ("_forward", "_reverse"),
+    "exchanged": ("/2", "/1"),
+}
 OTHER = str.maketrans("ACGT", "TGCA")
 MAPPING = ReadAlignmentParameters(mode="within", strands="both", places="seeds")
 

@@ -95,7 +95,9 @@ def test_columns_of_reads_are_mapped_where_there_is_a_folder(genome, tmp_path, p
         read_patterns(path, path, ReadAlignmentParameters(mate_pairing=pairing), Progress(), spool) for spool in (tmp_path, None)
     )
     for one, other in (
-        (mapped.sequences.codes, held.sequences.codes), (mapped.qualities, held.qualities), (mapped.names.letters, held.names.letters)
-    ):  # fmt: skip
+        (mapped.sequences.codes, held.sequences.codes),
+        (mapped.qualities, held.qualities),
+        (mapped.names.letters, held.names.letters),
+    ):
         np.testing.assert_array_equal(one, other)
     assert mapped.names.strings() == held.names.strings() and mapped.sequences.codes.base is not None

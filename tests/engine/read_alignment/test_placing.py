@@ -192,9 +192,7 @@ def test_mates_lie_as_the_ends_of_their_fragments_and_say_so(genome, tmp_path):
     ones, others, places = fragments(genome, 200, random)
     ones[7], others[8], ones[9], others[9] = letters(random, 100), "", letters(random, 100), letters(random, 100)
     names = [f"f{k}" for k in range(200)]
-    one, other = (
-        fastq(tmp_path / f"{k}.fq", reads, [f"{name}/{k}" for name in names]) for k, reads in ((1, ones), (2, others))
-    )  # fmt: skip
+    one, other = (fastq(tmp_path / f"{k}.fq", reads, [f"{name}/{k}" for name in names]) for k, reads in ((1, ones), (2, others)))
     texts = fasta(tmp_path / "t.fa", [genome], "t")
     summary = align_reads(texts, one, tmp_path / "o.sam", WITHIN, mates=other, format="sam", device="cpu")
     assert any(text.startswith("Mates belong together from ") for text in summary.messages)

@@ -84,8 +84,12 @@ def test_paf_tells_what_the_table_tells(tmp_path):
         numbers = [int(row["pattern_length"]), int(row["pattern_start"]) - 1, int(row["pattern_end"])]
         on_text = [int(row["text_length"]), int(row["text_start"]) - 1, int(row["text_end"])]
         assert [line[0], *map(int, line[1:4]), line[4], line[5], *map(int, line[6:9])] == [
-            row["pattern"], *numbers, row["strand"], row["text"], *on_text,
-        ]  # fmt: skip
+            row["pattern"],
+            *numbers,
+            row["strand"],
+            row["text"],
+            *on_text,
+        ]
         steps = [(int(count), kind) for count, kind in sam_check.STEPS.findall(row["cigar"])]
         assert int(line[9]) == sum(count for count, kind in steps if kind == "=")
         assert int(line[10]) == sum(count for count, _ in steps)

@@ -99,8 +99,15 @@ def test_a_pair_without_an_alignment_has_the_score_minus_infinity_and_no_places(
     none, whole = rows_of(out)
     assert none["score"] == "-inf"
     assert {name for name, value in none.items() if value == ""} == {
-        "gaps", "identity", "text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar",
-    }  # fmt: skip
+        "gaps",
+        "identity",
+        "text_start",
+        "text_end",
+        "pattern_start",
+        "pattern_end",
+        "strand",
+        "cigar",
+    }
     assert (whole["score"], whole["cigar"], whole["identity"]) == ("16", "8=", "1")
     assert (summary.n_pairs, summary.n_aligned) == (2, 1)
 

@@ -20,8 +20,11 @@ from tests.fuzz.result_tables import KINDS, make
 
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
 
-OF_LISTS = {"align": {"hits", "queries", "score_counts", "score_expectations"}, "structures": {"hits", "queries"},
-            "reads": {"alignments", "patterns", "texts"}}  # fmt: skip
+OF_LISTS = {
+    "align": {"hits", "queries", "score_counts", "score_expectations"},
+    "structures": {"hits", "queries"},
+    "reads": {"alignments", "patterns", "texts"},
+}
 """Searches that run here for real; the tables of the others are checked where those searches are."""
 OF_KNOWING_DATABASES = {"features"}
 """Tables of runs whose databases know more than sequences."""

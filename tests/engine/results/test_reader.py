@@ -36,10 +36,14 @@ TABLE = Table.of(
     rules=(Rule(("count", "row"), "counts more than rows", lambda count, row: bool((count.to_numpy() >= row.to_numpy()).all())),),
 )
 GOOD: dict[str, Any] = {
-    "name": pa.array(["a", "b c", ""]), "count": pa.array([1, 2, 3], pa.int32()), "share": pa.array([0.5, None, float("nan")]),
-    "turn": pa.array([TURN] * 3, pa.list_(pa.float64(), 9)), "places": pa.array([[1], [], [2, 3]], pa.list_(pa.int16())),
-    "masses": pa.array([[1.5], [], [2.5, 3.5]]), "row": pa.array([0, 1, 2]),
-}  # fmt: skip
+    "name": pa.array(["a", "b c", ""]),
+    "count": pa.array([1, 2, 3], pa.int32()),
+    "share": pa.array([0.5, None, float("nan")]),
+    "turn": pa.array([TURN] * 3, pa.list_(pa.float64(), 9)),
+    "places": pa.array([[1], [], [2, 3]], pa.list_(pa.int16())),
+    "masses": pa.array([[1.5], [], [2.5, 3.5]]),
+    "row": pa.array([0, 1, 2]),
+}
 
 
 def written(path: Path, columns: dict[str, Any] | pa.Table, **options: Any) -> Path:
@@ -66,13 +70,16 @@ def test_a_sound_table_comes_back_in_pieces_or_whole(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("name", pa.array(["a", "b c", ""], pa.large_string())), ("name", pa.array(["a", "b c", ""]).dictionary_encode()),
-        ("count", pa.array([1, 2, 3], pa.int64())), ("count", pa.array([1, 2, 3], pa.uint8())),
+        ("name", pa.array(["a", "b c", ""], pa.large_string())),
+        ("name", pa.array(["a", "b c", ""]).dictionary_encode()),
+        ("count", pa.array([1, 2, 3], pa.int64())),
+        ("count", pa.array([1, 2, 3], pa.uint8())),
         ("share", pa.array([0.5, None, 0.0], pa.float32())),
-        ("share", pa.nulls(3)), ("turn", pa.array([TURN] * 3)),
+        ("share", pa.nulls(3)),
+        ("turn", pa.array([TURN] * 3)),
         ("places", pa.array([[1], [], [2, 3]], pa.large_list(pa.int64()))),
     ],
-)  # fmt: skip
+)
 def test_other_types_that_mean_the_same_become_the_described_one(name: str, values: Any, tmp_path: Path):
     found = read(written(tmp_path / "t.parquet", {**GOOD, name: values}))
     assert found.schema == TABLE.schema(GOOD)
@@ -87,23 +94,33 @@ def not_utf_8() -> pa.Array:
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("name", pa.array([1, 2, 3]), "whole numbers where it should hold texts"), ("name", not_utf_8(), "cannot be read"),
-        ("name", pa.array(["a", None, "b"]), "missing"), ("name", pa.array(["a", "B", "c"]), "does not write"),
-        ("name", pa.array([b"a", b"b", b"c"]), "binary"), ("name", pa.array([["a"]] * 3), "lists of texts"),
-        ("count", pa.array([1, 2, 101]), "outside 0 to 100"), ("count", pa.array([1, 2, -1]), "outside 0"),
-        ("count", pa.array([1, 2, 1 << 40]), "cannot be read"), ("count", pa.array([1.0, 2.0, 3.0]), "numbers where"),
-        ("count", pa.array([True] * 3), "truths"), ("share", pa.array([0.5, float("inf"), 0.1]), "outside"),
-        ("share", pa.array(["a"] * 3), "texts"), ("turn", pa.array([TURN[:8]] * 3), "9 items"),
+        ("name", pa.array([1, 2, 3]), "whole numbers where it should hold texts"),
+        ("name", not_utf_8(), "cannot be read"),
+        ("name", pa.array(["a", None, "b"]), "missing"),
+        ("name", pa.array(["a", "B", "c"]), "does not write"),
+        ("name", pa.array([b"a", b"b", b"c"]), "binary"),
+        ("name", pa.array([["a"]] * 3), "lists of texts"),
+        ("count", pa.array([1, 2, 101]), "outside 0 to 100"),
+        ("count", pa.array([1, 2, -1]), "outside 0"),
+        ("count", pa.array([1, 2, 1 << 40]), "cannot be read"),
+        ("count", pa.array([1.0, 2.0, 3.0]), "numbers where"),
+        ("count", pa.array([True] * 3), "truths"),
+        ("share", pa.array([0.5, float("inf"), 0.1]), "outside"),
+        ("share", pa.array(["a"] * 3), "texts"),
+        ("turn", pa.array([TURN[:8]] * 3), "9 items"),
         ("turn", pa.array([",".join(map(str, TURN))] * 3), "texts where it should hold lists of numbers"),
         ("turn", pa.array([TURN, None, TURN]), "missing"),
-        ("turn", pa.array([[float("nan")] * 9] * 3), "not a number"), ("places", pa.array([[[1]]] * 3), "lists of lists"),
-        ("places", pa.array([{"a": 1}] * 3), "struct"), ("places", pa.array([[1], None, [2]], pa.list_(pa.int16())), "missing"),
+        ("turn", pa.array([[float("nan")] * 9] * 3), "not a number"),
+        ("places", pa.array([[[1]]] * 3), "lists of lists"),
+        ("places", pa.array([{"a": 1}] * 3), "struct"),
+        ("places", pa.array([[1], None, [2]], pa.list_(pa.int16())), "missing"),
         ("places", pa.array([[1], [None], [2, 3]], pa.list_(pa.int16())), "missing"),
         ("masses", pa.array([[1.5], [1.0], [2.5, 3.5]]), "items than"),
-        ("row", pa.array([0, 1, 3]), "rows that others has not"), ("row", pa.array([0, -1, 2]), "rows that others has not"),
+        ("row", pa.array([0, 1, 3]), "rows that others has not"),
+        ("row", pa.array([0, -1, 2]), "rows that others has not"),
         ("count", pa.array([1, 2, 1], pa.int32()), "counts more than rows"),
     ],
-)  # fmt: skip
+)
 def test_values_that_the_program_does_not_write_are_refused_with_their_column(name: str, values: Any, said: str, tmp_path: Path):
     path = written(tmp_path / "t.parquet", {**GOOD, name: values})
     with pytest.raises(InputError) as told:
@@ -146,9 +163,16 @@ def test_a_view_of_a_table_has_the_described_columns_and_types_and_reaches_nothi
     shut_off(connection, [path])
     types = dict(connection.execute("SELECT column_name, column_type FROM (DESCRIBE things)").fetchall())
     assert types == {
-        "name": "VARCHAR", "count": "INTEGER", "share": "DOUBLE", "turn": "DOUBLE[]", "places": "SMALLINT[]", "masses": "DOUBLE[]",
-        "row": "BIGINT", "late": "VARCHAR", "file_row_number": "BIGINT",
-    }  # fmt: skip
+        "name": "VARCHAR",
+        "count": "INTEGER",
+        "share": "DOUBLE",
+        "turn": "DOUBLE[]",
+        "places": "SMALLINT[]",
+        "masses": "DOUBLE[]",
+        "row": "BIGINT",
+        "late": "VARCHAR",
+        "file_row_number": "BIGINT",
+    }
     assert connection.execute("SELECT DISTINCT late FROM things").fetchall() == [(None,)]
     assert connection.execute("SELECT turn FROM things WHERE file_row_number = 2").fetchall() == [(TURN,)]
     with pytest.raises(duckdb.Error):

@@ -187,9 +187,15 @@ class TestFromFilesToFiles:
                 folder = tmp_path / device
                 project = folder / "project" if format == "tsv" else None
                 summary = align(
-                    [files[0]], [files[1]], folder / f"hits.{format}", SequenceSearchParameters(), format=format,
-                    all_scores=folder / f"{format}.npy", project_folder=project, device=device,
-                )  # fmt: skip
+                    [files[0]],
+                    [files[1]],
+                    folder / f"hits.{format}",
+                    SequenceSearchParameters(),
+                    format=format,
+                    all_scores=folder / f"{format}.npy",
+                    project_folder=project,
+                    device=device,
+                )
         # Beside the processor the card may come to do less than would lose it.
         assert (wish == "all" or machine()[0].n_launches > 1) and summary.shares
         assert any("is lost" in text for text in summary.messages) == (0 <= failing_launch < machine()[0].n_launches)
@@ -265,7 +271,11 @@ class TestFromFilesToFiles:
         folder = tmp_path / "out"
         with pytest.raises(ParameterError, match="device = 'cuda:977'"):
             align(
-                [files[0]], [files[1]], folder / "hits.tsv", SequenceSearchParameters(), device="cuda:977",
+                [files[0]],
+                [files[1]],
+                folder / "hits.tsv",
+                SequenceSearchParameters(),
+                device="cuda:977",
                 project_folder=project and folder / project,
-            )  # fmt: skip
+            )
         assert not folder.exists()

@@ -86,9 +86,11 @@ def test_dna_where_protein_belongs_is_told(searched, fasta, random_protein, quer
 
 @pytest.mark.parametrize(
     ("n_dna", "told"),
-    [(1, "1 of 5 queries looks like DNA or RNA, and is compared as protein; translate it first"),
-     (2, "2 of 5 queries look like DNA or RNA, and are compared as protein; translate them first")],
-)  # fmt: skip
+    [
+        (1, "1 of 5 queries looks like DNA or RNA, and is compared as protein; translate it first"),
+        (2, "2 of 5 queries look like DNA or RNA, and are compared as protein; translate them first"),
+    ],
+)
 def test_one_dna_query_among_proteins_is_told(searched, fasta, random_protein, n_dna, told):
     letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (5 - n_dna)
     query = fasta("q.fasta", [(f"q{k}", random_protein(k, 85 + 400 * (k < n_dna), one)) for k, one in enumerate(letters)])
@@ -111,8 +113,11 @@ def test_sequences_of_one_name_are_each_searched(searched, fasta, random_protein
     code, rows, scores, said = searched(query, database, "--maximum-e-value", "1e-9")
     assert code == 0 and scores.shape == (2, 3)
     assert [(row["query"], row["description"], row["alignment_length"]) for row in rows] == [
-        ("same", "first", "150"), ("same", "second", "100"), ("same", "first", "100"), ("same", "second", "50"),
-    ]  # fmt: skip
+        ("same", "first", "150"),
+        ("same", "second", "100"),
+        ("same", "first", "100"),
+        ("same", "second", "50"),
+    ]
     assert "The queries: 1 with the name of an earlier one; it is searched as a sequence of its own" in said
     assert "The sequences of the database: 1 with the name of an earlier one" in said
 

@@ -243,9 +243,17 @@ def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path,
 
     def search(looks, name):
         return align(
-            [files[0]], [files[1]], tmp_path / name / "hits", STANDARD, format=format, all_scores=tmp_path / name / "s.npy",
-            project_folder=tmp_path / "project", progress=looks, device="cpu", threads=1,
-        )  # fmt: skip
+            [files[0]],
+            [files[1]],
+            tmp_path / name / "hits",
+            STANDARD,
+            format=format,
+            all_scores=tmp_path / name / "s.npy",
+            project_folder=tmp_path / "project",
+            progress=looks,
+            device="cpu",
+            threads=1,
+        )
 
     search(Looks(), "first")  # packs the database
     whole = Looks()
@@ -274,9 +282,16 @@ def test_the_last_look_comes_when_all_is_written_and_sam_looks_while_it_is_put_t
 
     with pytest.raises(Cancelled):
         align(
-            [files[0]], [files[1]], tmp_path / "out" / "hits", STANDARD, format=format, all_scores=tmp_path / "out" / "s.npy",
-            project_folder=tmp_path / "project", progress=AtTheEnd(), device="cpu",
-        )  # fmt: skip
+            [files[0]],
+            [files[1]],
+            tmp_path / "out" / "hits",
+            STANDARD,
+            format=format,
+            all_scores=tmp_path / "out" / "s.npy",
+            project_folder=tmp_path / "project",
+            progress=AtTheEnd(),
+            device="cpu",
+        )
     assert list((tmp_path / "out").iterdir()) == []
     assert [run.status for run in Project.open(tmp_path / "project").runs()] == ["cancelled"]
 
@@ -299,9 +314,15 @@ def test_queries_without_hits_are_looks_too(fasta, files, random_protein, tmp_pa
 
 @pytest.mark.parametrize(
     ("n_queries", "n_hits", "n_with_hits", "said"),
-    [(1, 0, 0, "no hits"), (1, 1, 1, "1 hit"), (1, 29, 1, "29 hits"), (21, 0, 0, "no hits"), (21, 1, 1, "1 hit; 1 of 21 queries with hits"),
-     (21, 3139, 20, "3,139 hits; 20 of 21 queries with hits")],
-)  # fmt: skip
+    [
+        (1, 0, 0, "no hits"),
+        (1, 1, 1, "1 hit"),
+        (1, 29, 1, "29 hits"),
+        (21, 0, 0, "no hits"),
+        (21, 1, 1, "1 hit; 1 of 21 queries with hits"),
+        (21, 3139, 20, "3,139 hits; 20 of 21 queries with hits"),
+    ],
+)
 def test_what_was_found_is_said_in_words(n_queries, n_hits, n_with_hits, said):
     assert hit_counts(n_queries, n_hits, n_with_hits) == said
 
@@ -324,13 +345,17 @@ def test_nothing_that_is_read_or_that_a_project_owns_is_written_over(files, tmp_
     (tmp_path / "linked").symlink_to("P")
     custom = SequenceSearchParameters(matrix="m.txt")
     cases = [
-        ({"out": "m.txt"}, custom, "read"), ({"out": None, "all_scores": matrix}, custom, "read"),
+        ({"out": "m.txt"}, custom, "read"),
+        ({"out": None, "all_scores": matrix}, custom, "read"),
         ({"out": "./P/../q.fasta"}, STANDARD, "read"),
-        ({"out": "z.tsv", "all_scores": "P/../z.tsv"}, STANDARD, "twice"), ({"out": "z.tsv", "all_scores": "link.tsv"}, STANDARD, "twice"),
-        ({"out": "P/project.sqlite"}, STANDARD, "project"), ({"out": "linked/project.lock"}, STANDARD, "project"),
-        ({"out": "P/results/align-0001/hits.parquet"}, STANDARD, "project"), ({"out": "P/project.sqlite-wal"}, STANDARD, "project"),
+        ({"out": "z.tsv", "all_scores": "P/../z.tsv"}, STANDARD, "twice"),
+        ({"out": "z.tsv", "all_scores": "link.tsv"}, STANDARD, "twice"),
+        ({"out": "P/project.sqlite"}, STANDARD, "project"),
+        ({"out": "linked/project.lock"}, STANDARD, "project"),
+        ({"out": "P/results/align-0001/hits.parquet"}, STANDARD, "project"),
+        ({"out": "P/project.sqlite-wal"}, STANDARD, "project"),
         ({"out": "new/project.sqlite", "project_folder": "new"}, STANDARD, "project"),
-    ]  # fmt: skip
+    ]
     for options, parameters, said in cases:
         with pytest.raises(ParameterError, match=said):
             align([files[0]], [files[1]], parameters=parameters, **options)

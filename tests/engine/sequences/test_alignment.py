@@ -29,9 +29,11 @@ def rescored(alignment, scheme):
 
 @settings(max_examples=150, deadline=None)
 @given(
-    query=st.text("ARNDWC", min_size=1, max_size=60), subject=st.text("ARNDWCU", min_size=1, max_size=60),
-    gap=st.tuples(st.integers(0, 12), st.integers(0, 3)), cells_kept=st.sampled_from([1, 40, 500, 1 << 24]),
-)  # fmt: skip
+    query=st.text("ARNDWC", min_size=1, max_size=60),
+    subject=st.text("ARNDWCU", min_size=1, max_size=60),
+    gap=st.tuples(st.integers(0, 12), st.integers(0, 3)),
+    cells_kept=st.sampled_from([1, 40, 500, 1 << 24]),
+)
 def test_an_alignment_is_worth_the_best_score_and_spells_its_sequences(query, subject, gap, cells_kept):
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
@@ -75,8 +77,10 @@ def test_middle_line_and_positions():
     assert found.lines()[1] == "W+LIVW"
     assert (found.identities, found.positives, found.mismatches) == (5, 6, 1)
     assert [tuple(line.split()) for line in next(three_lines(found.lines(), found.query_start, found.subject_start))] == [
-        ("Query", "4", "WKLIVW", "9"), ("W+LIVW",), ("Sbjct", "1", "WRLIVW", "6"),
-    ]  # fmt: skip
+        ("Query", "4", "WKLIVW", "9"),
+        ("W+LIVW",),
+        ("Sbjct", "1", "WRLIVW", "6"),
+    ]
 
 
 def test_blocks_of_the_three_lines_count_on():

@@ -73,8 +73,15 @@ def test_many_pairs_are_aligned_as_each_by_itself(gap_open, cells_kept):
     lines = zip(together.query.strings(), together.middle.strings(), together.subject.strings(), strict=True)
     assert list(lines) == [one.lines() for one in alone]
     for name in (
-        "query_start", "subject_start", "query_end", "subject_end", "identities", "mismatches", "positives", "gap_openings",
-    ):  # fmt: skip
+        "query_start",
+        "subject_start",
+        "query_end",
+        "subject_end",
+        "identities",
+        "mismatches",
+        "positives",
+        "gap_openings",
+    ):
         assert getattr(together, name).tolist() == [getattr(one, name) for one in alone], name
 
 

@@ -187,8 +187,10 @@ def test_too_few_scores_or_scores_all_alike_are_not_fitted():
 @given(
     lengths=st.lists(st.integers(0, 40_000), min_size=1, max_size=300).map(sorted),
     query_length=st.sampled_from([0, 1, 20, 100, 375, 5000]),
-    most=st.integers(0, 400), maximum_e_value=st.floats(1e-30, 1e6), scheme=st.sampled_from([("BLOSUM62", 11, 1), ("PAM30", 9, 1), None]),
-)  # fmt: skip
+    most=st.integers(0, 400),
+    maximum_e_value=st.floats(1e-30, 1e6),
+    scheme=st.sampled_from([("BLOSUM62", 11, 1), ("PAM30", 9, 1), None]),
+)
 @example(lengths=[0, 2], query_length=0, most=2, maximum_e_value=23.0, scheme=("BLOSUM62", 11, 1))
 def test_no_score_below_the_least_has_so_small_an_e_value(lengths, query_length, most, maximum_e_value, scheme):
     statistics = ScoreStatistics(0.02, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "")

@@ -168,9 +168,17 @@ def test_sam_places_clips_and_edits_are_those_of_the_alignment(found, sequences)
         cigar = "".join((f"{clips[0]}S" * (clips[0] > 0), row["cigar"], f"{clips[1]}S" * (clips[1] > 0)))
         letters = "*" if row["rank"] > 1 else queries[row["query"]].replace("*", "X")
         assert line[:10] == [
-            row["query"], "256" if row["rank"] > 1 else "0", row["subject"],
-            str(row["subject_start"]), "255", cigar, "*", "0", "0", letters,
-        ]  # fmt: skip
+            row["query"],
+            "256" if row["rank"] > 1 else "0",
+            row["subject"],
+            str(row["subject_start"]),
+            "255",
+            cigar,
+            "*",
+            "0",
+            "0",
+            letters,
+        ]
         tags = {tag[:5]: tag[5:] for tag in line[11:]}
         assert int(tags["AS:i:"]) == one.values["score"]
         assert int(tags["NM:i:"]) == sum(a != b for a, b in zip(one.lines[0], one.lines[2], strict=True))
@@ -258,9 +266,12 @@ def test_the_page_shows_every_hit_and_colours_what_agrees(found):
     summaries = [text for text in page.paragraphs if text.startswith("Score")]
     for row, one, cell, summary, block in zip(rows, wanted, cells, summaries, page.blocks, strict=True):
         assert [cell[0], *cell[3:]] == [
-            row["subject"], str(row["score"]), f"{row['identity'] * 100:.1f} %", f"{row['query_start']}-{row['query_end']}",
+            row["subject"],
+            str(row["score"]),
+            f"{row['identity'] * 100:.1f} %",
+            f"{row['query_start']}-{row['query_end']}",
             row["description"],
-        ]  # fmt: skip
+        ]
         assert float(cell[1]) == pytest.approx(row["e_value"], rel=6e-2) and float(cell[2]) == pytest.approx(row["bit_score"], abs=0.051)
         n_same, n_gaps = (
             sum(a == b for a, b in zip(one.lines[0], one.lines[2], strict=True)),

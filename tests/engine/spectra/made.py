@@ -13,8 +13,16 @@ def spectra(peaks: list[Peaks], precursor_mz: list[float], charge_masks: list[in
     n = len(peaks)
     flat = [peak for one in peaks for peak in one]
     return Spectra(
-        ("x.mgf",), np.zeros(n, np.int32), [f"index={i}" for i in range(n)], np.full(n, -1), np.arange(n), np.full(n, np.nan),
-        np.array(precursor_mz, np.float64), np.zeros(n, np.float32), np.array(charge_masks, np.uint32),
-        np.cumsum([0, *map(len, peaks)]).astype(np.int64), np.array([peak[0] for peak in flat], np.float64),
+        ("x.mgf",),
+        np.zeros(n, np.int32),
+        [f"index={i}" for i in range(n)],
+        np.full(n, -1),
+        np.arange(n),
+        np.full(n, np.nan),
+        np.array(precursor_mz, np.float64),
+        np.zeros(n, np.float32),
+        np.array(charge_masks, np.uint32),
+        np.cumsum([0, *map(len, peaks)]).astype(np.int64),
+        np.array([peak[0] for peak in flat], np.float64),
         np.array([peak[1] for peak in flat], np.float32),
-    )  # fmt: skip
+    )

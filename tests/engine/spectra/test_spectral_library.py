@@ -13,11 +13,26 @@ def _library() -> SpectralLibrary:
     some = pa.array(["AC[UNIMOD:4]K", None, "PEK"], pa.string())
     nothing = pa.nulls(3, pa.string())
     return SpectralLibrary(
-        (Path("a.msp"), Path("b.msp")), np.array([0, 0, 1]), np.array([1, 2, 1]), texts, some, some, nothing, nothing, nothing, nothing,
-        np.array([2, 0, -1]), np.array([400.5, 300.25, np.nan]), np.array([1.0, np.nan, 3.0]), np.array([False, True, False]),
-        np.array([3, 1, 1]), np.array([0, 2, 2, 5]), np.array([100.0, 200.0, 50.0, 60.0, 70.0]),
-        np.array([1, 2, 3, 4, 5], np.float32), Skipped((SkippedEntry(0, 7, "has no peaks"),), {"has no peaks": 2}),
-    )  # fmt: skip
+        (Path("a.msp"), Path("b.msp")),
+        np.array([0, 0, 1]),
+        np.array([1, 2, 1]),
+        texts,
+        some,
+        some,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        np.array([2, 0, -1]),
+        np.array([400.5, 300.25, np.nan]),
+        np.array([1.0, np.nan, 3.0]),
+        np.array([False, True, False]),
+        np.array([3, 1, 1]),
+        np.array([0, 2, 2, 5]),
+        np.array([100.0, 200.0, 50.0, 60.0, 70.0]),
+        np.array([1, 2, 3, 4, 5], np.float32),
+        Skipped((SkippedEntry(0, 7, "has no peaks"),), {"has no peaks": 2}),
+    )
 
 
 def test_taking_rows_takes_their_peaks() -> None:

@@ -21,9 +21,13 @@ PROTON = 1.00727646688
 
 def plain(**changes: Any) -> IdentificationParameters:
     values: dict[str, Any] = {
-        "minimum_peaks": 1, "peaks_per_window": 100, "precursor_removal": 0, "deisotope": False, "intensity_transform": "none",
+        "minimum_peaks": 1,
+        "peaks_per_window": 100,
+        "precursor_removal": 0,
+        "deisotope": False,
+        "intensity_transform": "none",
         "minimum_fragment_mz": 0,
-    }  # fmt: skip
+    }
     return IdentificationParameters(**{**values, **changes})
 
 
@@ -101,8 +105,10 @@ def test_no_spectra() -> None:
 
 def test_any_number_of_threads_makes_the_same_index() -> None:
     random = np.random.default_rng(1)
-    many = [[(float(mz), float(height)) for mz, height in zip(np.sort(random.uniform(100, 1500, n)), random.uniform(1, 9, n), strict=True)]
-            for n in random.integers(0, 120, 60)]  # fmt: skip
+    many = [
+        [(float(mz), float(height)) for mz, height in zip(np.sort(random.uniform(100, 1500, n)), random.uniform(1, 9, n), strict=True)]
+        for n in random.integers(0, 120, 60)
+    ]
     held = spectra(many, random.uniform(300, 900, 60).tolist(), random.integers(0, 16, 60).tolist())
     first = build(held, IdentificationParameters(), 1)
     for threads in (2, 5):

@@ -42,12 +42,18 @@ def test_empty_spectra_and_missing_numbers_come_back(tmp_path: Path):
 @pytest.mark.parametrize(
     ("column", "values"),
     [
-        ("mz", [[200.0, 100.0], [], [150.5]]), ("mz", [[100.0], [], [150.5]]), ("mz", [[100.0, np.nan], [], [150.5]]),
+        ("mz", [[200.0, 100.0], [], [150.5]]),
+        ("mz", [[100.0], [], [150.5]]),
+        ("mz", [[100.0, np.nan], [], [150.5]]),
         ("mz", [1.0, 2.0, 3.0]),
-        ("intensity", [[1.0, -2.0], [], [3.0]]), ("intensity", [[1.0, None], [], [3.0]]), ("mz", [None, [], [150.5]]),
-        ("spectrum_id", ["a", None, "c"]), ("charge_mask", ["x", "y", "z"]), ("spectrum_file", ["a", None, "c"]),
+        ("intensity", [[1.0, -2.0], [], [3.0]]),
+        ("intensity", [[1.0, None], [], [3.0]]),
+        ("mz", [None, [], [150.5]]),
+        ("spectrum_id", ["a", None, "c"]),
+        ("charge_mask", ["x", "y", "z"]),
+        ("spectrum_file", ["a", None, "c"]),
     ],
-)  # fmt: skip
+)
 def test_a_table_that_the_program_does_not_write_is_refused(column, values, tmp_path: Path):
     table = spectra_table(HELD)
     at = table.schema.get_field_index(column)

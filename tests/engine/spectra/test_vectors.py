@@ -21,8 +21,13 @@ from proteoscope.kernels.vector_layouts import UNIT_LENGTH
 from tests.engine.spectra.made import Peaks, spectra
 
 PLAIN: dict[str, Any] = {
-    "bin_width": 1.0, "minimum_mz": 50.0, "maximum_mz": 1000.0, "intensity_transform": "none", "precursor_removal": 0.0, "minimum_peaks": 1,
-}  # fmt: skip
+    "bin_width": 1.0,
+    "minimum_mz": 50.0,
+    "maximum_mz": 1000.0,
+    "intensity_transform": "none",
+    "precursor_removal": 0.0,
+    "minimum_peaks": 1,
+}
 TRANSFORMS = {"none": float, "square-root": math.sqrt, "logarithm": lambda value: math.log(1.0 + value)}
 MERGINGS = {"sum": sum, "mean": lambda values: sum(values) / len(values), "largest": max}
 
@@ -65,12 +70,20 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
 @pytest.mark.parametrize(
     "changes",
     [
-        {}, {"intensity_transform": "square-root"}, {"intensity_transform": "logarithm"}, {"intensity_transform": "rank"},
-        {"peak_merging": "mean", "bin_width": 5.0}, {"peak_merging": "largest", "bin_width": 5.0}, {"bin_spread": 0.5},
-        {"bin_spread": 1.0, "bin_width": 5.0}, {"precursor_removal": 20.0}, {"maximum_peaks": 7}, {"minimum_peaks": 20},
+        {},
+        {"intensity_transform": "square-root"},
+        {"intensity_transform": "logarithm"},
+        {"intensity_transform": "rank"},
+        {"peak_merging": "mean", "bin_width": 5.0},
+        {"peak_merging": "largest", "bin_width": 5.0},
+        {"bin_spread": 0.5},
+        {"bin_spread": 1.0, "bin_width": 5.0},
+        {"precursor_removal": 20.0},
+        {"maximum_peaks": 7},
+        {"minimum_peaks": 20},
         {"minimum_mz": 200.0, "maximum_mz": 300.0},
     ],
-)  # fmt: skip
+)
 def test_a_vector_is_what_its_definition_says(changes):
     random = np.random.default_rng(5)
     # Whole heights, each once in a spectrum, so that neither ties nor the rounding of sums decide.
@@ -108,10 +121,14 @@ def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
 @pytest.mark.parametrize(
     ("changes", "wanted"),
     [
-        ({}, [0, 1, 2, 3, 4, 5]), ({"minimum_precursor_mz": 450.0}, [1, 2, 3, 4, 5]), ({"maximum_precursor_mz": 550.0}, [0, 1, 3, 4, 5]),
-        ({"minimum_charge": 2}, [0, 2, 4]), ({"minimum_charge": 1}, [0, 1, 2, 4]), ({"maximum_charge": 2}, [0, 1, 3, 4, 5]),
+        ({}, [0, 1, 2, 3, 4, 5]),
+        ({"minimum_precursor_mz": 450.0}, [1, 2, 3, 4, 5]),
+        ({"maximum_precursor_mz": 550.0}, [0, 1, 3, 4, 5]),
+        ({"minimum_charge": 2}, [0, 2, 4]),
+        ({"minimum_charge": 1}, [0, 1, 2, 4]),
+        ({"maximum_charge": 2}, [0, 1, 3, 4, 5]),
     ],
-)  # fmt: skip
+)
 def test_limits_of_precursor_and_charge_leave_spectra_without_elements(changes, wanted):
     held = spectra([[(100.0, 1.0)]] * 6, [400.0, 500.0, 600.0, 500.0, 500.0, np.nan], [4, 2, 8, 0, 4 | 1, 0])
     assert [row for row in range(6) if elements(made(held, **changes), row)] == wanted
@@ -149,9 +166,10 @@ def test_windows_are_those_of_plain_loops():
     ends = windows(vectors, tolerance)
     for i in range(n):
         near = [
-            j for j in range(i + 1, n)
+            j
+            for j in range(i + 1, n)
             if vectors.ion[j] == vectors.ion[i] and vectors.precursor_mz[j] - vectors.precursor_mz[i] <= 50e-6 * vectors.precursor_mz[i]
-        ]  # fmt: skip
+        ]
         assert list(range(i + 1, ends[i])) == near
 
 

@@ -36,9 +36,7 @@ SHAPES: dict[str, Draw] = {
 }
 
 
-def false_proportions(
-    rng: np.random.Generator, draw: Draw, pool: NDArray[np.float64], n_true: int, fdr: float
-) -> tuple[float, float]:  # fmt: skip
+def false_proportions(rng: np.random.Generator, draw: Draw, pool: NDArray[np.float64], n_true: int, fdr: float) -> tuple[float, float]:
     """Return the false discovery proportions of a list by the tail and by the plain ratio.
 
     Of three spectra one has a true match. Its score is a high quantile of `pool`, sorted wrong scores, or lies beyond them by their spread.

@@ -30,10 +30,18 @@ def row_of(query, target, rotation=None, translation=(1.0, 2.0, 3.0)) -> dict:
     turned = np.eye(3) if rotation is None else rotation
     more = len(query.position) - n
     return {
-        "query": query.names[0], "target": target.names[0], "score": 12.5, "z_score": 3.0, "phase1_ratio": float("nan"), "rmsd": 1.5,
-        "tm_score_query": 0.5, "tm_score_target": 0.25, "cigar": f"{n}M" + (f"{more}I" if more else ""),
-        "rotation": turned.ravel().tolist(), "translation": ",".join(map(str, translation)),
-    }  # fmt: skip
+        "query": query.names[0],
+        "target": target.names[0],
+        "score": 12.5,
+        "z_score": 3.0,
+        "phase1_ratio": float("nan"),
+        "rmsd": 1.5,
+        "tm_score_query": 0.5,
+        "tm_score_target": 0.25,
+        "cigar": f"{n}M" + (f"{more}I" if more else ""),
+        "rotation": turned.ravel().tolist(),
+        "translation": ",".join(map(str, translation)),
+    }
 
 
 def test_chains_are_found_in_files_and_in_a_database(files: dict[str, Path], tmp_path: Path) -> None:
@@ -87,8 +95,10 @@ def test_several_hits_are_written_superposed_with_the_colours_of_their_picture(f
     written, told = write_hits(tmp_path / "out", found, hits, colours, "tube", (0, 0, 0))
     assert not told
     assert {path.name for path in written} == {
-        *(f"{name}.{ending}" for name in ("query", "hit_1", "hit_2") for ending in ("cif", "pdb")), "picture.pml", "picture.cxc"
-    }  # fmt: skip
+        *(f"{name}.{ending}" for name in ("query", "hit_1", "hit_2") for ending in ("cif", "pdb")),
+        "picture.pml",
+        "picture.cxc",
+    }
     for k, (hit, row) in enumerate(hits, 1):
         moved = read_structure(tmp_path / "out" / f"hit_{k}.cif").chains.position
         assert np.allclose(moved, hit.chains.position + np.array(row["translation"].split(","), float), atol=1e-3)

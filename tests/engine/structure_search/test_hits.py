@@ -14,8 +14,10 @@ from proteoscope.engine.structures.outputs import cigar
 
 
 @given(
-    st.integers(1, 40), st.integers(1, 40), st.data(),
-)  # fmt: skip
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.data(),
+)
 def test_a_cigar_spans_both_chains_and_pairs_what_is_paired(n_query, n_target, data):
     n = data.draw(st.integers(0, min(n_query, n_target)))
     rows = [sorted(data.draw(st.sets(st.integers(0, m - 1), min_size=n, max_size=n))) for m in (n_query, n_target)]

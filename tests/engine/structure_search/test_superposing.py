@@ -44,10 +44,20 @@ def test_hits_of_queries_that_a_card_superposes_together_are_those_of_one_after_
     residue = rng.integers(0, 20, n * length).astype(np.int8)
     position = np.concatenate([random_chain(rng, length) for _ in range(n)]).astype(np.float32)
     whole = np.zeros(n * length, np.int32)
-    chains = described(Chains(
-        tuple(f"chain_{i}" for i in range(n)), ("",) * n, np.arange(n + 1) * length, position, residue,
-        np.ones(n * length, np.uint8), np.full(n * length, np.nan, np.float32), whole, np.zeros(n * length, np.uint8), whole,
-    ))  # fmt: skip
+    chains = described(
+        Chains(
+            tuple(f"chain_{i}" for i in range(n)),
+            ("",) * n,
+            np.arange(n + 1) * length,
+            position,
+            residue,
+            np.ones(n * length, np.uint8),
+            np.full(n * length, np.nan, np.float32),
+            whole,
+            np.zeros(n * length, np.uint8),
+            whole,
+        )
+    )
     tables = []
     for cards in ([], [ShimCard()]):
         resources = Resources(2, list(cards), progress=Progress())

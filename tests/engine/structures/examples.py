@@ -49,19 +49,52 @@ def as_pdb(rows: list[tuple], head: str = "") -> bytes:
 
 
 COLUMNS = (
-    "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id", "label_entity_id",
-    "label_seq_id", "pdbx_PDB_ins_code", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv", "auth_seq_id",
-    "auth_asym_id", "pdbx_PDB_model_num",
-)  # fmt: skip
+    "group_PDB",
+    "id",
+    "type_symbol",
+    "label_atom_id",
+    "label_alt_id",
+    "label_comp_id",
+    "label_asym_id",
+    "label_entity_id",
+    "label_seq_id",
+    "pdbx_PDB_ins_code",
+    "Cartn_x",
+    "Cartn_y",
+    "Cartn_z",
+    "occupancy",
+    "B_iso_or_equiv",
+    "auth_seq_id",
+    "auth_asym_id",
+    "pdbx_PDB_model_num",
+)
 
 
 def cif_rows(rows: list[tuple], shift: int = 0) -> list[tuple]:
     """The values of `COLUMNS` for each atom; the authors' numbers are `shift` more than the file's own."""
     return [
-        (group, serial, name[0], name, alternative or ".", residue, chain, "1", number, insertion or "?", x, y, z, occupancy, b,
-         number + shift, chain, 1)
+        (
+            group,
+            serial,
+            name[0],
+            name,
+            alternative or ".",
+            residue,
+            chain,
+            "1",
+            number,
+            insertion or "?",
+            x,
+            y,
+            z,
+            occupancy,
+            b,
+            number + shift,
+            chain,
+            1,
+        )
         for serial, (group, name, alternative, residue, chain, number, insertion, x, y, z, occupancy, b) in enumerate(rows, 1)
-    ]  # fmt: skip
+    ]
 
 
 def as_mmcif(rows: list[tuple], shift: int = 0, more: str = "", columns: dict[str, Any] | None = None) -> bytes:
@@ -130,8 +163,9 @@ def _number_column(name: str, values: list) -> dict:
         data, last = _bytes_of(np.array(packed, "i1"), 1)
         encoding = [
             {"kind": "Delta", "origin": values[0], "srcType": 3},
-            {"kind": "IntegerPacking", "byteCount": 1, "isUnsigned": False, "srcSize": len(values)}, last,
-        ]  # fmt: skip
+            {"kind": "IntegerPacking", "byteCount": 1, "isUnsigned": False, "srcSize": len(values)},
+            last,
+        ]
     else:
         data, last = _bytes_of(np.round(np.array(values) * 1000).astype("<i4"), 3)
         encoding = [{"kind": "FixedPoint", "factor": 1000, "srcType": 32}, last]
@@ -149,9 +183,12 @@ def _text_column(name: str, values: list[str]) -> dict:
     offsets, offset_kind = _bytes_of(np.cumsum([0, *map(len, texts)]).astype("<i4"), 3)
     data, data_kind = _bytes_of(np.array(runs, "<i4"), 3)
     encoding = {
-        "kind": "StringArray", "stringData": "".join(texts), "offsets": offsets, "offsetEncoding": [offset_kind],
+        "kind": "StringArray",
+        "stringData": "".join(texts),
+        "offsets": offsets,
+        "offsetEncoding": [offset_kind],
         "dataEncoding": [{"kind": "RunLength", "srcType": 3, "srcSize": len(values)}, data_kind],
-    }  # fmt: skip
+    }
     return {"name": name, "data": {"data": data, "encoding": [encoding]}, "mask": None}
 
 

@@ -105,11 +105,21 @@ def test_read_structure_reads_shared_case(shared_cases: Path, name: str) -> None
 
 
 PASSING = {
-    "altnum.pdb": {"A": 141}, "ca.pdb": {"A": 141}, "dna5.cif": {"A": 141, "B": 141}, "het.pdb": {"A": 141}, "ins.pdb": {"A": 141},
-    "longchain.cif": {"HeavychainA": 141, "HeavychainB": 141}, "microhet_inter.pdb": {"A": 141}, "modres.pdb": {"A": 141},
-    "mods.pdb": {"A": 141}, "neg.pdb": {"A": 141}, "no_group_PDB.cif": {"A": 141, "B": 141},
-    "no_pdbx_PDB_ins_code.cif": {"A": 141, "B": 141}, "pymol.cif": {"A": 141, "B": 141}, "short54_crlf.pdb": {"": 141},
-}  # fmt: skip
+    "altnum.pdb": {"A": 141},
+    "ca.pdb": {"A": 141},
+    "dna5.cif": {"A": 141, "B": 141},
+    "het.pdb": {"A": 141},
+    "ins.pdb": {"A": 141},
+    "longchain.cif": {"HeavychainA": 141, "HeavychainB": 141},
+    "microhet_inter.pdb": {"A": 141},
+    "modres.pdb": {"A": 141},
+    "mods.pdb": {"A": 141},
+    "neg.pdb": {"A": 141},
+    "no_group_PDB.cif": {"A": 141, "B": 141},
+    "no_pdbx_PDB_ins_code.cif": {"A": 141, "B": 141},
+    "pymol.cif": {"A": 141, "B": 141},
+    "short54_crlf.pdb": {"": 141},
+}
 
 
 @pytest.mark.parametrize("name", PASSING)

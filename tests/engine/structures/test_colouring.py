@@ -34,10 +34,17 @@ from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 def chain(letters: str, name: str = "one", **columns: NDArray) -> Chains:
     n = len(letters)
     made = Chains(
-        (name,), ("",), np.array([0, n]), helix(n).astype(np.float32), np.array([LETTERS.index(letter) for letter in letters], np.int8),
-        np.ones(n, np.uint8), np.full(n, np.nan, np.float32), np.arange(1, n + 1, dtype=np.int32), np.zeros(n, np.uint8),
+        (name,),
+        ("",),
+        np.array([0, n]),
+        helix(n).astype(np.float32),
+        np.array([LETTERS.index(letter) for letter in letters], np.int8),
+        np.ones(n, np.uint8),
+        np.full(n, np.nan, np.float32),
         np.arange(1, n + 1, dtype=np.int32),
-    )  # fmt: skip
+        np.zeros(n, np.uint8),
+        np.arange(1, n + 1, dtype=np.int32),
+    )
     return dataclasses.replace(made, **columns)
 
 

@@ -170,9 +170,7 @@ def test_a_helix_turns_its_face_outwards() -> None:
     assert radius.min() > 1.7 and radius.max() < 2.9
 
 
-places = st.one_of(
-    st.floats(-50.0, 50.0), st.sampled_from([np.nan, np.inf, -np.inf, 1e38, 0.0, 99_999.0]), st.floats(-3.0, 3.0)
-)  # fmt: skip
+places = st.one_of(st.floats(-50.0, 50.0), st.sampled_from([np.nan, np.inf, -np.inf, 1e38, 0.0, 99_999.0]), st.floats(-3.0, 3.0))
 
 
 @given(st.lists(st.tuples(places, places, places), max_size=12), st.randoms(use_true_random=False))

@@ -45,9 +45,15 @@ def test_superpose_writes_all_of_it(pair: tuple[Path, Path, Path]) -> None:
     told = run("superpose", query, target, "--out", out)
     assert "TM-score" in told[-1]
     assert {path.name for path in out.iterdir()} == {
-        "superposition.tsv", "alignment.fasta", "query.cif", "query.pdb", "target.cif", "target.pdb", "superposition.pml",
+        "superposition.tsv",
+        "alignment.fasta",
+        "query.cif",
+        "query.pdb",
+        "target.cif",
+        "target.pdb",
+        "superposition.pml",
         "superposition.cxc",
-    }  # fmt: skip
+    }
     header, line = (out / "superposition.tsv").read_text().splitlines()
     row = dict(zip(header.split("\t"), line.split("\t"), strict=True))
     assert tuple(row) == ROW_COLUMNS

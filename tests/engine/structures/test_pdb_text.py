@@ -191,9 +191,15 @@ def test_read_structure_counts_unreadable_coordinates(tmp_path: Path, coordinate
 
 
 MD_NAMES = {
-    "H": "HID HIE HIP HIN HSD HSE HSP HISD HISE HISH HISP HIS1 HIS2 NHID CHIE", "C": "CYX CYM CYN CYS2 CYSH NCYX", "D": "ASH ASPP CASP",
-    "E": "GLH GLUP GLUH NGLU", "K": "LYN LSN LYSH LYSP CLYS", "R": "ARN ARGN NARG", "Y": "TYM CTYR", "A": "NALA CALA",
-}  # fmt: skip
+    "H": "HID HIE HIP HIN HSD HSE HSP HISD HISE HISH HISP HIS1 HIS2 NHID CHIE",
+    "C": "CYX CYM CYN CYS2 CYSH NCYX",
+    "D": "ASH ASPP CASP",
+    "E": "GLH GLUP GLUH NGLU",
+    "K": "LYN LSN LYSH LYSP CLYS",
+    "R": "ARN ARGN NARG",
+    "Y": "TYM CTYR",
+    "A": "NALA CALA",
+}
 
 
 @pytest.mark.parametrize("residue, name", [(residue, name) for residue, names in MD_NAMES.items() for name in names.split()])
@@ -274,8 +280,11 @@ def atoms_in(text: bytes) -> list[tuple] | str:
         return str(error)
     return [
         (chain.name, str(residue.seqid), residue.name, atom.name, atom.altloc, *atom.pos.tolist())
-        for model in structure for chain in model for residue in chain for atom in residue
-    ]  # fmt: skip
+        for model in structure
+        for chain in model
+        for residue in chain
+        for atom in residue
+    ]
 
 
 def test_plain_pdb_agrees_with_careful_reading() -> None:

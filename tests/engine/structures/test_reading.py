@@ -197,10 +197,26 @@ def test_names_hold_nothing_that_breaks_a_row(tmp_path: Path) -> None:
 
 
 ODD_REFUSED = {
-    "1A8O.mmtf", "1MOM_min.cif", "1SSU_mod.cif", "1SSU_mod.pdb", "4CUP.mmtf", "4Q9R_min.cif", "4ZHL.mmtf", "biojava_388d_v23.pdb",
-    "biojava_5pti_noid.cif", "biojava_5pti_noid.pdb", "biotite_1crr.bcif", "biotite_1gid.cif", "biotite_1nkw.cif", "biotite_1xnr.cif",
-    "biotite_altloc.cif", "biotite_dppc_n128.pdb", "biotite_hetatm.pdb", "biotite_res_ids.cif", "biotite_waterbox_md.pdb",
-}  # fmt: skip
+    "1A8O.mmtf",
+    "1MOM_min.cif",
+    "1SSU_mod.cif",
+    "1SSU_mod.pdb",
+    "4CUP.mmtf",
+    "4Q9R_min.cif",
+    "4ZHL.mmtf",
+    "biojava_388d_v23.pdb",
+    "biojava_5pti_noid.cif",
+    "biojava_5pti_noid.pdb",
+    "biotite_1crr.bcif",
+    "biotite_1gid.cif",
+    "biotite_1nkw.cif",
+    "biotite_1xnr.cif",
+    "biotite_altloc.cif",
+    "biotite_dppc_n128.pdb",
+    "biotite_hetatm.pdb",
+    "biotite_res_ids.cif",
+    "biotite_waterbox_md.pdb",
+}
 """MMTF; without coordinates; of fewer than four residues; cut off; DNA, RNA, lipids and water alone."""
 
 
@@ -234,5 +250,5 @@ def test_alpha_carbons_of_real_files_are_biopythons(shared_data: Path) -> None:
             for chain in model
             for residue in chain
             if "CA" in residue and (residue.id[0] == " " or residue.resname == "MSE") and residue["CA"].element == "C"
-        ]  # fmt: skip
+        ]
         assert np.allclose(read_structure(path).chains.position, np.array(expected), atol=1e-3)

@@ -24,10 +24,17 @@ def chains_of(*positions: np.ndarray, seed: int = 0) -> Chains:
     n = int(offsets[-1])
     whole = np.zeros(n, np.int32)
     return Chains(
-        tuple(f"c{i}" for i in range(len(positions))), ("",) * len(positions), offsets, np.concatenate(positions).astype(np.float32),
-        rng.integers(0, 26, n).astype(np.int8), np.repeat(rng.integers(0, 3, n // 4 + 1), 4)[:n].astype(np.uint8),
-        np.full(n, np.nan, np.float32), whole, np.zeros(n, np.uint8), whole,
-    )  # fmt: skip
+        tuple(f"c{i}" for i in range(len(positions))),
+        ("",) * len(positions),
+        offsets,
+        np.concatenate(positions).astype(np.float32),
+        rng.integers(0, 26, n).astype(np.int8),
+        np.repeat(rng.integers(0, 3, n // 4 + 1), 4)[:n].astype(np.uint8),
+        np.full(n, np.nan, np.float32),
+        whole,
+        np.zeros(n, np.uint8),
+        whole,
+    )
 
 
 def walk(rng: np.random.Generator, n: int) -> np.ndarray:

@@ -43,21 +43,31 @@ def project_with_clusters(folder: Path, *, sizes: tuple[int, ...] = SIZES, with_
             precursors.append((precursor + 0.001 * one, 1 << charge))
             members.append(
                 {
-                    "spectrum": len(members), "cluster": number, "title": f"scan={100 * number + one}", "spectrum_file": "run.mgf",
-                    "spectrum_id": f"scan={100 * number + one}", "precursor_mz": precursor + 0.001 * one, "charge": charge,
-                    "retention_time": 60.0 * number + one, "similarity_to_consensus": 1.0 - 0.01 * one, "is_consensus": one == 0,
+                    "spectrum": len(members),
+                    "cluster": number,
+                    "title": f"scan={100 * number + one}",
+                    "spectrum_file": "run.mgf",
+                    "spectrum_id": f"scan={100 * number + one}",
+                    "precursor_mz": precursor + 0.001 * one,
+                    "charge": charge,
+                    "retention_time": 60.0 * number + one,
+                    "similarity_to_consensus": 1.0 - 0.01 * one,
+                    "is_consensus": one == 0,
                     "n_members": size,
                 }
-            )  # fmt: skip
+            )
         if size > 1:
             first = members[-size]
             clusters.append(
                 {
                     **{name: first[name] for name in ("cluster", "n_members", "precursor_mz", "charge", "retention_time", "title")},
-                    "mean_similarity": 0.95, "least_similarity": 0.9, "consensus": len(consensus),
-                    "label": f"PEPTIDE{number}" if with_labels else None, "label_share": 0.5 if with_labels else None,
+                    "mean_similarity": 0.95,
+                    "least_similarity": 0.9,
+                    "consensus": len(consensus),
+                    "label": f"PEPTIDE{number}" if with_labels else None,
+                    "label_share": 0.5 if with_labels else None,
                 }
-            )  # fmt: skip
+            )
             consensus.append((mz, intensity))
     project = Project.create_or_open(folder)
     parameters = ClusteringParameters().model_dump(mode="json")
@@ -97,13 +107,22 @@ def project_with_explanation(
         nearest = first[spectrum - 1]
         rows.append(
             {
-                "spectrum": spectrum, "spectrum_file": "run.mzML", "spectrum_id": f"scan={spectrum}", "scan": spectrum,
-                "peptide": nearest["peptide"], "charge": nearest["charge"], "similarity": 0.9 - 0.01 * at,
-                "mass_difference": 15.9949 if at % 3 == 2 else 0.001, "q_value": 0.002 * at,
-                "nearest_spectrum": f"scan={spectrum - 1}", "nearest": spectrum - 1, "precursor_mz": nearest["precursor_mz"],
-                "retention_time": 20.0 * spectrum, "kind": "modified" if at % 3 == 2 else "same",
+                "spectrum": spectrum,
+                "spectrum_file": "run.mzML",
+                "spectrum_id": f"scan={spectrum}",
+                "scan": spectrum,
+                "peptide": nearest["peptide"],
+                "charge": nearest["charge"],
+                "similarity": 0.9 - 0.01 * at,
+                "mass_difference": 15.9949 if at % 3 == 2 else 0.001,
+                "q_value": 0.002 * at,
+                "nearest_spectrum": f"scan={spectrum - 1}",
+                "nearest": spectrum - 1,
+                "precursor_mz": nearest["precursor_mz"],
+                "retention_time": 20.0 * spectrum,
+                "kind": "modified" if at % 3 == 2 else "same",
             }
-        )  # fmt: skip
+        )
     explained = {row["spectrum"]: row for row in rows if row["q_value"] <= 0.01}
     status = [2 if one in explained else 1 if one % 10 < 4 and one in first else 0 for one in range(n)]
     random = np.random.default_rng(2)

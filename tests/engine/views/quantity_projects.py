@@ -12,9 +12,7 @@ from tests.engine.quantification.made_runs import MadeRun, Planted, random_pepti
 
 FILES = ("made_control_1", "made_control_2", "made_heat_1", "made_heat_2")
 PROTEINS, PER_PROTEIN = 12, 3
-DESIGN = "file\tsample\tcondition\treplicate\n" + "".join(
-    f"{name}\t{name[5:]}\t{name[5:-2]}\t{name[-1]}\n" for name in FILES
-)  # fmt: skip
+DESIGN = "file\tsample\tcondition\treplicate\n" + "".join(f"{name}\t{name[5:]}\t{name[5:-2]}\t{name[-1]}\n" for name in FILES)
 
 
 def ratio_of(protein: int) -> float:

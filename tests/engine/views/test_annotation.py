@@ -50,8 +50,12 @@ def test_ions_have_the_masses_of_pyteomics() -> None:
         if letter in "by" and not ions.loss[i]:
             assert ions.mz[i] == pytest.approx(fragment_mz(ROW, letter, int(ions.number[i]), int(ions.charge[i])), abs=1e-4)
     assert {(SERIES[s], int(c)) for s, c, lost in zip(ions.series, ions.charge, ions.loss, strict=True) if not lost} == {
-        ("b", 1), ("b", 2), ("y", 1), ("y", 2), ("p", 3),
-    }  # fmt: skip
+        ("b", 1),
+        ("b", 2),
+        ("y", 1),
+        ("y", 2),
+        ("p", 3),
+    }
 
 
 def test_matches_are_those_within_the_tolerance() -> None:
@@ -109,8 +113,15 @@ def test_losses_are_chosen_one_by_one() -> None:
     assert lost == {"H2O": {"H2O"}, "NH3": {"NH3"}, OF_MODIFICATIONS: {"H3PO4", "CH4OS"}}
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=9), lambda one: st.dictionaries(st.sampled_from(
-    ["series", "losses", "tolerance", "least_labelled", "shows_immonium"]), one) | st.lists(one, max_size=3)))  # fmt: skip
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=9),
+        lambda one: (
+            st.dictionaries(st.sampled_from(["series", "losses", "tolerance", "least_labelled", "shows_immonium"]), one)
+            | st.lists(one, max_size=3)
+        ),
+    )
+)
 def test_a_choice_that_was_stored_by_anybody_is_read_or_is_the_usual_one(stored: Any) -> None:
     choice = AnnotationChoice.restored(stored)
     assert AnnotationChoice.restored(choice.model_dump(mode="json")) == choice

@@ -29,9 +29,10 @@ def test_a_pile_shows_what_differs_from_the_text(tmp_path: Path) -> None:
         first, last = 300, 520
         pile = pileup_of(source, text, first, last)
         expected = [
-            at for at, row in enumerate(rows)
+            at
+            for at, row in enumerate(rows)
             if row["text"] == text.name and row["text_start"] is not None and row["text_start"] <= last and row["text_end"] >= first
-        ]  # fmt: skip
+        ]
         assert sorted(pile.row.tolist()) == expected and len(expected) > 5 and pile.n_left_out == 0
         n_deep = 0
         for at, row_number in enumerate(pile.row.tolist()):

@@ -74,8 +74,10 @@ def test_predicted_peaks_stand_at_the_masses_of_the_modified_peptide() -> None:
     assert mirrored.lower is not None and mirrored.lower.ions is not None
     expected = {
         f"{series}{number}{'²⁺' if charge == 2 else ''}": fragment_mz(row, series, number, charge)
-        for series in "by" for number in range(1, 9) for charge in (1, 2)
-    }  # fmt: skip
+        for series in "by"
+        for number in range(1, 9)
+        for charge in (1, 2)
+    }
     ions = mirrored.lower.ions
     assert len(ions.matches) == len(mirrored.lower.peaks.mz) > 10, "each predicted peak has its name"
     for label, peak in zip(ions.labels, ions.matches.peak.tolist(), strict=True):
@@ -97,8 +99,11 @@ def test_the_best_other_psm_of_the_peptide_is_below(tmp_path: Path) -> None:
     every = found.psms.to_pylist()
     first = {row["spectrum"]: row for row in every if row["rank"] == 1}
     own = ("spectrum", "scan", "score", "q_value", "rank")
-    twice = [{**first[at // 3], **{name: row[name] for name in own}} if row["rank"] == 1 and at % 3 and at // 3 in first else row
-             for row in every for at in (row["spectrum"],)]  # fmt: skip
+    twice = [
+        {**first[at // 3], **{name: row[name] for name in own}} if row["rank"] == 1 and at % 3 and at // 3 in first else row
+        for row in every
+        for at in (row["spectrum"],)
+    ]
     project, _ = project_with_results(tmp_path / "p", replace(found, psms=pa.Table.from_pylist(twice, found.psms.schema)))
     rows = rows_of(project, "psms")
     with open_run(project) as run:

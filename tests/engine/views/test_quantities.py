@@ -151,8 +151,9 @@ def test_why_samples_have_no_components_and_no_correlations_is_told_in_full(widt
     """However narrow the figure is; and no scale is told of correlations that are not there."""
     found = made(n=1, s=3)
     for drawing in (
-        draw_components(principal_components(found), found, width), draw_correlations(sample_correlations(found), found, width)
-    ):  # fmt: skip
+        draw_components(principal_components(found), found, width),
+        draw_correlations(sample_correlations(found), found, width),
+    ):
         title, *lines = (shape for shape in drawing.shapes if isinstance(shape, Label))
         assert " ".join(line.text for line in lines).startswith("At least three") and lines[-1].text.endswith("needed.")
         assert max(text_width(line.text, drawing.font_size) for line in (title, *lines)) <= width - 16

@@ -69,9 +69,16 @@ def test_the_methods_tell_the_passes_as_they_were_done_and_not_as_asked() -> Non
     search = search_of_kind("identify")
     parameters = search.parameters_of("high-resolution").model_dump(mode="json")
     done = {
-        "name": "first", "precursor_tolerance": "14.2 ppm", "fragment_tolerance": "20 ppm", "isotope_errors": [0, 1], "enzyme": "Trypsin",
-        "specificity": "specific", "missed_cleavages": 2, "precursor_medians": [3.1, 3.1], "variable_modifications": ["Oxidation (M)"],
-    }  # fmt: skip
+        "name": "first",
+        "precursor_tolerance": "14.2 ppm",
+        "fragment_tolerance": "20 ppm",
+        "isotope_errors": [0, 1],
+        "enzyme": "Trypsin",
+        "specificity": "specific",
+        "missed_cleavages": 2,
+        "precursor_medians": [3.1, 3.1],
+        "variable_modifications": ["Oxidation (M)"],
+    }
     certainty = {"psms": {"targets": 40, "decoys": 1, "false_share_low": 0.001, "false_share_high": 0.12}}
     record = {"parameters": parameters, "passes": [done], "counts": {"psms": 40}, "certainty": certainty}
     facts = RunFacts("identification", "1", "cpu", (), parameters, record, ("Rescoring skipped: 3 peptides are too few",))

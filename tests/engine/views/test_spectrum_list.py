@@ -64,16 +64,22 @@ def by_definition(project: Project) -> list[dict]:
         top = int(np.argmax(row["intensity"])) if row["mz"] else None
         rows.append(
             {
-                "scan": row["scan"], "retention_time": row["retention_time"], "precursor_mz": row["precursor_mz"],
+                "scan": row["scan"],
+                "retention_time": row["retention_time"],
+                "precursor_mz": row["precursor_mz"],
                 "charges": ", ".join(str(z) for z in range(1, 32) if row["charge_mask"] >> z & 1),
-                "n_peaks": len(row["mz"]), "total_ion_current": pytest.approx(sum(row["intensity"])),
+                "n_peaks": len(row["mz"]),
+                "total_ion_current": pytest.approx(sum(row["intensity"])),
                 "base_peak_mz": None if top is None else row["mz"][top],
                 "base_peak_intensity": 0 if top is None else row["intensity"][top],
-                "is_identified": is_identified, "peptide": best["peptide"] if best and is_identified else None,
-                "q_value": best["q_value"] if best else None, "spectrum_file": row["spectrum_file"], "spectrum_id": row["spectrum_id"],
+                "is_identified": is_identified,
+                "peptide": best["peptide"] if best and is_identified else None,
+                "q_value": best["q_value"] if best else None,
+                "spectrum_file": row["spectrum_file"],
+                "spectrum_id": row["spectrum_id"],
                 "psm": min(own)[1] if own else None,
             }
-        )  # fmt: skip
+        )
     return rows
 
 

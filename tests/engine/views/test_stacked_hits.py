@@ -121,9 +121,15 @@ def stack_of(lines: list[str]) -> Stack:
 
 
 CLUSTAL = {
-    "red": (0.9, 0.2, 0.1), "blue": (0.1, 0.5, 0.9), "green": (0.1, 0.8, 0.1), "cyan": (0.1, 0.7, 0.7), "pink": (0.9, 0.5, 0.5),
-    "magenta": (0.8, 0.3, 0.8), "yellow": (0.8, 0.8, 0.0), "orange": (0.9, 0.6, 0.3),
-}  # fmt: skip
+    "red": (0.9, 0.2, 0.1),
+    "blue": (0.1, 0.5, 0.9),
+    "green": (0.1, 0.8, 0.1),
+    "cyan": (0.1, 0.7, 0.7),
+    "pink": (0.9, 0.5, 0.5),
+    "magenta": (0.8, 0.3, 0.8),
+    "yellow": (0.8, 0.8, 0.0),
+    "orange": (0.9, 0.6, 0.3),
+}
 """Shares of red, green and blue, as Clustal X has its colours."""
 
 
@@ -211,9 +217,13 @@ def test_a_place_is_told_in_words() -> None:
     painted = ColouredStack.of(Stack.of("q", "", "ACDEF", subjects), "none")
     told = [painted.text_at(1, column).partition(", conservation")[0] for column in range(6)]
     assert told == [
-        "s: not aligned here (query A1)", "s: C3, query C2", "s: gap after 3, query D3", "s: W4, an insertion", "s: E5, query E4",
+        "s: not aligned here (query A1)",
+        "s: C3, query C2",
+        "s: gap after 3, query D3",
+        "s: W4, an insertion",
+        "s: E5, query E4",
         "s: not aligned here (query F5)",
-    ]  # fmt: skip
+    ]
     assert painted.text_at(0, 4).startswith("q: E4, query E4")
     without = ColouredStack.of(painted.stack, "none", has_insertions=False)
     assert bytes(without.letters[1, 1:4]).decode() == "C-E"

@@ -28,9 +28,17 @@ def chain(name: str, position: NDArray[np.floating], seed: int = 0, first_number
     residue = np.random.default_rng(seed).integers(0, 20, n).astype(np.int8)
     numbers = np.arange(n, dtype=np.int32)
     chains = Chains(
-        (name,), ("",), np.array([0, n]), places, residue, states_by_distances(finite), np.full(n, np.nan, np.float32),
-        numbers + first_number, np.zeros(n, np.uint8), numbers + 1,
-    )  # fmt: skip
+        (name,),
+        ("",),
+        np.array([0, n]),
+        places,
+        residue,
+        states_by_distances(finite),
+        np.full(n, np.nan, np.float32),
+        numbers + first_number,
+        np.zeros(n, np.uint8),
+        numbers + 1,
+    )
     assert set(chains.sequence(0)) <= set(LETTERS)
     return FoundChain(chains, Path(f"/nowhere/{name}.pdb"))
 
@@ -44,10 +52,16 @@ def hit_row(query: FoundChain, target: FoundChain, pairs: NDArray[np.int32], **m
     """The row of a hit whose target lies on the query when it is turned back."""
     back = TURN.T
     return {
-        "query": query.chains.names[0], "target": target.chains.names[0], "query_index": 0, "target_index": 0, "tm_score_query": 0.8,
+        "query": query.chains.names[0],
+        "target": target.chains.names[0],
+        "query_index": 0,
+        "target_index": 0,
+        "tm_score_query": 0.8,
         "cigar": cigar(pairs, len(query.chains.position), len(target.chains.position)),
-        "rotation": back.ravel().tolist(), "translation": "0,0,0", **more,
-    }  # fmt: skip
+        "rotation": back.ravel().tolist(),
+        "translation": "0,0,0",
+        **more,
+    }
 
 
 def query_and_hits(n_hits: int = 1, n_residues: int = 60, noise: float = 0.6) -> tuple[Trace, list[Trace]]:

@@ -102,9 +102,15 @@ def test_keys_wheel_and_buttons_zoom(view: AlignmentView, qtbot: QtBot) -> None:
     assert plot.zoom == 1.0
     at = QPointF(100, 100)
     wheel = QWheelEvent(
-        at, QPointF(plot.viewport().mapToGlobal(at.toPoint())), QPoint(), QPoint(0, -240), Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
+        at,
+        QPointF(plot.viewport().mapToGlobal(at.toPoint())),
+        QPoint(),
+        QPoint(0, -240),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.ControlModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
     QGuiApplication.sendEvent(plot.viewport(), wheel)
     assert plot.zoom < 0.8
     for _ in range(40):

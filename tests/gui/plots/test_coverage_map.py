@@ -88,9 +88,12 @@ def test_the_tip_of_a_residue_tells_all_that_is_known_of_it(shown: CoverageMap) 
     assert layout is not None
     told = shown.canvas.text_at(layout.residue(59).center()).splitlines()
     assert told == [
-        "chain: Albumin (residues 19 to 120)", "domain: Albumin 1 (residues 19 to 110)", "disulfide bond (residues 58 to 77)",
-        "variant: F -> L (residue 60)", "variant: F -> S (residue 60)",
-    ]  # fmt: skip
+        "chain: Albumin (residues 19 to 120)",
+        "domain: Albumin 1 (residues 19 to 110)",
+        "disulfide bond (residues 58 to 77)",
+        "variant: F -> L (residue 60)",
+        "variant: F -> S (residue 60)",
+    ]
 
 
 def test_a_click_on_a_group_hides_it_and_the_menu_shows_it_again(shown: CoverageMap, coverage: Coverage) -> None:

@@ -138,10 +138,16 @@ def test_wheel_box_keys_and_double_click_zoom(shown: RunMap) -> None:
     QApplication.sendEvent(
         canvas,
         QWheelEvent(
-            at, QPointF(canvas.mapToGlobal(at.toPoint())), QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton,
-            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+            at,
+            QPointF(canvas.mapToGlobal(at.toPoint())),
+            QPoint(),
+            QPoint(0, 120),
+            Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
         ),
-    )  # fmt: skip
+    )
     (low, high), _ = canvas.ranges
     assert high - low == pytest.approx(0.8 * (whole[0][1] - whole[0][0])) and canvas._values_at(at) == pytest.approx(before, rel=1e-3)
     QTest.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=at.toPoint())

@@ -43,8 +43,12 @@ SEEDS = {"cluster": 101, "structures": 101, "align": 204, "evidence": 201}
 """Seeds whose steps have shown wrong rows."""
 BY_SAMPLE = ("proteins", "peptides")
 """Tables of a quantification that the view makes from several, a column for each sample."""
-MODIFIERS = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier,
-             Qt.KeyboardModifier.ShiftModifier)  # fmt: skip
+MODIFIERS = (
+    Qt.KeyboardModifier.NoModifier,
+    Qt.KeyboardModifier.NoModifier,
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.ShiftModifier,
+)
 KEYS = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_Space)
 Row = dict[str, Any]
 

@@ -104,7 +104,7 @@ FILTERS: dict[str, tuple[dict[str, Any], Passes]] = {
         {"text": "read", "maximum_gaps": 1, "rows": "+"},
         lambda row: row["strand"] == "+" and row["gaps"] <= 1 and "read" in row["pattern"],
     ),
-}  # fmt: skip
+}
 
 
 def choose(view: ReadsView, asked: dict[str, Any], qtbot: QtBot) -> None:

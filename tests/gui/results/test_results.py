@@ -404,8 +404,15 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(shared_results: Ope
         reached.append(focused.accessibleName() or getattr(focused, "text", lambda: "")() or type(focused).__name__)
         qtbot.keyClick(focused, Qt.Key.Key_Tab)
     for name in (
-        "Filter by text", "Proteins", "Peptides", "PSMs", "Annotated spectrum", "Ions that are looked for", "Charge", "Largest q-value",
-    ):  # fmt: skip
+        "Filter by text",
+        "Proteins",
+        "Peptides",
+        "PSMs",
+        "Annotated spectrum",
+        "Ions that are looked for",
+        "Charge",
+        "Largest q-value",
+    ):
         assert name in reached
     assert "QTableView" not in reached
     assert "QWidget" not in reached
@@ -441,8 +448,12 @@ def test_pictures_of_every_view(tmp_path: Path, pictured: list[str], theme: Them
         environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
         done = subprocess.run(
             [sys.executable, "-m", "tests.gui.picture_results", *pictured, str(kept / f"results-{scale}")],
-            env=environment, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
     names = ["coverage", "errors", "expectations", "hits", "ions", "scores", "spectrum"]

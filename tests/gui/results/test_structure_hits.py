@@ -162,9 +162,15 @@ def test_the_wheel_changes_no_box_that_is_not_used(view: StructureView) -> None:
     for box in view.filters.boxes.values():
         at = QPointF(box.rect().center())
         wheel = QWheelEvent(
-            at, QPointF(box.mapToGlobal(at.toPoint())), QPointF(0, 120).toPoint(), QPointF(0, 120).toPoint(), Qt.MouseButton.NoButton,
-            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
-        )  # fmt: skip
+            at,
+            QPointF(box.mapToGlobal(at.toPoint())),
+            QPointF(0, 120).toPoint(),
+            QPointF(0, 120).toPoint(),
+            Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )
         QApplication.sendEvent(box, wheel)
         assert box.number is None
 

@@ -127,9 +127,15 @@ def test_labels_on_the_screen_do_not_overlap_at_any_zoom(view: SpectrumView) -> 
 def send_wheel(view: SpectrumView, at: QPointF, steps: int) -> None:
     viewport = view.plot.viewport()
     event = QWheelEvent(
-        at, viewport.mapToGlobal(at), QPoint(0, 0), QPoint(0, 120 * steps), Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
+        at,
+        viewport.mapToGlobal(at),
+        QPoint(0, 0),
+        QPoint(0, 120 * steps),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
     QApplication.sendEvent(viewport, event)
     QApplication.processEvents()
 

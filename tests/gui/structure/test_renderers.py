@@ -36,9 +36,15 @@ def pixels(image: QImage) -> NDArray[np.int64]:
 
 
 def drawn(
-    renderer: Renderer, scene: Scene, camera: Camera | None = None, background: str = "white", bodies: Sequence[Body] | None = None,
-    *, fog: bool = True, is_smooth: bool = True,
-) -> NDArray[np.int64]:  # fmt: skip
+    renderer: Renderer,
+    scene: Scene,
+    camera: Camera | None = None,
+    background: str = "white",
+    bodies: Sequence[Body] | None = None,
+    *,
+    fog: bool = True,
+    is_smooth: bool = True,
+) -> NDArray[np.int64]:
     camera = camera or Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
     bodies = scene.bodies(100_000) if bodies is None else bodies
     return pixels(renderer.picture(bodies, camera, scene.sphere(), Look(QColor(background), fog), SIZE, is_smooth=is_smooth))
@@ -194,9 +200,14 @@ def test_where_there_is_no_opengl_the_engine_draws(environment: dict[str, str], 
     if "QT_XCB_GL_INTEGRATION" in environment and os.environ.get("QT_QPA_PLATFORM", "xcb") != "xcb":
         pytest.skip("needs an X display")
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=REPOSITORY, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60,
+        [sys.executable, "-c", PROGRAM],
+        cwd=REPOSITORY,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
         check=True,
-    )  # fmt: skip
+    )
     name, _, why = done.stdout.strip().partition(" | ")
     assert name == "DrawnRenderer" and why
 

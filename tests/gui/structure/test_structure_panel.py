@@ -205,8 +205,9 @@ def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbo
     at -= plot._origin
     QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
     assert [(pick.trace.name, pick.row) for pick in panel.scene.picks] == [
-        (pair.query_name, pair.of_query[column]), (pair.subject_name, pair.of_target[column]),
-    ]  # fmt: skip
+        (pair.query_name, pair.of_query[column]),
+        (pair.subject_name, pair.of_target[column]),
+    ]
     assert plot.marks == {column: (True, True)}
     chosen = panel.scene.chosen
     assert chosen is not None and chosen.trace.pairs is not None
@@ -309,9 +310,15 @@ def test_hands_turn_pan_and_zoom(view: StructureView, qtbot: QtBot) -> None:
     assert (panned.rotation == turned.rotation).all() and panned.shift != turned.shift
     at = QPointF(120, 80)
     wheel = QWheelEvent(
-        at, canvas.mapToGlobal(at), QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
+        at,
+        canvas.mapToGlobal(at),
+        QPoint(),
+        QPoint(0, 120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
     QApplication.sendEvent(canvas, wheel)
     assert canvas.camera.height < panned.height
     canvas.setFocus()
@@ -495,9 +502,12 @@ def test_atoms_of_ligands_and_side_chains_are_picked_and_measured(drawn_view: St
     assert panel.scene.picks == atoms, "no residue is read for an atom of a ligand"
     # An atom of a side chain, and a residue: from one to the other.
     panel.scene.atoms[query, residue.row] = Atoms(
-        ("CA", "NZ"), ("C", "N"), np.stack([residue.place, iron - 6 * np.roll(nearer, 1)]).astype(np.float32),
-        np.full(2, residue.row, np.int32), np.array([[0, 1]], np.int32),
-    )  # fmt: skip
+        ("CA", "NZ"),
+        ("C", "N"),
+        np.stack([residue.place, iron - 6 * np.roll(nearer, 1)]).astype(np.float32),
+        np.full(2, residue.row, np.int32),
+        np.array([[0, 1]], np.int32),
+    )
     nitrogen = Pick(query, residue.row, "NZ", tuple(panel.scene.atoms[query, residue.row].position[1].tolist()))
     assert panel.canvas.pick_at(QPointF(place_of(panel, nitrogen))) == nitrogen
     panel.pick([residue, nitrogen])

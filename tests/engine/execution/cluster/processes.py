@@ -42,9 +42,13 @@ def program(*arguments: str) -> subprocess.Popen[str]:
     """The program in a process of its own, which leads a group."""
     command = [sys.executable, "-m", "proteoscope.engine.command_line", *arguments]
     return subprocess.Popen(
-        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
 
 
 @contextmanager

@@ -77,7 +77,7 @@ PartitionName=all Nodes={host} Default=YES State=UP OverSubscribe=FORCE:4
         ["munged", "--foreground", "--force", *(f"--{name}={folder}/munge.{end}" for name, end in munge.items())],
         ["slurmctld", "-D", "-i", "-f", f"{folder}/slurm.conf"],
         ["slurmd", "-D", "-f", f"{folder}/slurm.conf", "-N", host],
-    )  # fmt: skip
+    )
     running = []
     try:
         for command in commands:

@@ -75,14 +75,24 @@ class Client:
 @pytest.mark.parametrize(
     "answer",
     [
-        None, 7, "text", {}, {"failure": 1}, {"failure": ""}, {"failure": "", "answer": "text"}, {"failure": "", "answer": b"\xc1"},
-        {"failure": "", "answer": pack([])}, {"failure": "", "answer": pack({})},
-        {"failure": "", "answer": pack({**HOSTILE, "process": "x"})}, {"failure": "", "answer": pack({**HOSTILE, "host": 5})},
-        {"failure": "", "answer": pack({**HOSTILE, "make": 5})}, {"failure": "", "answer": pack({**HOSTILE, "make": {"sources": 5}})},
+        None,
+        7,
+        "text",
+        {},
+        {"failure": 1},
+        {"failure": ""},
+        {"failure": "", "answer": "text"},
+        {"failure": "", "answer": b"\xc1"},
+        {"failure": "", "answer": pack([])},
+        {"failure": "", "answer": pack({})},
+        {"failure": "", "answer": pack({**HOSTILE, "process": "x"})},
+        {"failure": "", "answer": pack({**HOSTILE, "host": 5})},
+        {"failure": "", "answer": pack({**HOSTILE, "make": 5})},
+        {"failure": "", "answer": pack({**HOSTILE, "make": {"sources": 5}})},
         {"failure": "", "answer": pack({**HOSTILE, "description": "x" * 100_000})},
         {"failure": "", "answer": pack({**HOSTILE, "make": {"version": "x" * 100_000}})},
     ],
-)  # fmt: skip
+)
 def test_worker_with_a_foreign_answer_is_refused(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def begin(*_: Any) -> Future[Any]:
         future: Future[Any] = Future()

@@ -19,11 +19,20 @@ from proteoscope.engine.execution.cluster.starting import Host, read_hosts, read
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("local:0", "N from 1"), ("local:", "N from 1"), ("local:1000000000", "N from 1"), ("", "expected local:N"), ("many", "expected"),
-        ("ssh:nowhere.txt", "no such file"), ("slurm:", "no such file"), ("tls://host", "no address"), ("tls://host:99999", "no address"),
-        ("tcp://10.0.0.5:8786", "without encryption"), ("tls://a b:1", "no address"), ("tls://host:1/../x", "no address"),
+        ("local:0", "N from 1"),
+        ("local:", "N from 1"),
+        ("local:1000000000", "N from 1"),
+        ("", "expected local:N"),
+        ("many", "expected"),
+        ("ssh:nowhere.txt", "no such file"),
+        ("slurm:", "no such file"),
+        ("tls://host", "no address"),
+        ("tls://host:99999", "no address"),
+        ("tcp://10.0.0.5:8786", "without encryption"),
+        ("tls://a b:1", "no address"),
+        ("tls://host:1/../x", "no address"),
     ],
-)  # fmt: skip
+)
 def test_a_wish_that_cannot_be_is_refused_in_a_sentence(text: str, part: str) -> None:
     with pytest.raises(ParameterError, match=part):
         parse_workers(text)
@@ -133,11 +142,15 @@ def test_programs_that_differ_are_told_apart_in_a_phrase() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["workers", "start", "tls://127.0.0.1:1"], ["workers", "start", "tcp://example.org:1"], ["workers", "scheduler", "here"],
-        ["workers", "start", "tls://127.0.0.1:1", "--certificates", "nowhere"], ["workers", "certificates", "--out", "/dev/null"],
-        ["workers"], ["workers", "certificates", "--out", "x", "--days", "0"],
+        ["workers", "start", "tls://127.0.0.1:1"],
+        ["workers", "start", "tcp://example.org:1"],
+        ["workers", "scheduler", "here"],
+        ["workers", "start", "tls://127.0.0.1:1", "--certificates", "nowhere"],
+        ["workers", "certificates", "--out", "/dev/null"],
+        ["workers"],
+        ["workers", "certificates", "--out", "x", "--days", "0"],
     ],
-)  # fmt: skip
+)
 def test_wrong_commands_are_told_in_a_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     said = capsys.readouterr().err

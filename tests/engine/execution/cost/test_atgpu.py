@@ -8,9 +8,20 @@ from proteoscope.engine.execution.cost.atgpu import Machine, occupancy, overlapp
 from proteoscope.kernels.analyses_layouts import Round, addition_rounds, multiplication_rounds, reduction_rounds, scan_rounds
 
 MACHINE = Machine(
-    cores=32, multiprocessors=4, shared_words=12_288, global_words=1 << 20, resident_blocks=16, alpha_in=10.0, beta_in=0.5, alpha_out=20.0,
-    beta_out=0.25, sigma=3.0, launch=1.0, gamma=2.0, lambda_=400.0,
-)  # fmt: skip
+    cores=32,
+    multiprocessors=4,
+    shared_words=12_288,
+    global_words=1 << 20,
+    resident_blocks=16,
+    alpha_in=10.0,
+    beta_in=0.5,
+    alpha_out=20.0,
+    beta_out=0.25,
+    sigma=3.0,
+    launch=1.0,
+    gamma=2.0,
+    lambda_=400.0,
+)
 
 
 def thesis_addition(n):
@@ -75,10 +86,15 @@ def test_a_measured_curve_stands_for_alpha_and_beta():
     assert (cost.transfer_in, cost.transfer_out) == pytest.approx((2 * 12.8, 128))
 
 
-@pytest.mark.parametrize(("rounds", "n", "into", "out"), [
-    (addition_rounds, 10_000, 20_000, 10_000), (multiplication_rounds, 64, 2 * 64 * 64, 64 * 64), (reduction_rounds, 10**6, 10**6, 1),
-    (scan_rounds, 10**6, 10**6, 10**6),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rounds", "n", "into", "out"),
+    [
+        (addition_rounds, 10_000, 20_000, 10_000),
+        (multiplication_rounds, 64, 2 * 64 * 64, 64 * 64),
+        (reduction_rounds, 10**6, 10**6, 1),
+        (scan_rounds, 10**6, 10**6, 10**6),
+    ],
+)
 def test_words_of_the_problems(rounds, n, into, out):
     """O(n) words for all, 3 n of an addition, 3 n n of a product, n + 1 of a reduction, 2 n of a scan, as the thesis has them."""
     assert sum(one.words_in for one in rounds(n)) == into

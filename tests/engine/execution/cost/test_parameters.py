@@ -23,16 +23,38 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def card(**changes) -> DeviceParameters:
-    return DeviceParameters(**({
-        "key": "uuid at 1980000 kHz, a card, driver 1", "description": "a card", "threads": 0, "multiprocessors": 100, "cores": 128,
-        "shared_bytes": 1 << 17, "memory_bytes": 1 << 36, "capability": 90, "pinned": TransferCosts(), "sigma": 1e-5, "launch": 5e-6,
-        "pageable": TransferCosts(sizes=(1e3, 1e6, 1e8), seconds_in=(1e-5, 1e-4, 1e-2), seconds_out=(1e-5, 2e-4, 4e-2)),
-        "memory_bandwidth": 1e12, "rates": {"integer": 1e13, "lookup": 5e12},
-        "kinds": {"sequences": KindCosts(
-            operations=(1e3, 1e5, 1e6), kernel=(1e-3, 2e-3, 1.1e-2), moved=(1e3, 1e6), transfer=(1e-4, 1e-3), host_fixed=1e-3,
-            host_item=1e-6, host_byte=1e-10,
-        )},
-    } | changes))  # fmt: skip
+    return DeviceParameters(
+        **(
+            {
+                "key": "uuid at 1980000 kHz, a card, driver 1",
+                "description": "a card",
+                "threads": 0,
+                "multiprocessors": 100,
+                "cores": 128,
+                "shared_bytes": 1 << 17,
+                "memory_bytes": 1 << 36,
+                "capability": 90,
+                "pinned": TransferCosts(),
+                "sigma": 1e-5,
+                "launch": 5e-6,
+                "pageable": TransferCosts(sizes=(1e3, 1e6, 1e8), seconds_in=(1e-5, 1e-4, 1e-2), seconds_out=(1e-5, 2e-4, 4e-2)),
+                "memory_bandwidth": 1e12,
+                "rates": {"integer": 1e13, "lookup": 5e12},
+                "kinds": {
+                    "sequences": KindCosts(
+                        operations=(1e3, 1e5, 1e6),
+                        kernel=(1e-3, 2e-3, 1.1e-2),
+                        moved=(1e3, 1e6),
+                        transfer=(1e-4, 1e-3),
+                        host_fixed=1e-3,
+                        host_item=1e-6,
+                        host_byte=1e-10,
+                    )
+                },
+            }
+            | changes
+        )
+    )
 
 
 def test_between_samples_and_beyond_them():
@@ -101,11 +123,24 @@ def damaged(**changes) -> bytes:
     return json.dumps({**json.loads(card().model_dump_json()), **changes}).encode()
 
 
-@pytest.mark.parametrize("spoilt", [
-    b"", b"{", b"null", b"[1]", b'{"key": 1}', b"\xff" * 100, b"[" * 100_000, damaged(launch=-1), damaged(memory_bandwidth=float("nan")),
-    damaged(key="another"), damaged(more=1), damaged(kinds={"sequences": {"operations": [1, 2], "kernel": [1]}}),
-    b" " * (1 << 20) + card().model_dump_json().encode(),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[1]",
+        b'{"key": 1}',
+        b"\xff" * 100,
+        b"[" * 100_000,
+        damaged(launch=-1),
+        damaged(memory_bandwidth=float("nan")),
+        damaged(key="another"),
+        damaged(more=1),
+        damaged(kinds={"sequences": {"operations": [1, 2], "kernel": [1]}}),
+        b" " * (1 << 20) + card().model_dump_json().encode(),
+    ],
+)
 def test_a_damaged_or_foreign_file_is_as_good_as_none(own_cache, spoilt):
     keep_parameters(card())
     (path,) = (own_cache / "devices").iterdir()

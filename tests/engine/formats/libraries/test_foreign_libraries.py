@@ -32,8 +32,13 @@ def peaks_of(library: SpectralLibrary, row: int) -> list[tuple[float, float]]:
 def msp(keys: list[str], gap: str, *, first: int = 0) -> str:
     """Four entries with keys in this order, but names first before entry `first`; the values name their entry."""
     values = {
-        "NAME": "Compound {0}", "PRECURSORMZ": "{1}.5", "INCHIKEY": "KEY-{0}", "FORMULA": "C{1}", "CHARGE": "{2}", "COMMENTS": '"a={0}"'
-    }  # fmt: skip
+        "NAME": "Compound {0}",
+        "PRECURSORMZ": "{1}.5",
+        "INCHIKEY": "KEY-{0}",
+        "FORMULA": "C{1}",
+        "CHARGE": "{2}",
+        "COMMENTS": '"a={0}"',
+    }
     entries = []
     for i in range(4):
         order = keys if i >= first else ["NAME", *(key for key in keys if key != "NAME")]
@@ -180,10 +185,17 @@ def test_gnps_surveys_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "polarity"),
     [
-        ("IONMODE: Negative", -1), ("Ion_mode: N", -1), ("IONMODE: Positive", 1), ("IONMODE: negative\nCHARGE: 1", -1), ("Comment: x", 0),
-        ("CHARGE: 1-", -1), ("POLARITY: -", -1), ("PRECURSORTYPE: [M-H]-", -1), ("IONMODE: N/A", 0),
+        ("IONMODE: Negative", -1),
+        ("Ion_mode: N", -1),
+        ("IONMODE: Positive", 1),
+        ("IONMODE: negative\nCHARGE: 1", -1),
+        ("Comment: x", 0),
+        ("CHARGE: 1-", -1),
+        ("POLARITY: -", -1),
+        ("PRECURSORTYPE: [M-H]-", -1),
+        ("IONMODE: N/A", 0),
     ],
-)  # fmt: skip
+)
 def test_msp_polarity_is_read(tmp_path: Path, text: str, polarity: int) -> None:
     library, _ = read(tmp_path / "a.msp", f"Name: a\nPrecursorMZ: 300.5\n{text}\nNum Peaks: 1\n50.5 1\n")
     assert library.polarities.tolist() == [polarity]

@@ -76,17 +76,20 @@ REFUSED = {
     "computed peaks": (
         "DROP TABLE RefSpectraPeaks; CREATE TABLE RefSpectraPeaks (RefSpectraID INTEGER, peakMZ BLOB AS (zeroblob(16000000)),"
         " peakIntensity BLOB AS (zeroblob(8000000))); UPDATE RefSpectra SET numPeaks = 2000000;"
-        " INSERT INTO RefSpectraPeaks (RefSpectraID) SELECT id FROM RefSpectra", "no table RefSpectraPeaks, or one that is computed",
+        " INSERT INTO RefSpectraPeaks (RefSpectraID) SELECT id FROM RefSpectra",
+        "no table RefSpectraPeaks, or one that is computed",
     ),
     "a virtual table": (
-        "DROP TABLE RefSpectraPeaks; CREATE VIRTUAL TABLE RefSpectraPeaks USING fts5(RefSpectraID, peakMZ, peakIntensity)", "no table Ref",
+        "DROP TABLE RefSpectraPeaks; CREATE VIRTUAL TABLE RefSpectraPeaks USING fts5(RefSpectraID, peakMZ, peakIntensity)",
+        "no table Ref",
     ),
     "other columns": ("ALTER TABLE RefSpectraPeaks RENAME COLUMN peakMZ TO mz", "no such column"),
     "millions of modifications": (
-        NUMBERS.format(200_000) + "INSERT INTO Modifications SELECT NULL, i, 1, 1.0 FROM n", "Modifications has far more rows",
+        NUMBERS.format(200_000) + "INSERT INTO Modifications SELECT NULL, i, 1, 1.0 FROM n",
+        "Modifications has far more rows",
     ),
     "millions of proteins": (NUMBERS.format(200_000) + "INSERT INTO Proteins SELECT NULL, 'P' FROM n", "Proteins has far more rows"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -156,15 +159,41 @@ def test_a_json_value_that_becomes_far_more_objects_than_letters_is_refused(tmp_
 
 
 ODD = (
-    None, "", "x", "é" * 3000, "a\0b", "C[+1e9]K", "AC[+57.0]M[+16.0]K" * 100, "K" * 1200,
-    b"", b"\xff\0", bytes(3000), zlib.compress(b"x"), PEAKS[0], np.array([np.nan, 5.0]).tobytes(), np.array([-1.0, 1e300]).tobytes(),
-    0, -1, 3, 999, 1 << 31, (1 << 63) - 1, -(1 << 63), 0.0, -0.5, 1e300, float("inf"), 1e-320,
-)  # fmt: skip
+    None,
+    "",
+    "x",
+    "é" * 3000,
+    "a\0b",
+    "C[+1e9]K",
+    "AC[+57.0]M[+16.0]K" * 100,
+    "K" * 1200,
+    b"",
+    b"\xff\0",
+    bytes(3000),
+    zlib.compress(b"x"),
+    PEAKS[0],
+    np.array([np.nan, 5.0]).tobytes(),
+    np.array([-1.0, 1e300]).tobytes(),
+    0,
+    -1,
+    3,
+    999,
+    1 << 31,
+    (1 << 63) - 1,
+    -(1 << 63),
+    0.0,
+    -0.5,
+    1e300,
+    float("inf"),
+    1e-320,
+)
 COLUMNS = {
     "RefSpectra": ("peptideSeq", "precursorMZ", "precursorCharge", "peptideModSeq", "copies", "numPeaks", "retentionTime"),
-    "RefSpectraPeaks": ("RefSpectraID", "peakMZ", "peakIntensity"), "Modifications": ("RefSpectraID", "position", "mass"),
-    "Proteins": ("accession",), "RefSpectraProteins": ("RefSpectraId", "ProteinId"),
-}  # fmt: skip
+    "RefSpectraPeaks": ("RefSpectraID", "peakMZ", "peakIntensity"),
+    "Modifications": ("RefSpectraID", "position", "mass"),
+    "Proteins": ("accession",),
+    "RefSpectraProteins": ("RefSpectraId", "ProteinId"),
+}
 
 
 def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -> None:

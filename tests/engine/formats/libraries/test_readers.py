@@ -131,8 +131,12 @@ def test_msp_has_peptides_and_compounds(tmp_path: Path) -> None:
 
 def test_line_ends_and_encodings_change_nothing(tmp_path: Path) -> None:
     plain = _read(tmp_path, "a.msp", MSP)
-    for name, text in (("b.msp", MSP.replace("\n", "\r\n").encode()), ("c.msp", MSP.replace("\n", "\r").encode()),
-                       ("d.msp", b"\xef\xbb\xbf" + MSP.encode()), ("e.msp", MSP.replace("\n\n", "\n").encode())):  # fmt: skip
+    for name, text in (
+        ("b.msp", MSP.replace("\n", "\r\n").encode()),
+        ("c.msp", MSP.replace("\n", "\r").encode()),
+        ("d.msp", b"\xef\xbb\xbf" + MSP.encode()),
+        ("e.msp", MSP.replace("\n\n", "\n").encode()),
+    ):
         other = _read(tmp_path, name, text)
         assert other.peptidoform.equals(plain.peptidoform) and (other.mz == plain.mz).all(), name
     assert _read(tmp_path, "f.msp", MSP.replace("Caffeine", "Caféine").encode("latin-1")).name[1].as_py() == "Caféine"
@@ -158,17 +162,28 @@ def test_mzspeclib_says_the_same_as_json(tmp_path: Path) -> None:
         return {"accession": accession, "name": "x", "value": value, **more}
 
     made = {
-        "attributes": [term("MS:1003186", "1.0")], "clusters": [],
+        "attributes": [term("MS:1003186", "1.0")],
+        "clusters": [],
         "spectra": [
-            {"attributes": [term("MS:1003061", "one"), term("MS:1000894", 2.0, cv_param_group="1"),
-                            term("UO:0000000", "minute", value_accession="UO:0000031", cv_param_group="1")],
-             "analytes": {"1": {"attributes": [term("MS:1003270", "[Acetyl]-AC[UNIMOD:4]K/2"), term("MS:1003053", 210.6)], "id": "1"}},
-             "mzs": [100.5, 200.5], "intensities": [10, 20]},
-            {"attributes": [term("MS:1003061", "two"), term("MS:1003212", "DECOY")],
-             "analytes": {"1": {"attributes": [term("MS:1003169", "PEK")], "id": "1"}}, "mzs": [100], "intensities": [10]},
+            {
+                "attributes": [
+                    term("MS:1003061", "one"),
+                    term("MS:1000894", 2.0, cv_param_group="1"),
+                    term("UO:0000000", "minute", value_accession="UO:0000031", cv_param_group="1"),
+                ],
+                "analytes": {"1": {"attributes": [term("MS:1003270", "[Acetyl]-AC[UNIMOD:4]K/2"), term("MS:1003053", 210.6)], "id": "1"}},
+                "mzs": [100.5, 200.5],
+                "intensities": [10, 20],
+            },
+            {
+                "attributes": [term("MS:1003061", "two"), term("MS:1003212", "DECOY")],
+                "analytes": {"1": {"attributes": [term("MS:1003169", "PEK")], "id": "1"}},
+                "mzs": [100],
+                "intensities": [10],
+            },
         ],
         "spectrum_attribute_sets": {"all": [], "DECOY": [term("MS:1003072", "decoy", value_accession="MS:1003195")]},
-    }  # fmt: skip
+    }
     found, text = _read(tmp_path, "a.mzSpecLib.json", json.dumps(made, indent=1)), _read(tmp_path, "a.mzSpecLib.txt", SPECLIB)
     for column in ("name", "peptidoform", "sequence"):
         assert getattr(found, column).equals(getattr(text, column))

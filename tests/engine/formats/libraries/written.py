@@ -42,7 +42,16 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
     placed = EntryModifications(offsets_of(counts), np.array(places, np.int64), np.array(kinds, np.int64), NAMES, MASSES)
     proteins = [None if bare else ";".join(f"sp|P{k}|X" for k in range(i % 4 + 1)) for i, bare in enumerate(is_bare.tolist())]
     return LibraryEntries(
-        pa.array(sequences), placed, pa.array(proteins, pa.string()), rng.integers(1, 5, n), np.array(mass),
-        np.where(is_bare, np.nan, np.round(rng.uniform(1, 5000, n), 3)), np.where(is_bare, np.nan, np.round(rng.uniform(0, 0.01, n), 8)),
-        rng.integers(1, 9, n), offsets, *rounded_peaks(mz, rng.exponential(2000, offsets[-1]).astype(np.float32) + 1), ions, origin,
-    )  # fmt: skip
+        pa.array(sequences),
+        placed,
+        pa.array(proteins, pa.string()),
+        rng.integers(1, 5, n),
+        np.array(mass),
+        np.where(is_bare, np.nan, np.round(rng.uniform(1, 5000, n), 3)),
+        np.where(is_bare, np.nan, np.round(rng.uniform(0, 0.01, n), 8)),
+        rng.integers(1, 9, n),
+        offsets,
+        *rounded_peaks(mz, rng.exponential(2000, offsets[-1]).astype(np.float32) + 1),
+        ions,
+        origin,
+    )

@@ -198,9 +198,13 @@ def test_modifications_have_their_unimod_terms(small, root):
 def test_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path):
     rows = small.psms.to_pylist()
     rows[0] |= {
-        "sequence": "QSAMPLEK", "peptide": "Q[Gln->pyro-Glu]SAMPLEK", "modification_positions": [1], "modification_masses": [-17.026549],
-        "modification_names": ["Gln->pyro-Glu"], "modification_unimod": [28],
-    }  # fmt: skip
+        "sequence": "QSAMPLEK",
+        "peptide": "Q[Gln->pyro-Glu]SAMPLEK",
+        "modification_positions": [1],
+        "modification_masses": [-17.026549],
+        "modification_names": ["Gln->pyro-Glu"],
+        "modification_unimod": [28],
+    }
     changed = Identification(**{**small.__dict__, "psms": pa.Table.from_pylist(rows, small.psms.schema)})
     root = etree.parse(write(changed, tmp_path)).getroot()
     (term,) = root.iterfind(".//m:Modification/m:cvParam[@accession='UNIMOD:28']", NAMESPACE)
