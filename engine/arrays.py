@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Texts", "offsets_of", "pieces", "ranges", "read_only", "take_runs"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from proteoscope.engine import matches, spectra
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
@@ -15,9 +15,6 @@ from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import formats_of, names_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["add_convert"]
 

@@ -6,7 +6,6 @@ Numbers have as many digits as it takes to read the same number back: m/z as flo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,6 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.arrow import letters_of
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.version import VERSION
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["MgfWriter", "Ms2Writer", "charge_texts", "mgf_text", "on_one_line"]
 

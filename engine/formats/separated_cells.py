@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from proteoscope.engine.formats.sources import ByteSource, blocks
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.unfolding import CELLS, REFERENCES
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Cells", "read_cells"]
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from proteoscope.engine import formats
 from proteoscope.engine.parameters import parameter
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["GENETIC_CODE", "MINIMUM_FRAME", "TRANSLATION", "TranslationSettings", "translation_of"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +31,6 @@ from proteoscope.kernels.cpu.consensus import count_mean_peaks, mean_peaks
 from proteoscope.kernels.cpu.library_entries import SERIES_OF_ENTRIES, EntryMasses, annotate_peaks
 from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Members", "consensus_entries", "read_members"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +11,6 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.peptides.known_modifications import KnownModifications
 from proteoscope.engine.peptides.protein_index import ProteinIndex
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["known_places"]
 

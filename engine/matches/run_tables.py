@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -15,9 +15,6 @@ from proteoscope.engine.matches.writers.tsv import TABLES, write_tables
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.counts import counted
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["EXPORTED", "RunTables", "TableSettings"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.tables import SPECTRA
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "EXPLAIN",

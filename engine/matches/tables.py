@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,6 @@ from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
 from proteoscope.engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "FEWEST_FOR_EXPECTATION",

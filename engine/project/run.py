@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.files import atomic_file, atomic_path, storage_errors
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.digests import file_digest
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ROW_GROUP", "Run", "TableWriter", "WrittenFile"]
 

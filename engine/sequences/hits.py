@@ -18,7 +18,7 @@ from functools import partial
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args, get_type_hints
+from typing import Any, BinaryIO, Literal, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +47,6 @@ from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
 from proteoscope.engine.sequences.statistics import ScoreStatistics
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.text_layouts import SamSequences
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "COLUMNS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["EntryModifications", "LibraryEntries", "PeakIons", "rounded_peaks", "spectral_library"]
 

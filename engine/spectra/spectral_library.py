@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.columns import Spectra
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["MAXIMUM_SKIPPED_TOLD", "Skipped", "SkippedEntry", "SpectralLibrary"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.columns import OtherPrecursors, Spectra
 from proteoscope.engine.spectra.spooling import release_pages
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["PEAKS", "SPECTRA", "read_spectra_table", "spectra_table", "write_spectra"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from proteoscope.engine.views.comparison_drawings import draw_curves, draw_mirro
 from proteoscope.engine.views.drawings import Drawing, svg
 from proteoscope.engine.views.run_comparison import LEVELS, RunComparison
 from proteoscope.engine.views.tables import TableSource
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["comparison_files", "comparison_table", "write_comparison"]
 

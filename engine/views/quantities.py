@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTID
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.views.conditions import AnyOf, Condition, Is, contains_in
 from proteoscope.engine.views.finished_run import FinishedRun
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "PEPTIDES_BY_SAMPLE",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
@@ -16,9 +15,6 @@ from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.html_pages import html_page, listed, result_rows, section, shown
 from proteoscope.engine.views.run_account import run_account
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["write_pages"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from proteoscope.engine.chemistry.peptidoforms import tag
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.arrow import letters_of
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["joined", "msp_modifications", "number_texts", "peak_lines", "peptide_ions", "present"]
 

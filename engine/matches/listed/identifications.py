@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import PeptideRow
 from proteoscope.engine.unfolding import CHARACTERS, MATCHES, REFERENCES, SCORE_NAMES, SCORES, Unfolding
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Identifications", "MatchCollector", "joined", "spectrum_names", "unread_matches"]
 

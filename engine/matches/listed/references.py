@@ -10,7 +10,7 @@ import os
 import re
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from proteoscope.engine.formats.registry import bare_name
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.listed.identifications import Identifications
 from proteoscope.engine.spectra.columns import Spectra
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["AMBIGUOUS", "UNKNOWN", "WAYS", "FoundSpectra", "find_spectra"]
 

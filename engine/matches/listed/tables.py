@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, i
 from proteoscope.engine.matches.tables import Counted, Tables
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.statistics.target_decoy import best_by_group, expected_decoys
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["JudgedMatches", "ListedTables", "counted_ions", "listed_tables"]
 
