@@ -80,7 +80,8 @@ def write_report(
 
 def _counts_by_kind(psms: pa.Table, fdr: float) -> dict[str, int]:
     """Return the targets at the false discovery rate by the kind of their shift."""
-    kinds = psms.filter(_accepted(psms, fdr, has_decoys=True)).filter(~pa.compute.field("is_decoy"))["shift_kind"].to_pylist()
+    accepted = pa.compute.and_not(_accepted(psms, fdr, has_decoys=True), psms["is_decoy"])
+    kinds = psms.filter(accepted)["shift_kind"].to_pylist()
     return {name: kinds.count(kind) for name, kind in (("plain", "none"), ("named", "named"), ("ends", "end"), ("unnamed", "unnamed"))}
 
 

@@ -26,6 +26,7 @@ from proteoscope.engine.modified_search.passes import plan_search, score_search
 from proteoscope.engine.modified_search.results import MODIFICATIONS_FILE, Report, rated_groups, write_report
 from proteoscope.engine.modified_search.summary import ModifiedSearchSummary
 from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import index_spectra
@@ -86,7 +87,11 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         progress.stage("Reading the identification")
         found = read_spectra_table(source.spectra)
         identified = identified_spectra(source.psms, len(found), float(source.parameters.get("fdr", parameters.fdr)))
-        return found, found.only(np.setdiff1d(np.arange(len(found)), identified))
+        unidentified = np.setdiff1d(np.arange(len(found)), identified)
+        if not len(unidentified):
+            reason = f"run {source.run} identified all of its {counted(len(found), 'spectrum', 'spectra')}"
+            raise InputError(source.psms, reason, remedy="Give the spectra as files to search them all again")
+        return found, found.only(unidentified)
 
     with (
         project_run(spec, read, MODIFIED, progress) as (run, results),

@@ -317,3 +317,12 @@ def test_a_database_of_nucleotides_is_translated(made, tmp_path):
     assert main(["export", str(tmp_path / "project"), "--format", "bed", "--out", str(tmp_path / "places.bed")]) == 0
     lines = [line.split("\t") for line in (tmp_path / "places.bed").read_text().splitlines()]
     assert lines and all(line[0] == "one" and line[5] == "+" for line in lines)
+
+
+def test_project_without_unidentified_spectra_is_refused(made, tmp_path, monkeypatch, capsys):
+    command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
+    assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
+    monkeypatch.setattr("proteoscope.engine.modified_search.search.identified_spectra", lambda psms, n, fdr: range(n))
+    out = tmp_path / "second"
+    assert main(["modified", "--from-project", str(tmp_path / "first"), "--out", str(out), "--quiet", "--device", "cpu"]) == 2
+    assert "run identify-0001 identified all of its" in capsys.readouterr().err
