@@ -3,8 +3,8 @@
 import sys
 
 from proteoscope import gui
+from proteoscope.engine import command_line
 from proteoscope.engine.command_line.interruption import end_on_interrupt
-from proteoscope.engine.command_line.system_limits import describe_failure
 
 __all__ = ["main"]
 
@@ -18,7 +18,7 @@ def main() -> int:
     try:
         run = gui.launch.main
     except (ImportError, OSError, MemoryError) as error:
-        if not (sentence := describe_failure(error)):
+        if not (sentence := command_line.system_limits.describe_failure(error)):
             raise
         sys.stderr.write(f"proteoscope: {sentence}\n")
         return 2

@@ -4,7 +4,6 @@ import sys
 
 from proteoscope.engine import command_line
 from proteoscope.engine.command_line.interruption import end_on_interrupt
-from proteoscope.engine.command_line.system_limits import describe_failure
 
 
 def run() -> int:
@@ -13,7 +12,7 @@ def run() -> int:
     try:
         run_command = command_line.main.main
     except (ImportError, OSError, MemoryError) as error:
-        if not (sentence := describe_failure(error)):
+        if not (sentence := command_line.system_limits.describe_failure(error)):
             raise
         sys.stderr.write(f"proteoscope: {sentence}\n")
         return 2

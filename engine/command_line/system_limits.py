@@ -23,13 +23,13 @@ def settings_error() -> str:
 def describe_failure(error: Exception) -> str:
     """Return a sentence about an error of the system or of a library that cannot be loaded; '' for any other error."""
     text = " ".join(str(error).split())
-    if isinstance(error, RuntimeError):
-        if "can't start new thread" not in text:
-            return ""
-        return "no further thread can be started; raise the limit of processes (ulimit -u), or use fewer --threads"
-    is_memory = isinstance(error, MemoryError) or any(sign in text for sign in _OUT_OF_MEMORY)
+    is_thread = isinstance(error, RuntimeError) and "can't start new thread" in text
+    # The stack of a thread is memory too.
+    is_memory = is_thread or isinstance(error, MemoryError) or any(sign in text for sign in _OUT_OF_MEMORY)
     if is_memory and (limit := _memory_limit()):
         return f"the memory limit of {limit >> 20} MB (ulimit -v) is too small; raise it, or remove it with ulimit -v unlimited"
+    if is_thread:
+        return "no further thread can be started; raise the limit of processes (ulimit -u), or use fewer --threads"
     if isinstance(error, ImportError):
         return f"a library cannot be loaded ({text:.300}); install the program again, or try on a machine with more memory"
     return ""
