@@ -19,6 +19,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.row_numbers import ProteinRow, row_range
 from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.shared_names import without_folders
 from proteoscope.engine.views.drawings import Drawing, svg
 from proteoscope.engine.views.evidence import ProteinEvidence, fold_of, of_protein, protein_evidence
 from proteoscope.engine.views.evidence_drawings import draw_fold, draw_protein
@@ -124,7 +125,7 @@ def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Tabl
         drawn = draw_fold(protein, fold)
         if drawn is not None:
             figures.append(drawn)
-        told += [fold.note] if fold.note else []
+        told += [without_folders(fold.note)] if fold.note else []
     else:
         told.append("No structure of the database is near this protein.")
     sections = []

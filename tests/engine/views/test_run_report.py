@@ -11,6 +11,7 @@ import pytest
 from lxml import html
 
 from proteoscope.engine.command_line.main import main
+from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project, RunNote
 from proteoscope.engine.searches import search_of_kind
@@ -69,15 +70,22 @@ def test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded(tmp_path: Pa
         )
         connection.execute("INSERT INTO inputs (id, path, size, sha256, kind) VALUES (99, ?, 1, ?, ?)", (f"/a/{_EVIL}", _EVIL, _EVIL))
         connection.execute("INSERT INTO run_inputs VALUES (?, 9, 99)", (run.id,))
-        connection.execute(
-            "UPDATE runs SET message = ?, device = ?, version = ?, parameters = json_set(parameters, '$.enzyme', ?)", (_EVIL,) * 4
-        )
+        connection.execute("UPDATE runs SET message = ?, device = ?, version = ?", (_EVIL,) * 3)
         connection.commit()
     text, page = _page(project, tmp_path / "out")
     assert not list(page.iter("script", "img", "iframe", "link", "a"))
     assert not [name for element in page.iter() for name in element.attrib if name.startswith("on") or name in ("src", "href")]
     assert "alert(1)" in page.text_content() and "\u202e" not in text
     assert "default-src 'none'" in text
+
+
+def test_report_of_a_run_with_forged_parameters_is_refused(tmp_path: Path) -> None:
+    project = project_with_results(tmp_path / "p")[0]
+    with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
+        connection.execute("UPDATE runs SET parameters = json_set(parameters, '$.enzyme', ?)", (_EVIL,))
+        connection.commit()
+    with pytest.raises(InputError, match=r"the recorded parameters of .* are damaged"):
+        _page(project, tmp_path / "out")
 
 
 def test_the_page_is_bounded_whatever_the_log_says(tmp_path: Path) -> None:
