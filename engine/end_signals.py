@@ -11,6 +11,6 @@ def heeded_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that are to end this process.
 
     `nohup` starts programs with SIGHUP ignored, which it stays. Shell scripts start what is to continue in the background with SIGINT
-    ignored: whoever sends that all the same means it.
+    ignored; if it is sent nevertheless, it is meant.
     """
     return tuple(number for number in END_SIGNALS if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN)

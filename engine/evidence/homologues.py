@@ -78,7 +78,7 @@ def written_homologues(
 
         align_proteins(proteins, subjects, parameters.homologues_per_protein, parameters.maximum_e_value, resources, take)
     if not found.n_of_protein.any():
-        resources.progress.message("No protein has a homologue among the sequences given: nothing is told of conservation", "warning")
+        resources.progress.message("No protein has a homologue among the sequences given: conservation is not shown", "warning")
     return found
 
 

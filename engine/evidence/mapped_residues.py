@@ -112,7 +112,7 @@ class MappedRows:
 def mapped_chains(
     near: Sequence[NearChain], proteins: Sequence[ProteinEntry], source: ChainFiles, resources: Resources
 ) -> list[MappedChain]:
-    """Return near chains with exposure and ligands, each file read once; the user is told of files that could not be read.
+    """Return near chains with exposure and ligands, each file read once, and warn of files that could not be read.
 
     Raises
     ------
