@@ -1,5 +1,8 @@
 """Row numbers of different tables are different types to mypy, and ints to a program."""
 
+import gc
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -30,6 +33,15 @@ follow_imports = silent
 """Of the program mypy reads the one module: the packages above it would have it read all."""
 
 
+@pytest.fixture
+def unchanged_gc() -> Iterator[None]:
+    """Restore the thresholds of the garbage collector, which mypy raises for the whole process."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
+
+
+@pytest.mark.usefixtures("unchanged_gc")
 def test_mypy_reports_a_row_of_another_table(tmp_path):
     api = pytest.importorskip("mypy.api")
     snippet = tmp_path / "snippet.py"

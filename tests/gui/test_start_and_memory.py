@@ -169,6 +169,7 @@ def test_a_look_at_the_young_is_never_one_at_all_that_came_while_modules_were_im
 ) -> None:
     """As many objects as a quarter of a second of importing makes are left each time; none of them is garbage."""
     n_at_once, looked_at, kept = 25_000, [], []
+    assert gc.get_threshold()[0] < n_at_once, "a test before this one changed the thresholds of the whole process"
     window._garbage.stop()
     gc.disable()
     gc.collect()
