@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.views.drawings import Axis, Bar, Curve, Drawing, Ink, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
+from proteoscope.engine.views.drawings import Axis, Bar, Curve, Drawing, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
 from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.palette import Ink
 from proteoscope.engine.views.run_comparison import Level, RunComparison
 from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
 

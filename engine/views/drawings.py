@@ -1,33 +1,39 @@
-"""A figure as plain shapes, which the window paints and `svg` writes.
+"""A figure as plain shapes on a page, which the window paints and which are written as SVG, PDF and PNG.
 
-Lengths are points (1/72 inch), from the upper left corner. Colours are names, ``text``, ``faint``, ``grid`` and
-``background``, the place of a series in `SERIES_COLOURS`, from 0, or a `Shade`.
+Lengths are points (1/72 inch), from the upper left corner. Colours are those of `proteoscope.engine.views.palette`.
 """
 
 from __future__ import annotations
 
+import math
 import textwrap
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Literal, NamedTuple
+from io import BytesIO
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.views.ticks import nice_ticks
+from proteoscope.engine.views.palette import Ink, rgb_of
+from proteoscope.engine.views.ticks import nice_ticks, powers_of_ten, square_ticks
 
 __all__ = [
-    "SERIES_COLOURS",
     "Anchor",
+    "Area",
     "Axis",
     "Bar",
+    "Clip",
     "Curve",
     "Drawing",
-    "Ink",
+    "Image",
     "Label",
     "Points",
-    "Shade",
+    "Scale",
+    "Shape",
+    "Sticks",
     "Stroke",
     "colour_of",
     "draw_axes",
@@ -37,34 +43,11 @@ __all__ = [
     "text_width",
 ]
 
-
-class Shade(NamedTuple):
-    """A colour between that of the first series (-1), the background (0) and that of the second series (1)."""
-
-    part: float
-
-
-Ink = Literal["text", "faint", "grid", "background"] | int | Shade
 Anchor = Literal["start", "middle", "end"]
+Scale = Literal["linear", "square-root", "logarithmic"]
 
-SERIES_COLOURS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#8a6d00",
-    "#56b4e9",
-    "#6a3d9a",
-    "#7a6a2f",
-    "#b3261e",
-    "#1b8a8f",
-    "#555555",
-    "#e69f00",
-)
-"""For up to twelve series on a white page; the first are those of Okabe & Ito (2008), told apart by readers with any colour vision."""
-_INKS = {"text": "#000000", "faint": "#4a4a4a", "grid": "#d5d5d5", "background": "#ffffff"}
-_LETTER = 0.56
-"""Mean width of a letter as part of the height, for room alone: what writes the text knows its font, this module does not."""
+_CHARACTER = 0.56
+"""Mean width of a character as part of the height, to reserve space: what writes the text knows its font, this module does not."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +60,15 @@ class Stroke:
     y2: float
     ink: Ink = "text"
     width: float = 0.8
+    is_dashed: bool = False
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A rectangle, or with `is_round` a circle in it. `target`: what a click on it chooses."""
+    """A rectangle, or with `is_round` a circle in it. `target`: what a click on it chooses; `tip`: what the pointer shows.
+
+    `opacity` is of the filling; `outline` is the colour of its border, if it has one.
+    """
 
     x: float
     y: float
@@ -91,6 +78,8 @@ class Bar:
     is_round: bool = False
     target: Any = None
     tip: str = ""
+    opacity: float = 1.0
+    outline: Ink | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +91,27 @@ class Curve:
     ink: Ink = "text"
     width: float = 1.5
     is_dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Area:
+    """A filled polygon of (n,) corners, without a border."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    ink: Ink = "text"
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
+class Sticks:
+    """(n,) upright lines of one colour, from `y1` to `y2`."""
+
+    x: NDArray[np.float64]
+    y1: NDArray[np.float64]
+    y2: NDArray[np.float64]
+    ink: Ink = "text"
+    width: float = 0.8
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,10 @@ class Points:
 
 @dataclass(frozen=True)
 class Label:
-    """A text whose baseline begins, has its middle or ends at a point; `is_upright`: read from below."""
+    """A text whose baseline begins, has its middle or ends at a point.
+
+    `is_upright`: it is read from below. `size`: of its font as part of the drawing's. `is_fixed`: all characters have the same width.
+    """
 
     x: float
     y: float
@@ -131,14 +144,38 @@ class Label:
     ink: Ink = "text"
     is_bold: bool = False
     is_upright: bool = False
+    size: float = 1.0
+    is_fixed: bool = False
 
 
-Shape = Stroke | Bar | Curve | Points | Label
+@dataclass(frozen=True)
+class Image:
+    """A picture of (rows, columns, 4) uint8 pixels, red, green, blue and opacity, in a rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    pixels: NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Shapes of which only what lies within a rectangle is drawn."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    shapes: tuple[Stroke | Bar | Curve | Area | Sticks | Points | Label | Image, ...]
+
+
+Shape = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Clip
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes, those in front last. `title`: what is drawn, for people who do not see it. `font_size`: of all texts."""
+    """Shapes, those in front last. `title`: what is drawn, for people who do not see it. `font_size`: of texts."""
 
     width: float
     height: float
@@ -149,7 +186,10 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Axis:
-    """The range of an axis and its title; whether its values are whole, shares, or grow from nought both ways."""
+    """The range of an axis and its title; whether its values are whole, shares, or grow from zero both ways; how they are spaced.
+
+    An axis of square roots begins at 0; values below the range of a logarithmic axis lie at its lower end.
+    """
 
     low: float
     high: float
@@ -157,50 +197,70 @@ class Axis:
     is_whole: bool = False
     is_percent: bool = False
     is_mirrored: bool = False
+    scale: Scale = "linear"
+
+    def shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where values lie between the ends of the axis: 0 at `low`, 1 at `high`; of the shape of `values`."""
+        if self.scale == "logarithmic":
+            low, high = math.log10(self.low), math.log10(self.high)
+            return np.asarray((np.log10(np.maximum(values, self.low)) - low) / (high - low))
+        if self.scale == "square-root":
+            return np.asarray(np.sqrt(np.maximum(values, 0.0) / self.high))
+        return np.asarray((np.asarray(values, np.float64) - self.low) / (self.high - self.low))
+
+    def ticks(self, n_wanted: int) -> list[float]:
+        """Round values within the range, about `n_wanted`."""
+        if self.scale == "logarithmic":
+            return powers_of_ten(self.low, self.high, n_wanted)
+        if self.scale == "square-root":
+            return square_ticks(self.high, n_wanted)
+        return nice_ticks(self.low, self.high, n_wanted, whole=self.is_whole)
+
+    def tick_texts(self, ticks: Sequence[float]) -> list[str]:
+        """Ticks as texts."""
+        if self.is_percent:
+            return [f"{tick * 100:.3g} %" for tick in ticks]
+        if self.is_mirrored:
+            return [f"{abs(tick):.6g}" for tick in ticks]
+        return [f"{tick:,.0f}" if self.is_whole or self.scale != "linear" else f"{tick:.6g}" for tick in ticks]
 
 
 def text_width(text: str, font_size: float) -> float:
-    """About as wide a text is."""
-    return len(text) * _LETTER * font_size
+    """The approximate width of a text."""
+    return len(text) * _CHARACTER * font_size
 
 
 def shortened(text: str, width: float, font_size: float) -> str:
     """As much of a text as about fits into a width, with an ellipsis where some is left out."""
-    most = max(1, int(width / (font_size * _LETTER)))
+    most = max(1, int(width / (font_size * _CHARACTER)))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def in_lines(text: str, width: float, font_size: float) -> list[str]:
-    """A text in lines of which each about fits into a width; a word that is longer stands alone."""
-    return textwrap.wrap(text, max(1, int(width / (font_size * _LETTER))), break_long_words=False, break_on_hyphens=False)
+    """A text in lines of which each about fits into a width; a longer word has a line of its own."""
+    return textwrap.wrap(text, max(1, int(width / (font_size * _CHARACTER))), break_long_words=False, break_on_hyphens=False)
 
 
-def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_size: float) -> list[Shape]:
+def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_size: float, *, has_x_numbers: bool = True) -> list[Shape]:
     """Two axes with ticks, numbers and titles, as long as the axes at most, around an area (left, top, right, bottom)."""
     left, top, right, bottom = area
     shapes: list[Shape] = [Stroke(left, bottom, right, bottom), Stroke(left, top, left, bottom)]
-    x_ticks = nice_ticks(x.low, x.high, max(2, int((right - left) / (font_size * 6))), whole=x.is_whole)
-    for tick, text in zip(x_ticks, _tick_texts(x_ticks, x), strict=True):
-        at = left + (tick - x.low) / (x.high - x.low) * (right - left)
-        shapes += [Stroke(at, bottom, at, bottom + 4), Label(at, bottom + 5 + font_size, text, "middle")]
-    y_ticks = nice_ticks(y.low, y.high, max(2, int((bottom - top) / (font_size * 3))), whole=y.is_whole)
-    texts = _tick_texts(y_ticks, y)
-    for tick, text in zip(y_ticks, texts, strict=True):
-        at = bottom - (tick - y.low) / (y.high - y.low) * (bottom - top)
+    ticks = x.ticks(max(2, int((right - left) / (font_size * 6))))
+    for at, text in zip((left + x.shares(np.array(ticks)) * (right - left)).tolist(), x.tick_texts(ticks), strict=True):
+        shapes.append(Stroke(at, bottom, at, bottom + 4))
+        if has_x_numbers:
+            shapes.append(Label(at, bottom + 5 + font_size, text, "middle"))
+    ticks = y.ticks(max(2, int((bottom - top) / (font_size * 3))))
+    texts = y.tick_texts(ticks)
+    for at, text in zip((bottom - y.shares(np.array(ticks)) * (bottom - top)).tolist(), texts, strict=True):
         shapes += [Stroke(left - 4, at, left, at), Label(left - 6, at + font_size * 0.35, text, "end")]
     widest = max((text_width(text, font_size) for text in texts), default=0.0)
-    shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, shortened(x.title, right - left, font_size), "middle"))
-    y_title = shortened(y.title, bottom - top, font_size)
-    shapes.append(Label(left - 12 - widest, (top + bottom) / 2, y_title, "middle", is_upright=True))
+    if x.title:
+        shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, shortened(x.title, right - left, font_size), "middle"))
+    if y.title:
+        y_title = shortened(y.title, bottom - top, font_size)
+        shapes.append(Label(left - 12 - widest, (top + bottom) / 2, y_title, "middle", is_upright=True))
     return shapes
-
-
-def _tick_texts(ticks: Sequence[float], axis: Axis) -> list[str]:
-    if axis.is_percent:
-        return [f"{tick * 100:.3g} %" for tick in ticks]
-    if axis.is_mirrored:
-        return [f"{abs(tick):.6g}" for tick in ticks]
-    return [f"{tick:,.0f}" if axis.is_whole else f"{tick:.6g}" for tick in ticks]
 
 
 def svg(drawing: Drawing) -> bytes:
@@ -208,42 +268,76 @@ def svg(drawing: Drawing) -> bytes:
     size = f'width="{drawing.width:g}pt" height="{drawing.height:g}pt" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     font = f'font-family="Arial, Helvetica, sans-serif" font-size="{drawing.font_size:g}"'
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>', f"<title>{_written(drawing.title)}</title>"]
-    lines.append(f'<rect width="100%" height="100%" fill="{_INKS["background"]}"/>')
-    lines += [_svg_of(shape) for shape in drawing.shapes]
+    lines.append(f'<rect width="100%" height="100%" fill="{colour_of("background")}"/>')
+    lines += [_svg_of(shape, drawing.font_size, f"c{number}") for number, shape in enumerate(drawing.shapes)]
     return "\n".join([*lines, "</svg>", ""]).encode()
 
 
-def _svg_of(shape: Shape) -> str:
-    ink = f"{colour_of(shape.ink)}"
+def _svg_of(shape: Shape, font_size: float, name: str) -> str:
+    """A shape as an element; `name`: of this shape in the document."""
     match shape:
-        case Stroke(x1, y1, x2, y2, _, width):
-            return f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" stroke="{ink}" stroke-width="{width:g}"/>'
-        case Bar(x, y, width, height):
-            told = f"<title>{_written(shape.tip)}</title>" if shape.tip else ""
+        case Stroke(x1, y1, x2, y2, ink, width, is_dashed):
+            line = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
+            return f'<line {line} stroke="{colour_of(ink)}" stroke-width="{width:g}"{_dashes(is_dashed)}/>'
+        case Bar(x, y, width, height, ink):
+            tip = f"<title>{_written(shape.tip)}</title>" if shape.tip else ""
             form = f' rx="{width / 2:.2f}"' if shape.is_round else ""
-            return f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"{form} fill="{ink}">{told}</rect>'
-        case Curve(x, y, _, width, is_dashed):
-            points = " ".join(f"{one:.2f},{other:.2f}" for one, other in zip(x.tolist(), y.tolist(), strict=True))
-            dashes = ' stroke-dasharray="4 3"' if is_dashed else ""
-            return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{width:g}" stroke-linejoin="round"{dashes}/>'
-        case Points():
+            form += "" if shape.outline is None else f' stroke="{colour_of(shape.outline)}"'
+            box = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"'
+            return f'<rect {box}{form} fill="{colour_of(ink)}"{_opacity(shape.opacity)}>{tip}</rect>'
+        case Curve(x, y, ink, width, is_dashed):
+            stroke = f'stroke="{colour_of(ink)}" stroke-width="{width:g}" stroke-linejoin="round"{_dashes(is_dashed)}'
+            return f'<polyline points="{_corners(x, y)}" fill="none" {stroke}/>'
+        case Area(x, y, ink, opacity):
+            return f'<polygon points="{_corners(x, y)}" fill="{colour_of(ink)}"{_opacity(opacity)}/>'
+        case Sticks(x, y1, y2, ink, width):
+            ends = zip(x.tolist(), y1.tolist(), y2.tolist(), strict=True)
+            path = "".join(f"M{at:.2f} {low:.2f}V{high:.2f}" for at, low, high in ends)
+            return f'<path d="{path}" fill="none" stroke="{colour_of(ink)}" stroke-width="{width:g}"/>'
+        case Points(ink=ink):
             path = "".join(f"M{x:g} {y:g}h.01" for x, y in shape.places.tolist())
-            return f'<path d="{path}" fill="none" stroke="{ink}" stroke-width="{shape.size:g}" stroke-linecap="round"/>'
-        case Label(x, y, text, anchor):
-            turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if shape.is_upright else ""
-            weight = ' font-weight="bold"' if shape.is_bold else ""
-            return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{ink}"{weight}{turned}>{_written(text)}</text>'
+            return f'<path d="{path}" fill="none" stroke="{colour_of(ink)}" stroke-width="{shape.size:g}" stroke-linecap="round"/>'
+        case Label(x, y, text, anchor, ink):
+            style = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if shape.is_upright else ""
+            style += ' font-weight="bold"' if shape.is_bold else ""
+            style += f' font-size="{shape.size * font_size:g}"' if shape.size != 1 else ""
+            style += ' font-family="Courier New, Courier, monospace"' if shape.is_fixed else ""
+            return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{colour_of(ink)}"{style}>{_written(text)}</text>'
+        case Image(x, y, width, height, pixels):
+            box = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" preserveAspectRatio="none"'
+            return f'<image {box} href="data:image/png;base64,{b64encode(_png(pixels)).decode()}"/>'
+        case Clip(x, y, width, height, shapes):
+            box = f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
+            inner = "".join(_svg_of(one, font_size, f"{name}-{number}") for number, one in enumerate(shapes))
+            return f'<defs><clipPath id="{name}">{box}</clipPath></defs><g clip-path="url(#{name})">{inner}</g>'
+
+
+def _corners(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
+    return " ".join(f"{across:.2f},{down:.2f}" for across, down in zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _dashes(is_dashed: bool) -> str:
+    return ' stroke-dasharray="4 3"' if is_dashed else ""
+
+
+def _opacity(opacity: float) -> str:
+    return "" if opacity == 1 else f' fill-opacity="{opacity:g}"'
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    from PIL import Image as Picture  # takes 50 ms; few drawings hold pictures
+
+    file = BytesIO()
+    Picture.fromarray(pixels, "RGBA").save(file, "PNG")
+    return file.getvalue()
 
 
 def colour_of(ink: Ink) -> str:
     """A colour on a white page, as ``#rrggbb``."""
-    if isinstance(ink, Shade):
-        part, full = min(abs(ink.part), 1.0), SERIES_COLOURS[0 if ink.part < 0 else 1]
-        mixed = [255 + (int(full[at : at + 2], 16) - 255) * part for at in (1, 3, 5)]
-        return "#" + "".join(f"{round(one):02x}" for one in mixed)
-    return SERIES_COLOURS[ink % len(SERIES_COLOURS)] if isinstance(ink, int) else _INKS[ink]
+    red, green, blue = rgb_of(ink)
+    return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def _written(text: str) -> str:
     """A text for XML, which holds no control characters."""
-    return escape("".join(letter if letter.isprintable() else " " for letter in text))
+    return escape("".join(character if character.isprintable() else " " for character in text))

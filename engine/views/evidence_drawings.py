@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Shape, Stroke, shortened, text_width
+from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Label, Shape, Stroke, shortened, text_width
 from proteoscope.engine.views.evidence import Fold, ProteinEvidence
+from proteoscope.engine.views.palette import Ink
 from proteoscope.engine.views.ticks import nice_ticks
 
 __all__ = ["draw_fold", "draw_protein"]

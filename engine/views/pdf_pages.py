@@ -13,16 +13,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import reportlab
+from numpy.typing import NDArray
+from PIL import Image as Picture
 from reportlab import rl_config
 from reportlab.lib.colors import HexColor
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
 from proteoscope.engine.results.columns import Column
-from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Label, Points, Shape, Stroke, colour_of
+from proteoscope.engine.views.drawings import Area, Bar, Clip, Curve, Drawing, Image, Label, Points, Shape, Sticks, Stroke, colour_of
 from proteoscope.engine.views.html_pages import MAXIMUM_LETTERS, cell_text, printable, rows_told
 
 __all__ = ["PdfPages"]
@@ -106,7 +110,7 @@ class PdfPages:
         self._canvas.translate(_MARGIN, self._top)
         self._canvas.scale(scale, scale)
         for shape in drawing.shapes:
-            self._draw(shape, drawing)
+            self._draw(shape, drawing.height, drawing.font_size)
         self._canvas.restoreState()
         self._top -= 4
 
@@ -268,39 +272,72 @@ class PdfPages:
         number = str(self._number)
         self._write(_WIDTH - _MARGIN - self._width(number, _SMALL, _FONT), _MARGIN - 10, number, _SMALL)
 
-    def _draw(self, shape: Shape, drawing: Drawing) -> None:
-        canvas, colour, height = self._canvas, self._colour(colour_of(shape.ink)), drawing.height
-        canvas.setFillColor(colour)
-        canvas.setStrokeColor(colour)
+    def _draw(self, shape: Shape, height: float, font_size: float) -> None:
+        """Draw a shape of a drawing of a height, whose lower left corner is the canvas's."""
+        canvas = self._canvas
+        if not isinstance(shape, Image | Clip):
+            colour = self._colour(colour_of(shape.ink))
+            canvas.setFillColor(colour)
+            canvas.setStrokeColor(colour)
         match shape:
-            case Stroke(x1, y1, x2, y2, _, width):
+            case Stroke(x1, y1, x2, y2, _, width, is_dashed):
                 canvas.setLineWidth(width)
+                canvas.setDash([4, 3] if is_dashed else [])
                 canvas.line(x1, height - y1, x2, height - y2)
+                canvas.setDash([])
             case Bar(x, y, width, tall, _, is_round):
+                canvas.setFillAlpha(shape.opacity)
+                has_outline = shape.outline is not None
+                if shape.outline is not None:
+                    canvas.setStrokeColor(self._colour(colour_of(shape.outline)))
+                    canvas.setLineWidth(1)
                 if is_round:
-                    canvas.circle(x + width / 2, height - y - tall / 2, width / 2, stroke=0, fill=1)
+                    canvas.circle(x + width / 2, height - y - tall / 2, width / 2, stroke=has_outline, fill=1)
                 else:
-                    canvas.rect(x, height - y - tall, width, tall, stroke=0, fill=1)
+                    canvas.rect(x, height - y - tall, width, tall, stroke=has_outline, fill=1)
+                canvas.setFillAlpha(1)
             case Curve(x, y, _, width, is_dashed):
-                path = canvas.beginPath()
-                places = list(zip(x.tolist(), y.tolist(), strict=True))
-                path.moveTo(places[0][0], height - places[0][1])
-                for at, down in places[1:]:
-                    path.lineTo(at, height - down)
                 canvas.setLineWidth(width)
                 canvas.setLineJoin(1)
                 canvas.setLineCap(1)
                 canvas.setDash([4, 3] if is_dashed else [])
-                canvas.drawPath(path)
+                canvas.drawPath(self._path(x, height - y))
                 canvas.setDash([])
+            case Area(x, y, _, opacity):
+                canvas.setFillAlpha(opacity)
+                canvas.drawPath(self._path(x, height - y), stroke=0, fill=1)
+                canvas.setFillAlpha(1)
+            case Sticks(x, y1, y2, _, width):
+                canvas.setLineWidth(width)
+                canvas.setLineCap(0)
+                canvas.lines(np.column_stack((x, height - y1, x, height - y2)).tolist())
             case Points():
                 for at, down in shape.places.tolist():
                     canvas.circle(at, height - down, shape.size / 2, stroke=0, fill=1)
             case Label(x, y, text, anchor):
-                self._label(x, height - y, shape, anchor, text, drawing.font_size, colour_of(shape.ink))
+                self._label(x, height - y, shape, anchor, text, shape.size * font_size, colour_of(shape.ink))
+            case Image(x, y, width, tall, pixels):
+                canvas.drawImage(ImageReader(Picture.fromarray(pixels, "RGBA")), x, height - y - tall, width, tall, mask="auto")
+            case Clip(x, y, width, tall, shapes):
+                canvas.saveState()
+                box = canvas.beginPath()
+                box.rect(x, height - y - tall, width, tall)
+                canvas.clipPath(box, stroke=0, fill=0)
+                for one in shapes:
+                    self._draw(one, height, font_size)
+                canvas.restoreState()
+
+    def _path(self, x: NDArray[np.float64], up: NDArray[np.float64]) -> Any:
+        """A path through places, upwards from the canvas's corner."""
+        path = self._canvas.beginPath()
+        places = list(zip(x.tolist(), up.tolist(), strict=True))
+        path.moveTo(*places[0])
+        for at in places[1:]:
+            path.lineTo(*at)
+        return path
 
     def _label(self, x: float, y: float, shape: Label, anchor: str, text: str, size: float, colour: str) -> None:
-        font = _BOLD if shape.is_bold else _FONT
+        font = _LETTERS if shape.is_fixed else _BOLD if shape.is_bold else _FONT
         text = printable(text, MAXIMUM_LETTERS)
         before = self._width(text, size, font) * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
         self._canvas.saveState()

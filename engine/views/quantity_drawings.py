@@ -13,10 +13,8 @@ from proteoscope.engine.views.drawings import (
     Bar,
     Curve,
     Drawing,
-    Ink,
     Label,
     Points,
-    Shade,
     Shape,
     Stroke,
     draw_axes,
@@ -24,6 +22,7 @@ from proteoscope.engine.views.drawings import (
     shortened,
     text_width,
 )
+from proteoscope.engine.views.palette import Ink, Shade
 from proteoscope.engine.views.quantities import STATES, Components, Samples, Volcano
 
 __all__ = ["draw_components", "draw_correlations", "draw_missing", "draw_profile", "draw_volcano", "missing_blocks"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.views.drawings import Bar, Drawing, Ink, Label, Shape, text_width
+from proteoscope.engine.views.drawings import Bar, Drawing, Label, Shape, text_width
 from proteoscope.engine.views.estimates import seconds_text
+from proteoscope.engine.views.palette import Ink
 
 __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_prediction", "stack_lines", "stacked_bars"]
 

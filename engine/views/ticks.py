@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["nice_ticks"]
+__all__ = ["nice_ticks", "powers_of_ten", "square_ticks"]
 
 
 def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -> list[float]:
@@ -19,3 +19,24 @@ def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [tick * step for tick in range(first, last + 1)]
+
+
+def powers_of_ten(low: float, high: float, n_at_most: int) -> list[float]:
+    """The powers of ten from `low` to `high`, none below one: each, or every second, third ..., so that there are at most `n_at_most`."""
+    powers = range(max(0, math.ceil(math.log10(low) - 1e-9)), math.floor(math.log10(high) + 1e-9) + 1)
+    return [10.0**power for power in powers[:: max(1, -(-len(powers) // n_at_most))]]
+
+
+def square_ticks(high: float, n_wanted: int) -> list[float]:
+    """Whole round numbers from 0 to `high` whose square roots are spaced about evenly, at most `n_wanted` besides 0.
+
+    >>> square_ticks(120, 4)
+    [0.0, 5.0, 20.0, 50.0, 100.0]
+    """
+    ticks = {0.0}
+    for part in range(1, n_wanted + 1):
+        value = high * (part / n_wanted) ** 2
+        if value >= 1:
+            power = 10.0 ** math.floor(math.log10(value) + 1e-9)
+            ticks.add(max(factor * power for factor in (1, 2, 5) if factor * power <= value * (1 + 1e-9)))
+    return sorted(ticks)

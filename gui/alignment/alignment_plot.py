@@ -31,8 +31,8 @@ from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, Alig
 from proteoscope.engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL
 from proteoscope.engine.views.structure_pair import BEYOND, WITHIN, StructurePair
 from proteoscope.gui.alignment.secondary_structure import paint_helix, paint_states, paint_strand, state_colours
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.labels import answer_tooltip
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 
 __all__ = ["AlignmentLayout", "AlignmentPlot", "paint_alignment"]

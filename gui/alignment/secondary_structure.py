@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPolygonF
 
-from proteoscope.gui.plots.colours import PlotColours
+from proteoscope.gui.colours import PlotColours
 
 __all__ = ["paint_coil", "paint_helix", "paint_states", "paint_strand", "state_colours"]
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 from proteoscope.engine.views.stack_colours import ColouredStack
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.labels import answer_tooltip
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 
 __all__ = ["StackPlot"]

@@ -8,7 +8,7 @@ from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication, QTextCharForma
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QTextEdit, QToolButton, QVBoxLayout, QWidget
 
 from proteoscope.engine.views.stacked_hits import SubjectSequence
-from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SubjectView"]

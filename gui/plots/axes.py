@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from proteoscope.engine.views.ticks import nice_ticks
-from proteoscope.gui.plots.colours import PlotColours
+from proteoscope.engine.views.drawings import Scale
+from proteoscope.engine.views.ticks import nice_ticks, powers_of_ten, square_ticks
+from proteoscope.gui.colours import PlotColours
 
-__all__ = ["Axes", "AxisTitles", "Scale", "draw_axes", "powers_of_ten", "square_ticks", "tick_texts"]
-
-Scale = Literal["linear", "square-root", "logarithmic"]
+__all__ = ["Axes", "AxisTitles", "draw_axes", "tick_texts"]
 
 _TICK = 4.0
-
-
-def powers_of_ten(low: float, high: float, n_most: int) -> list[float]:
-    """The powers of ten from `low` to `high` that are at least one, each or every second, third ... so that there are `n_most` of them."""
-    powers = range(max(0, math.ceil(math.log10(low) - 1e-9)), math.floor(math.log10(high) + 1e-9) + 1)
-    return [10.0**power for power in powers[:: max(1, -(-len(powers) // n_most))]]
-
-
-def square_ticks(high: float, n_wanted: int) -> list[float]:
-    """Whole round numbers from 0 to `high` whose square roots stand about evenly, at most `n_wanted` besides 0.
-
-    >>> square_ticks(120, 4)
-    [0.0, 5.0, 20.0, 50.0, 100.0]
-    """
-    ticks = {0.0}
-    for part in range(1, n_wanted + 1):
-        value = high * (part / n_wanted) ** 2
-        if value >= 1:
-            power = 10.0 ** math.floor(math.log10(value) + 1e-9)
-            ticks.add(max(factor * power for factor in (1, 2, 5) if factor * power <= value * (1 + 1e-9)))
-    return sorted(ticks)
 
 
 def tick_texts(ticks: list[float], locale: QLocale) -> list[str]:

@@ -11,8 +11,8 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QPo
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.chromatograms import Chromatogram
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot
 from proteoscope.gui.room import pixels_with_letters

@@ -12,7 +12,7 @@ from proteoscope.engine.formats.features import FEATURE_GROUPS
 from proteoscope.engine.structures.colouring import quantity_colours
 from proteoscope.engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature, feature_lanes
 from proteoscope.engine.views.peptide_quantities import PeptideQuantities
-from proteoscope.gui.plots.colours import PlotColours
+from proteoscope.gui.colours import PlotColours
 from proteoscope.gui.plots.export import figure_font
 from proteoscope.gui.plots.feature_groups import QUANTITY, colour_of_group, key_of_groups, paint_key
 

@@ -24,8 +24,8 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature
 from proteoscope.engine.views.peptide_quantities import PeptideQuantities
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.labels import answer_tooltip
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.coverage_drawing import CoverageLayout, paint_coverage, paint_peptides
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 from proteoscope.gui.plots.feature_groups import (

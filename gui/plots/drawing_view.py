@@ -11,7 +11,9 @@ from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QFont,
+    QFontDatabase,
     QFontMetricsF,
+    QImage,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -23,12 +25,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Ink, Label, Points, Shade, Shape, Stroke
+from proteoscope.engine.views.drawings import Area, Bar, Clip, Curve, Drawing, Image, Label, Points, Shape, Sticks, Stroke
+from proteoscope.engine.views.palette import PAPER, Ink, Palette
+from proteoscope.gui.colours import palette_of, plot_colours, qt_colour
 from proteoscope.gui.labels import tip_text
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 from proteoscope.gui.room import pixels_with_letters
-from proteoscope.gui.shades import series_colour, shade_colour
 
 __all__ = ["DrawingView", "paint_drawing"]
 
@@ -127,7 +129,7 @@ class DrawingView(QWidget):
                 self._picture.fill(colours.background)
                 on_picture = QPainter(self._picture)
                 on_picture.setRenderHint(QPainter.RenderHint.Antialiasing)
-                paint_drawing(on_picture, self._drawing, colours, self.font())
+                paint_drawing(on_picture, self._drawing, palette_of(self.palette()), self.font())
                 on_picture.end()
             painter.drawPixmap(0, 0, self._picture)
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -234,39 +236,56 @@ class DrawingView(QWidget):
         return ExportFigure(name, self._figure_size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
 
 
-def paint_drawing(painter: QPainter, drawing: Drawing, colours: PlotColours, font: QFont) -> None:
+def paint_drawing(painter: QPainter, drawing: Drawing, palette: Palette, font: QFont) -> None:
     """Draw all shapes, from the painter's corner on."""
-    own = QFont(font)
-    own.setPixelSize(max(1, round(drawing.font_size)))
     for shape in drawing.shapes:
-        _paint(painter, shape, _colour(shape.ink, colours), own)
+        _paint(painter, shape, palette, font, drawing.font_size)
 
 
-def _paint(painter: QPainter, shape: Shape, colour: QColor, font: QFont) -> None:
+def _paint(painter: QPainter, shape: Shape, palette: Palette, font: QFont, font_size: float) -> None:
+    painter.setBrush(Qt.BrushStyle.NoBrush)
     match shape:
-        case Stroke(x1, y1, x2, y2, _, width):
-            painter.setPen(QPen(colour, width))
+        case Stroke(x1, y1, x2, y2, ink, width, is_dashed):
+            painter.setPen(_pen(ink, palette, width, is_dashed=is_dashed))
             painter.drawLine(QLineF(x1, y1, x2, y2))
         case Bar():
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour)
-            if shape.is_round:
-                painter.drawEllipse(_box(shape))
-            else:
-                painter.drawRect(_box(shape))
-        case Curve(x, y, _, width, is_dashed):
-            painter.setPen(QPen(colour, width, Qt.PenStyle.DashLine if is_dashed else Qt.PenStyle.SolidLine))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(Qt.PenStyle.NoPen if shape.outline is None else _pen(shape.outline, palette, 1.0))
+            painter.setBrush(qt_colour(shape.ink, palette, shape.opacity))
+            draw = painter.drawEllipse if shape.is_round else painter.drawRect
+            draw(_box(shape))
+        case Curve(x, y, ink, width, is_dashed):
+            painter.setPen(_pen(ink, palette, width, is_dashed=is_dashed))
             painter.drawPolyline(_polygon(np.column_stack((x, y))))
-        case Points():
-            painter.setPen(QPen(colour, shape.size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        case Area(x, y, ink, opacity):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(qt_colour(ink, palette, opacity))
+            painter.drawPolygon(_polygon(np.column_stack((x, y))))
+        case Sticks(x, y1, y2, ink, width):
+            painter.setPen(QPen(qt_colour(ink, palette), width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+            painter.drawLines([QLineF(at, low, at, high) for at, low, high in zip(x.tolist(), y1.tolist(), y2.tolist(), strict=True)])
+        case Points(ink=ink):
+            painter.setPen(QPen(qt_colour(ink, palette), shape.size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
             painter.drawPoints(_polygon(shape.places))
         case Label():
-            _paint_label(painter, shape, colour, font)
+            _paint_label(painter, shape, qt_colour(shape.ink, palette), font, font_size)
+        case Image(x, y, width, height, pixels):
+            picture = QImage(pixels.data, pixels.shape[1], pixels.shape[0], 4 * pixels.shape[1], QImage.Format.Format_RGBA8888)
+            painter.drawImage(QRectF(x, y, width, height), picture)
+        case Clip(x, y, width, height, shapes):
+            painter.save()
+            painter.setClipRect(QRectF(x, y, width, height), Qt.ClipOperation.IntersectClip)
+            for one in shapes:
+                _paint(painter, one, palette, font, font_size)
+            painter.restore()
 
 
-def _paint_label(painter: QPainter, label: Label, colour: QColor, font: QFont) -> None:
-    own = QFont(font)
+def _pen(ink: Ink, palette: Palette, width: float, *, is_dashed: bool = False) -> QPen:
+    return QPen(qt_colour(ink, palette), width, Qt.PenStyle.DashLine if is_dashed else Qt.PenStyle.SolidLine)
+
+
+def _paint_label(painter: QPainter, label: Label, colour: QColor, font: QFont, font_size: float) -> None:
+    own = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont) if label.is_fixed else QFont(font)
+    own.setPixelSize(max(1, round(label.size * font_size)))
     own.setBold(label.is_bold)
     painter.setFont(own)
     painter.setPen(colour)
@@ -288,11 +307,3 @@ def _polygon(places: np.ndarray) -> QPolygonF:
 
 def _box(bar: Bar) -> QRectF:
     return QRectF(bar.x, bar.y, bar.width, bar.height)
-
-
-def _colour(ink: Ink, colours: PlotColours) -> QColor:
-    if isinstance(ink, Shade):
-        return shade_colour(ink.part, colours.background)
-    if not isinstance(ink, int):
-        return QColor({"text": colours.text, "faint": colours.faint, "grid": colours.grid, "background": colours.background}[ink])
-    return series_colour(ink, colours.background)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from proteoscope.engine.formats.features import FEATURE_GROUPS
 from proteoscope.engine.views.coverage import ProteinFeature
 from proteoscope.engine.views.shown_peaks import UNMATCHED
-from proteoscope.gui.plots.colours import PlotColours
+from proteoscope.gui.colours import PlotColours
 
 __all__ = ["QUANTITY", "GroupActions", "colour_of_group", "group_at", "key_of_groups", "key_tip", "paint_key", "told_features"]
 

@@ -21,9 +21,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from proteoscope.engine.views.histograms import Histogram
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 
 __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page", "paint_histogram", "paint_steps"]

@@ -26,8 +26,8 @@ from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.coverage import ProteinFeature, feature_lanes
 from proteoscope.engine.views.hits import Bar, QueryBars
 from proteoscope.engine.views.ticks import nice_ticks
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.labels import answer_tooltip
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 from proteoscope.gui.plots.feature_groups import GroupActions, colour_of_group, group_at, key_of_groups, key_tip, paint_key, told_features
 from proteoscope.gui.tables.columns import shown_text

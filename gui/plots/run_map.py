@@ -22,8 +22,8 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
 from proteoscope.engine.views.shown_peaks import UNMATCHED
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 from proteoscope.gui.plots.map_picture import MapView, draw_points, nearest_point
 from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot

@@ -8,11 +8,12 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, 
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine.views.drawings import Scale
+from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.shifts import ShiftBars, Shifts, bar_edges
-from proteoscope.gui.plots.axes import Axes, AxisTitles, Scale, draw_axes
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
+from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
-from proteoscope.gui.plots.label_layout import place_labels
 from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot
 from proteoscope.gui.room import pixels_with_letters
 

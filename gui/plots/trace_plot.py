@@ -24,12 +24,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.quantity_traces import IonTrace, IonTraces
+from proteoscope.gui.colours import PAPER, PlotColours, plot_colours, series_colour
 from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
-from proteoscope.gui.plots.colours import PAPER, PlotColours, plot_colours
 from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
 from proteoscope.gui.room import pixels_with_letters
-from proteoscope.gui.shades import series_colour
 
 __all__ = ["Border", "TracePlot"]
 

@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen, QWheel
 from PySide6.QtWidgets import QApplication, QToolButton, QWidget
 
 from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.colours import PlotColours
 from proteoscope.gui.labels import answer_tooltip
-from proteoscope.gui.plots.colours import PlotColours
 
 __all__ = ["Ranges", "ZoomedPlot", "zoom_buttons"]
 

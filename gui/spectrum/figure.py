@@ -11,11 +11,11 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from proteoscope.engine.views.annotation import AnnotatedSpectrum
+from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
+from proteoscope.gui.colours import PAPER, PlotColours
 from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
-from proteoscope.gui.plots.colours import PAPER, PlotColours
 from proteoscope.gui.plots.export import figure_font
-from proteoscope.gui.plots.label_layout import place_labels
 from proteoscope.gui.spectrum.peptide_ladder import ladder_height, paint_ladder
 
 __all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "error_reach", "hover_text", "paint_figure", "paint_peaks", "peaks_by_kind"]

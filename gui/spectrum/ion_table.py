@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from proteoscope.engine.chemistry.fragments import SERIES
 from proteoscope.engine.views.annotation import AnnotatedSpectrum
 from proteoscope.engine.views.ion_table import NUMBER, RESIDUE, IonTable, ion_table
-from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.colours import plot_colours
 
 __all__ = ["IonTableView"]
 

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.gui.colours import PAPER, plot_colours
 from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
-from proteoscope.gui.plots.colours import PAPER, plot_colours
 from proteoscope.gui.plots.export import figure_font
 from proteoscope.gui.spectrum.figure import FigureRange, paint_peaks
 from proteoscope.gui.spectrum.peak_plot import PeakPlace, PeakPlot, PlotItem

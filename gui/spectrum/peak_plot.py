@@ -12,9 +12,9 @@ from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPainterPath, QPen, QTransform
 from PySide6.QtWidgets import QGraphicsObject, QWidget
 
+from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
-from proteoscope.gui.plots.colours import PlotColours, plot_colours
-from proteoscope.gui.plots.label_layout import place_labels
+from proteoscope.gui.colours import PlotColours, plot_colours
 from proteoscope.gui.room import pixels_with_letters
 from proteoscope.gui.spectrum.figure import FigureRange, peaks_by_kind
 

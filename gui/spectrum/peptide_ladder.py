@@ -8,7 +8,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from proteoscope.engine.views.annotation import AnnotatedSpectrum
-from proteoscope.gui.plots.colours import PlotColours, plot_colours
+from proteoscope.gui.colours import PlotColours, plot_colours
 
 __all__ = ["PeptideLadder", "ladder_height", "paint_ladder"]
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.annotation import AnnotatedSpectrum
-from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.spectrum.figure import ErrorUnit, error_reach
 from proteoscope.gui.spectrum.peak_plot import PeakPlace, PeakPlot
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QPalette, QPen
 
 from proteoscope.engine.views.heat import relative
-from proteoscope.gui.shades import shade_colour
+from proteoscope.gui.colours import shade_colour
 
 __all__ = ["paint_heat"]
 

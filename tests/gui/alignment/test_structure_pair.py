@@ -13,7 +13,7 @@ from proteoscope.engine.views.structure_pair import StructurePair
 from proteoscope.gui.alignment.alignment_plot import AlignmentLayout, paint_alignment
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.alignment.secondary_structure import state_colours
-from proteoscope.gui.plots.colours import PAPER
+from proteoscope.gui.colours import PAPER
 from proteoscope.gui.theme import Theme
 from tests.engine.views.test_structure_pair import pair_of
 

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.views.depth import Depth
-from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.plots.depth_plot import DepthPlot
 from proteoscope.gui.plots.export import export_figure
 from proteoscope.gui.theme import Theme

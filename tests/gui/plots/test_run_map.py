@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.plots import map_picture
-from proteoscope.gui.plots.colours import plot_colours
 from proteoscope.gui.plots.map_picture import MapView, draw_points
 from proteoscope.gui.plots.run_map import RunMap, x_title
 from proteoscope.gui.theme import Theme

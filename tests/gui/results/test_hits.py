@@ -27,8 +27,8 @@ from proteoscope.engine.sequences.database import read_sequences
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.views.hits import Bar, QueryBars
+from proteoscope.gui.colours import PAPER, plot_colours
 from proteoscope.gui.forms.field import Outlined
-from proteoscope.gui.plots.colours import PAPER, plot_colours
 from proteoscope.gui.plots.export import export_figure, figure_font
 from proteoscope.gui.plots.histogram import paint_histogram
 from proteoscope.gui.plots.hit_bars import HitBars

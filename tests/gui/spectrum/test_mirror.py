@@ -18,7 +18,7 @@ from proteoscope.engine.views.annotation import IonSettings, annotate_peptidofor
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
-from proteoscope.gui.plots.colours import plot_colours
+from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.peak_plot import PeakPlace
 from proteoscope.gui.theme import Theme

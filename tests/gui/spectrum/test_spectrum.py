@@ -21,7 +21,7 @@ from proteoscope.engine.chemistry.fragments import SERIES
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.views.annotation_choice import AnnotationChoice
-from proteoscope.gui.plots.label_layout import place_labels
+from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz

@@ -1,0 +1,229 @@
+"""A figure as marks over axes, which the window draws with pyqtgraph and `lay_out` turns into shapes for a page.
+
+Values are those of the axes: m/z, minutes, counts. Nothing here knows how large the figure is drawn or on what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.views.drawings import Anchor, Axis
+from proteoscope.engine.views.palette import Ink, Palette
+
+__all__ = [
+    "Band",
+    "Bars",
+    "Figure",
+    "LegendEntry",
+    "Line",
+    "Mark",
+    "Names",
+    "Panel",
+    "Pixels",
+    "Render",
+    "Rule",
+    "Scatter",
+    "Spikes",
+    "Surface",
+    "Text",
+]
+
+Values = NDArray[np.float64]
+NO_TARGETS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Spikes:
+    """(n,) upright lines from `foot` to `y`, as the peaks of a spectrum. `targets`, `tips`: see `Scatter`."""
+
+    x: Values
+    y: Values
+    ink: Ink = "text"
+    width: float = 1.0
+    foot: float = 0.0
+    targets: NDArray[np.int64] = field(default_factory=lambda: NO_TARGETS)
+    tips: Callable[[int], str] | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through (n,) points."""
+
+    x: Values
+    y: Values
+    ink: Ink = "text"
+    width: float = 1.5
+    is_dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The filled surface between two lines over the same (n,) x."""
+
+    x: Values
+    low: Values
+    high: Values
+    ink: Ink = "text"
+    opacity: float = 0.25
+
+
+@dataclass(frozen=True)
+class Bars:
+    """(n,) rectangles from `left` to `right` and from `foot` to `height`. `targets`, `tips`: see `Scatter`."""
+
+    left: Values
+    right: Values
+    height: Values
+    ink: Ink = "text"
+    opacity: float = 1.0
+    foot: float = 0.0
+    has_outline: bool = False
+    targets: NDArray[np.int64] = field(default_factory=lambda: NO_TARGETS)
+    tips: Callable[[int], str] | None = None
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """(n,) dots.
+
+    Attributes
+    ----------
+    size : diameter in points. targets : (n,) or empty, what a click on each chooses.
+    tips : the text that the pointer shows at a dot, by its place; None for none.
+    """
+
+    x: Values
+    y: Values
+    ink: Ink = "text"
+    size: float = 3.0
+    targets: NDArray[np.int64] = field(default_factory=lambda: NO_TARGETS)
+    tips: Callable[[int], str] | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line across the whole panel at a value of one axis, with a text at its end."""
+
+    at: float
+    is_upright: bool = True
+    ink: Ink = "text"
+    width: float = 1.0
+    is_dashed: bool = True
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Band:
+    """A strip between two values of the lower axis, as high as the panel."""
+
+    low: float
+    high: float
+    ink: Ink = "mark"
+    opacity: float = 0.25
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text at a place."""
+
+    x: float
+    y: float
+    text: str
+    anchor: Anchor = "middle"
+    ink: Ink = "text"
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of (n,) places, drawn where they cover neither each other nor obstacles, the most important first.
+
+    Attributes
+    ----------
+    inks : of each name, or one for all. importance : (n,). obstacle_x, obstacle_y : (m,) tips of upright lines that no name may cover.
+    is_below : they hang from the places rather than stand on them.
+    """
+
+    x: Values
+    y: Values
+    texts: Sequence[str]
+    importance: Values
+    inks: list[Ink] | Ink = "text"
+    obstacle_x: Values = field(default_factory=lambda: np.empty(0))
+    obstacle_y: Values = field(default_factory=lambda: np.empty(0))
+    is_below: bool = False
+
+
+class Render(Protocol):
+    """Makes a picture of what two ranges hold."""
+
+    def __call__(
+        self, x: tuple[float, float], y: tuple[float, float], width: int, height: int, scale: float, palette: Palette
+    ) -> NDArray[np.uint8]:
+        """(height, width, 4) red, green, blue and opacity; `scale`: pixels for a point of the page."""
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Points of which there are too many for marks of their own.
+
+    Attributes
+    ----------
+    render : see `Render`.
+    nearest : from x, y and the reach in both axes to the target of the nearest point, or None.
+    """
+
+    render: Render
+    nearest: Callable[[float, float, float, float], int | None] | None = None
+    tips: Callable[[int], str] | None = None
+
+
+Mark = Spikes | Line | Surface | Bars | Scatter | Rule | Band | Text | Names | Pixels
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Marks over two axes, the last in front.
+
+    Attributes
+    ----------
+    share : of the figure's height that the panel takes, relative to the other panels.
+    smallest : least range that zooming shows of x and of y, None where an axis is not zoomed.
+    """
+
+    x: Axis
+    y: Axis
+    marks: tuple[Mark, ...]
+    share: float = 1.0
+    smallest: tuple[float | None, float | None] = (None, None)
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A name beside the colour of its marks, a line or a box."""
+
+    name: str
+    ink: Ink
+    is_line: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels below each other over the same x axis, whose numbers and title are below the last one.
+
+    Attributes
+    ----------
+    name : of a file that holds it. title : what is drawn, for people who do not see it.
+    heading : lines of text above the panels, the first one bold. size : width and height on a page, points.
+    """
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...]
+    heading: tuple[str, ...] = ()
+    legend: tuple[LegendEntry, ...] = ()
+    size: tuple[float, float] = (510.0, 200.0)
