@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPen
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
-from proteoscope.engine.views.drawings import Axis, Drawing, Shape
+from proteoscope.engine.views.drawings import Axis, Drawing, PaperFigure, Shape
 from proteoscope.engine.views.figure_layout import PanelPlace, lay_out, panel_of_view
 from proteoscope.engine.views.figures import (
     Band,
@@ -44,7 +44,7 @@ from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.labels import answer_tooltip, toned_label
 from proteoscope.gui.plots.drawing_view import paint_drawing
-from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.room import pixels_with_letters
 
 __all__ = ["FigureView", "Ranges", "localised", "zoom_buttons"]
@@ -417,12 +417,9 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
             ends[1] = self._standing(float(np.abs(values[:, 1]).max()))
         self.show_range(tuple(ends))
 
-    def _exported(self) -> ExportFigure | None:
+    def _exported(self) -> PaperFigure | None:
         drawing = self.drawing()
-        if drawing is None or self._figure is None:
-            return None
-        size = QRectF(0, 0, drawing.width, drawing.height).size()
-        return ExportFigure(self._figure.name, size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
+        return None if drawing is None or self._figure is None else PaperFigure(self._figure.name, drawing)
 
     def drawing(self) -> Drawing | None:
         """The figure on a page, as far as it is in sight."""
@@ -460,7 +457,7 @@ class _PanelItems:
         """Where marks are drawn, in pixels of the widget."""
         return QRectF(self.box.mapRectToScene(self.box.rect()))
 
-    def take_theme(self, palette: Palette, font: Any, width: float) -> None:
+    def take_theme(self, palette: Palette, font: QFont, width: float) -> None:
         self._palette = palette
         for axis in (self.left, self.bottom):
             axis.take_theme(palette, font)
@@ -605,7 +602,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
         self.setStyle(showValues=has_numbers, autoExpandTextSpace=False, tickAlpha=255, tickTextOffset=3)
         self.enableAutoSIPrefix(False)
 
-    def take_theme(self, palette: Palette, font: Any) -> None:
+    def take_theme(self, palette: Palette, font: QFont) -> None:
         for take in (self.setPen, self.setTextPen):
             take(qt_colour("text", palette))
         self.setTickFont(font)
@@ -635,10 +632,10 @@ class _Texts(pg.GraphicsObject):  # type: ignore[misc, no-any-unimported, unused
         super().__init__(box)
         self._box = box
         self._drawing = Drawing(0, 0, "", ())
-        self._palette, self._font = PAPER, figure_font()
+        self._palette, self._font = PAPER, QFont()
         self.setZValue(1000)
 
-    def show_shapes(self, drawing: Drawing, palette: Palette, font: Any) -> None:
+    def show_shapes(self, drawing: Drawing, palette: Palette, font: QFont) -> None:
         self._drawing, self._palette, self._font = drawing, palette, font
         self.prepareGeometryChange()
         self.update()
