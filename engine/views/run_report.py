@@ -17,7 +17,6 @@ from proteoscope.engine.results.counts import Count
 from proteoscope.engine.views.conditions import Condition, Is, IsFinite, accepted_at
 from proteoscope.engine.views.drawings import svg
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
-from proteoscope.engine.views.histogram_drawings import draw_histogram
 from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
 from proteoscope.engine.views.html_pages import html_page, listed, result_rows, rows_table, scrolled_table, section, shown
 from proteoscope.engine.views.identification import mass_error_histogram, score_histogram
@@ -104,7 +103,7 @@ def _figures(run: FinishedRun, search: Search, progress: Progress) -> Iterator[s
     for histogram in _histograms(run, search):
         progress.check()
         if not histogram.is_empty:
-            yield f"<figure>{svg(draw_histogram(histogram)).decode()}</figure>"
+            yield f"<figure>{svg(lay_out(histogram_figure(histogram), _HISTOGRAM)).decode()}</figure>"
 
 
 def _histograms(run: FinishedRun, search: Search) -> Iterator[Histogram]:

@@ -138,7 +138,7 @@ def test_chromatograms_and_map_mark_the_chosen_spectrum_and_choose_another(
     settle(view, qtbot)
     points = view.spectra.map.points
     assert points is not None and len(points) == len(stored) and points.counts[1] > 0
-    marked = view.spectra.map.canvas.marked
+    marked = view.spectra.map.marked
     assert marked is not None and points.spectrum[marked] == chosen
     other = int(np.flatnonzero(points.spectrum != chosen)[0])
     view.spectra.map.spectrumChosen.emit(int(points.spectrum[other]))
