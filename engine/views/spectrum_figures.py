@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.annotation import AnnotatedSpectrum
 from proteoscope.engine.views.drawings import Axis, Label, Shape, Stroke, text_width
-from proteoscope.engine.views.figures import Corner, Figure, Mark, Names, Panel, Rule, Scatter, Spikes, Strip
+from proteoscope.engine.views.figures import Corner, Figure, Mark, Names, Panel, Picked, Rule, Scatter, Spikes, Strip
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.palette import Ion
 from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
 
-__all__ = ["LADDER_LINES", "ErrorUnit", "draw_ladder", "mirror_figure", "mirrored_peak_text", "peak_text", "spectrum_figure"]
+__all__ = ["LADDER_LINES", "ErrorUnit", "draw_ladder", "mirror_figure", "mirrored_peak", "mirrored_peak_text", "peak_text", "spectrum_figure"]
 
 ErrorUnit = Literal["ppm", "Da"]
 
 _SPECTRUM_TOP, _MIRROR_TOP = 116.0, 134.0
 """Percent of the base peak that the axes reach to: above it is its name, and in mirrored spectra the spectrum's."""
+_NEAR = 7.0
+"""Pixels from the pointer within which a peak is meant."""
 _LEAST = (0.02, 0.01)
 """Thomson and percent that zooming leaves in sight."""
 _INTENSITY = "Relative intensity (%)"
@@ -51,7 +52,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
     dots = [Scatter(mz[kinds == kind], errors[kinds == kind], Ion(kind), 3.2) for kind in dict.fromkeys(spectrum.kinds)]
     rules = [Rule(0.0, is_upright=False, ink="faint", width=0.5, is_dashed=False)]
     rules += [Rule(at, is_upright=False, ink="grid", width=0.5) for at in bounds]
-    peaks = Panel(x, Axis(0.0, _SPECTRUM_TOP, _INTENSITY), _peaks(shown, partial(peak_text, spectrum)), 3.2, _LEAST)
+    peaks = Panel(x, Axis(0.0, _SPECTRUM_TOP, _INTENSITY), _peaks(shown), 3.2, _LEAST, is_standing=True, pick=partial(_pick, [shown]))
     return Figure(
         f"{peptidoform.sequence}_{peptidoform.charge}+",
         f"Annotated spectrum of {peptidoform}: {len(spectrum.matches):,} of {counted(len(shown.mz), 'peak')} explained",
@@ -67,8 +68,8 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
     complement (``~peak``)."""
     is_alone = mirrored.lower is None
     marks: list[Mark] = [Rule(0.0, is_upright=False, width=0.5, is_dashed=False)]
-    for half, shown in enumerate(mirrored.shown):
-        marks += _peaks(shown, partial(mirrored_peak_text, mirrored, half))
+    for shown in mirrored.shown:
+        marks += _peaks(shown)
     if mirrored.similarity is not None:
         marks.append(Corner(f"{mirrored.similarity_name} {mirrored.similarity:.3f}", is_right=True))
     marks.append(Corner(mirrored.upper.name))
@@ -77,8 +78,13 @@ def mirror_figure(mirrored: MirroredSpectra) -> Figure:
     if mirrored.n_moved:
         marks.append(Corner(f"{counted(mirrored.n_moved, 'peak')} moved by {mirrored.shift:.4f} Th", is_right=True, is_low=True))
     y = Axis(0.0 if is_alone else -_MIRROR_TOP, _MIRROR_TOP, _INTENSITY, is_mirrored=True)
-    panel = Panel(_mz_axis(mirrored.shown), y, tuple(marks), smallest=_LEAST)
+    panel = Panel(_mz_axis(mirrored.shown), y, tuple(marks), smallest=_LEAST, is_standing=True, pick=partial(_pick, mirrored.shown))
     return Figure(mirrored.title, mirrored.title, (panel,), (mirrored.title,), size=(510.0, 320.0))
+
+
+def mirrored_peak(target: int) -> tuple[int, int]:
+    """Return the half, 0 above and 1 below, and the peak of a target of `mirror_figure`."""
+    return (1, ~target) if target < 0 else (0, target)
 
 
 def peak_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
@@ -117,21 +123,29 @@ def _mz_axis(spectra: Sequence[ShownPeaks]) -> Axis:
     return Axis(max(0.0, min(ends) - margin), max(ends) + margin, "m/z")
 
 
-def _peaks(shown: ShownPeaks, text: Callable[[int], str]) -> tuple[Mark, ...]:
+def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
     """Peaks by colour, those that nothing explains first, and their names."""
     y = shown.side * shown.height
     marks: list[Mark] = []
     for kind in sorted(dict.fromkeys(shown.kinds.tolist()), key=lambda kind: kind != UNMATCHED):
         peaks = np.flatnonzero(shown.kinds == kind)
-        targets = ~peaks if shown.is_below else peaks
-        marks.append(Spikes(shown.mz[peaks], y[peaks], Ion(kind), 0.6 if kind == UNMATCHED else 1.2, 0.0, targets, _tips(peaks, text)))
+        width = 0.6 if kind == UNMATCHED else 1.4
+        marks.append(Spikes(shown.mz[peaks], y[peaks], Ion(kind), width, targets=~peaks if shown.is_below else peaks))
     named = shown.named
     inks = [Ion(kind) for kind in shown.kinds[named].tolist()]
     return (*marks, Names(shown.mz[named], y[named], shown.labels, shown.height[named], inks, shown.mz, y, shown.is_below))
 
 
-def _tips(peaks: NDArray[np.int64], text: Callable[[int], str]) -> Callable[[int], str]:
-    return lambda place: text(int(peaks[place]))
+def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, height: float) -> Picked | None:
+    """The peak at a place; of peaks that are close together its height selects one. `width`, `height`: of a pixel."""
+    shown = spectra[-1] if y < 0 else spectra[0]
+    first, last = np.searchsorted(shown.mz, (x - _NEAR * width, x + _NEAR * width))
+    if first == last:
+        return None
+    above = np.maximum(0.0, y * shown.side - shown.height[first:last]) / height
+    distance = np.abs(shown.mz[first:last] - x) / width + 0.2 * above - 0.02 * shown.height[first:last]
+    peak = int(first + np.argmin(distance))
+    return Picked(~peak if shown.is_below else peak)
 
 
 def _error_reach(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> float:

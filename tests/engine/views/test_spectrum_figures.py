@@ -17,7 +17,7 @@ from proteoscope.engine.views.figures import Names, Spikes
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.palette import Ion
 from proteoscope.engine.views.peaks import Peaks
-from proteoscope.engine.views.spectrum_figures import draw_ladder, mirror_figure, mirrored_peak_text, peak_text, spectrum_figure
+from proteoscope.engine.views.spectrum_figures import draw_ladder, mirror_figure, mirrored_peak, peak_text, spectrum_figure
 from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
 
 HOSTILE = 'scan 7 </text><script>alert("1")</script> & <!-- \x00\x1b[2J'
@@ -138,9 +138,20 @@ def test_mirror_figure_targets_are_peaks_above_and_complements_below(spectrum) -
     spectra = mirrored(spectrum)
     for mark in mirror_figure(spectra).panels[0].marks:
         for place, target in enumerate(mark.targets.tolist() if isinstance(mark, Spikes) else ()):
-            half, peak = (1, ~target) if target < 0 else (0, target)
-            assert mark.x[place] == spectra.halves[half].peaks.mz[peak]
-            assert mark.tips is not None and mark.tips(place) == mirrored_peak_text(spectra, half, peak)
+            half, peak = mirrored_peak(target)
+            assert mark.x[place] == spectra.halves[half].peaks.mz[peak] and (mark.y[place] < 0) == bool(half)
+
+
+def test_pick_finds_the_nearest_peak_and_by_height_among_close_ones() -> None:
+    close = Peaks(np.array([100.0, 100.4, 300.0]), np.array([10.0, 100.0, 50.0]))
+    half = Half("one", close)
+    pick = mirror_figure(MirroredSpectra("", half, half, Tolerance(0.1, "Da"))).panels[0].pick
+    assert pick is not None
+    places = {(100.1, 5.0): 0, (100.1, 80.0): 1, (299.0, 20.0): 2, (100.4, -50.0): ~1, (299.0, -1.0): ~2}
+    for (x, y), target in places.items():
+        picked = pick(x, y, 0.5, 0.5)
+        assert picked is not None and picked.target == target, (x, y)
+    assert pick(200.0, 5.0, 0.5, 0.5) is None and pick(304.0, 5.0, 0.5, 0.5) is None
 
 
 def test_mirror_figure_shortens_a_name_before_the_similarity(spectrum) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyqtgraph as pg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QImage, QMouseEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
 from pytestqt.qtbot import QtBot
 
@@ -21,7 +22,10 @@ from proteoscope.engine.chemistry.fragments import SERIES
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.drawings import Label
+from proteoscope.engine.views.figures import Names
 from proteoscope.engine.views.label_layout import place_labels
+from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
@@ -40,6 +44,27 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
     view.show_match(ROW, made_peaks(), SETTINGS, "scan 7")
     view.plot.viewport().repaint()
     yield view
+
+
+def labels_in_sight(plot: FigureView, panel: int = 0) -> list[Label]:
+    """The names that found a place."""
+    place, figure = plot._panels[panel].place, plot.figure
+    assert place is not None and figure is not None
+    names = [mark for mark in place.panel.marks if isinstance(mark, Names)]
+    return [shape for mark in names for shape in place.shapes(mark) if isinstance(shape, Label)]
+
+
+def boxes_in_sight(plot: FigureView) -> list[QRectF]:
+    """Where these names are, in pixels."""
+    metrics = QFontMetricsF(plot.font())
+    size = metrics.height() * 0.8
+    return [QRectF(one.x, one.y - size, 0.56 * size * len(one.text), size) for one in labels_in_sight(plot)]
+
+
+def place_of_peak(view: SpectrumView, peak: int) -> QPointF:
+    """Where the tip of a peak is drawn, in pixels of the plot."""
+    assert view.spectrum is not None
+    return view.plot.place_of(float(view.spectrum.peaks.mz[peak]), float(view.spectrum.relative[peak]))
 
 
 boxes = st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(5, 60)), min_size=1, max_size=60)
@@ -108,14 +133,13 @@ def test_lines_from_labels_to_their_peaks_never_cross() -> None:
 def test_labels_on_the_screen_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
     counts = []
     for low, high in ((100, 1400), (300, 900), (500, 620), (560, 575)):
-        view.plot.upper.vb.setXRange(low, high, padding=0)
-        view.plot.viewport().repaint()
-        boxes = view.plot.label_boxes
+        view.plot.show_range(((low, high), view.plot.ranges[1]))
+        boxes = boxes_in_sight(view.plot)
         counts.append(len(boxes))
         for i, one in enumerate(boxes):
             assert not any(one.intersects(other) for other in boxes[:i])
     assert counts[0] > 10
-    in_sight = view.plot.label_texts
+    in_sight = [label.text for label in labels_in_sight(view.plot)]
     spectrum = view.spectrum
     assert spectrum is not None
     expected = {
@@ -157,47 +181,44 @@ def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
 
 
 def test_wheel_and_box_zoom_in_and_a_double_click_out(view: SpectrumView, qtbot: QtBot) -> None:
-    whole = view.plot.shown_range
-    pivot = view.plot.pixels_of_peak(200)
+    whole, whole_height = view.plot.ranges
+    pivot = place_of_peak(view, 200)
     mz = float(view.spectrum.peaks.mz[200])  # type: ignore[union-attr]
     send_wheel(view, pivot, 5)
-    zoomed = view.plot.shown_range
-    assert whole.high - whole.low > 1.3 * (zoomed.high - zoomed.low)
-    assert view.plot.pixels_of_peak(200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
-    assert zoomed.low <= mz <= zoomed.high
-    assert zoomed.top == whole.top, "the wheel leaves the height"
-    errors = view.plot.lower.viewRange()[0]
-    assert errors == pytest.approx([zoomed.low, zoomed.high]), "errors move with the spectrum"
+    (low, high), height = view.plot.ranges
+    assert whole[1] - whole[0] > 1.3 * (high - low)
+    assert place_of_peak(view, 200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
+    assert low <= mz <= high
+    assert height == whole_height, "the wheel leaves the height"
+    upper, lower = (items.place for items in view.plot._panels)
+    assert upper is not None and lower is not None
+    assert (lower.panel.x.low, lower.panel.x.high) == pytest.approx((low, high)), "errors move with the spectrum"
 
-    centre = view.plot.upper.vb.mapSceneToView(QPointF(300, 200))
-    assert centre is not None
     drag(view, QPoint(300, 150), QPoint(420, 300), qtbot)
-    boxed = view.plot.shown_range
-    assert boxed.high - boxed.low < 0.5 * (zoomed.high - zoomed.low)
-    assert boxed.top < whole.top
-    assert view.plot.upper.viewRange()[1][0] == 0, "peaks always stand on the axis"
+    (left, right), (foot, top) = view.plot.ranges
+    assert right - left < 0.5 * (high - low)
+    assert top < height[1]
+    assert foot == 0, "peaks always have the axis below them"
 
     qtbot.mouseDClick(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
     qtbot.mouseRelease(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
-    again = view.plot.shown_range
-    assert (again.low, again.high, again.top) == pytest.approx((whole.low, whole.high, whole.top))
+    np.testing.assert_allclose(view.plot.ranges, (whole, whole_height))
 
 
 def test_keys_zoom_and_move(view: SpectrumView, qtbot: QtBot) -> None:
     view.plot.setFocus()
-    whole = view.plot.shown_range
+    whole = view.plot.ranges
     qtbot.keyClick(view.plot, Qt.Key.Key_Plus)
-    zoomed = view.plot.shown_range
-    assert zoomed.high - zoomed.low == pytest.approx(0.8 * (whole.high - whole.low))
+    zoomed = view.plot.ranges[0]
+    assert zoomed[1] - zoomed[0] == pytest.approx(0.8 * (whole[0][1] - whole[0][0]))
     qtbot.keyClick(view.plot, Qt.Key.Key_Right)
-    moved = view.plot.shown_range
-    assert moved.low > zoomed.low
-    assert moved.high - moved.low == pytest.approx(zoomed.high - zoomed.low), "moving never changes the zoom"
+    moved = view.plot.ranges[0]
+    assert moved[0] > zoomed[0]
+    assert moved[1] - moved[0] == pytest.approx(zoomed[1] - zoomed[0]), "moving never changes the zoom"
     qtbot.keyClick(view.plot, Qt.Key.Key_Up)
-    assert view.plot.shown_range.top < whole.top
+    assert view.plot.ranges[1][1] < whole[1][1]
     qtbot.keyClick(view.plot, Qt.Key.Key_Home)
-    again = view.plot.shown_range
-    assert (again.low, again.high, again.top) == pytest.approx((whole.low, whole.high, whole.top))
+    np.testing.assert_allclose(view.plot.ranges, whole)
 
 
 def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
@@ -205,31 +226,39 @@ def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
     assert spectrum is not None
     match = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
     peak = int(spectrum.matches.peak[match])
-    at = view.plot.pixels_of_peak(peak) + QPointF(1, 3)
+    at = place_of_peak(view, peak) + QPointF(1, 3)
     viewport = view.plot.viewport()
+    before = view.plot.grab().toImage()
     move = mouse_move(view, at, Qt.MouseButton.NoButton)
-    with qtbot.waitSignal(view.plot.peakHovered) as told:
+    with qtbot.waitSignal(view.plot.targetHovered) as told:
         QApplication.sendEvent(viewport, move)
     assert told.args == [peak]
     text = view.readout.text()
     assert f"{spectrum.peaks.mz[peak]:.4f}" in text.replace(",", "")
     assert spectrum.labels[match] in text
     assert f"{spectrum.matches.error_ppm[match]:.2f} ppm" in text
+    assert view.plot.grab().toImage() != before, "the peak is marked"
     QApplication.sendEvent(view.plot, QEvent(QEvent.Type.Leave))
     assert "peaks explained" in view.readout.text()
+    assert view.plot.grab().toImage() == before
 
 
 def test_errors_are_shown_in_the_unit_that_is_chosen(view: SpectrumView, qtbot: QtBot) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     assert view.unit.currentText() == "ppm", "the unit of the search's tolerance comes first"
-    _, y = view.plot._errors.getData()
-    assert y == pytest.approx(spectrum.matches.error_ppm)
+
+    def shown_errors() -> list[float]:
+        items = [item for item in view.plot._panels[1]._items if isinstance(item, pg.ScatterPlotItem)]
+        return sorted(float(y) for item in items for y in item.getData()[1])
+
+    assert shown_errors() == pytest.approx(sorted(spectrum.matches.error_ppm))
+    view.plot.show_range(((300, 700), view.plot.ranges[1]))
     view.unit.setFocus()
     qtbot.keyClick(view.unit, Qt.Key.Key_Down)
-    _, y = view.plot._errors.getData()
-    assert y == pytest.approx(spectrum.matches.error)
-    assert view.plot.lower.getAxis("left").labelText == "Error (Da)"
+    assert shown_errors() == pytest.approx(sorted(spectrum.matches.error))
+    assert view.plot._panels[1].left.labelText == "Error (Da)"
+    assert view.plot.ranges[0] == (300, 700), "the zoom stays"
 
 
 def test_the_ion_table_marks_what_is_found(view: SpectrumView) -> None:
@@ -288,10 +317,9 @@ def grab_and_close(menu: QMenu) -> None:
 
 
 def test_the_label_threshold_leaves_the_strong(view: SpectrumView, qtbot: QtBot) -> None:
-    before = set(view.plot.label_texts)
+    before = {label.text for label in labels_in_sight(view.plot)}
     view.annotation.least_labelled.setValue(30)
-    view.plot.viewport().repaint()
-    after = set(view.plot.label_texts)
+    after = {label.text for label in labels_in_sight(view.plot)}
     spectrum = view.spectrum
     assert spectrum is not None
     strong = {label for label, peak in zip(spectrum.labels, spectrum.matches.peak.tolist(), strict=True) if spectrum.relative[peak] >= 30}
@@ -301,14 +329,14 @@ def test_the_label_threshold_leaves_the_strong(view: SpectrumView, qtbot: QtBot)
 
 
 def test_losses_are_looked_for_only_when_asked(view: SpectrumView, qtbot: QtBot) -> None:
-    before = view.plot.shown_range
-    view.plot.upper.vb.setXRange(300, 700, padding=0)
+    before = view.plot.ranges
+    view.plot.show_range(((300, 700), before[1]))
     for box in view.annotation.losses.values():
         qtbot.keyClick(box, Qt.Key.Key_Space)
     assert view.spectrum is not None
     assert not view.spectrum.ions.loss.any()
-    assert view.plot.shown_range.low == pytest.approx(300), "the zoom stays"
-    assert before.low < 300
+    assert view.plot.ranges[0][0] == pytest.approx(300), "the zoom stays"
+    assert before[0][0] < 300
 
 
 def test_a_residue_without_mass_is_told(view: SpectrumView) -> None:
@@ -339,7 +367,7 @@ def test_the_svg_holds_its_labels_as_text(view: SpectrumView, tmp_path: Path) ->
 def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
-    view.plot.upper.vb.setXRange(400, 600, padding=0)
+    view.plot.show_range(((400, 600), view.plot.ranges[1]))
     view.export_action.write(tmp_path / "figure.svg")
     shown = set(texts_of_svg(tmp_path / "figure.svg")) & set(spectrum.labels)
     inside = {
