@@ -23,7 +23,7 @@ from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.theme import Theme
 from tests.gui.result_views import corner_texts, cut_off
-from tests.gui.spectrum.test_spectrum import boxes_in_sight, labels_in_sight, made_peaks
+from tests.gui.spectrum.test_spectrum import boxes_in_sight, labels_in_sight, made_peaks, move_mouse
 
 TOLERANCE = Tolerance(0.05, "Da")
 
@@ -107,8 +107,7 @@ def test_hovering_tells_both_peaks(view: MirrorView) -> None:
     plot = view.plot
 
     def hover(half: int, peak: int, inside: int) -> str:
-        QTest.mouseMove(plot.viewport(), (place_of_peak(view, half, peak) + QPointF(0, inside)).toPoint())
-        QApplication.processEvents()
+        move_mouse(plot, place_of_peak(view, half, peak) + QPointF(0, inside))
         return view.readout.text()
 
     both = "above: m/z 300.0200, intensity 50 (50.0 %)   below: m/z 300.0000, intensity 60 (100.0 %)   0.0200 Th apart"

@@ -164,9 +164,10 @@ def send_wheel(view: SpectrumView, at: QPointF, steps: int) -> None:
     QApplication.processEvents()
 
 
-def mouse_move(view: SpectrumView, at: QPointF, held: Qt.MouseButton) -> QMouseEvent:
-    where = view.plot.viewport().mapToGlobal(at)
-    return QMouseEvent(QEvent.Type.MouseMove, at, where, Qt.MouseButton.NoButton, held, Qt.KeyboardModifier.NoModifier)
+def move_mouse(plot: FigureView, at: QPointF, held: Qt.MouseButton = Qt.MouseButton.NoButton) -> None:
+    where = plot.viewport().mapToGlobal(at)
+    move = QMouseEvent(QEvent.Type.MouseMove, at, where, Qt.MouseButton.NoButton, held, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(plot.viewport(), move)
 
 
 def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
@@ -174,8 +175,7 @@ def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
     qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
     for i in range(1, 6):
         at = QPointF(start + (end - start) * i / 5)
-        move = mouse_move(view, at, Qt.MouseButton.LeftButton)
-        QApplication.sendEvent(viewport, move)
+        move_mouse(view.plot, at, Qt.MouseButton.LeftButton)
         qtbot.wait(25)
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
 
@@ -227,11 +227,9 @@ def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
     match = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
     peak = int(spectrum.matches.peak[match])
     at = place_of_peak(view, peak) + QPointF(1, 3)
-    viewport = view.plot.viewport()
     before = view.plot.grab().toImage()
-    move = mouse_move(view, at, Qt.MouseButton.NoButton)
     with qtbot.waitSignal(view.plot.targetHovered) as told:
-        QApplication.sendEvent(viewport, move)
+        move_mouse(view.plot, at)
     assert told.args == [peak]
     text = view.readout.text()
     assert f"{spectrum.peaks.mz[peak]:.4f}" in text.replace(",", "")
