@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ __all__ = [
     "Drawing",
     "Image",
     "Label",
+    "PaperFigure",
     "Points",
     "Scale",
     "Shape",
@@ -182,6 +183,13 @@ class Drawing:
     title: str
     shapes: tuple[Shape, ...]
     font_size: float = 8.0
+
+
+class PaperFigure(NamedTuple):
+    """A drawing and the name of a file for it, without ending."""
+
+    name: str
+    drawing: Drawing
 
 
 @dataclass(frozen=True)
