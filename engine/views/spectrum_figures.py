@@ -16,7 +16,16 @@ from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.palette import Ion
 from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
 
-__all__ = ["LADDER_LINES", "ErrorUnit", "draw_ladder", "mirror_figure", "mirrored_peak", "mirrored_peak_text", "peak_text", "spectrum_figure"]
+__all__ = [
+    "LADDER_LINES",
+    "ErrorUnit",
+    "draw_ladder",
+    "mirror_figure",
+    "mirrored_peak",
+    "mirrored_peak_text",
+    "peak_text",
+    "spectrum_figure",
+]
 
 ErrorUnit = Literal["ppm", "Da"]
 
@@ -49,7 +58,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
     bounds = (-reach, reach) if spectrum.settings.tolerance.unit == unit else ()
     errors = spectrum.matches.error_ppm if unit == "ppm" else spectrum.matches.error
     mz, kinds = spectrum.peaks.mz[spectrum.matches.peak], np.array(spectrum.kinds, dtype=str)
-    dots = [Scatter(mz[kinds == kind], errors[kinds == kind], Ion(kind), 3.2) for kind in dict.fromkeys(spectrum.kinds)]
+    dots = [Scatter(mz[kinds == kind], errors[kinds == kind], Ion(kind), 4.0) for kind in dict.fromkeys(spectrum.kinds)]
     rules = [Rule(0.0, is_upright=False, ink="faint", width=0.5, is_dashed=False)]
     rules += [Rule(at, is_upright=False, ink="grid", width=0.5) for at in bounds]
     peaks = Panel(x, Axis(0.0, _SPECTRUM_TOP, _INTENSITY), _peaks(shown), 3.2, _LEAST, is_standing=True, pick=partial(_pick, [shown]))
@@ -129,7 +138,7 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
     marks: list[Mark] = []
     for kind in sorted(dict.fromkeys(shown.kinds.tolist()), key=lambda kind: kind != UNMATCHED):
         peaks = np.flatnonzero(shown.kinds == kind)
-        width = 0.6 if kind == UNMATCHED else 1.4
+        width = 0.6 if kind == UNMATCHED else 1.2
         marks.append(Spikes(shown.mz[peaks], y[peaks], Ion(kind), width, targets=~peaks if shown.is_below else peaks))
     named = shown.named
     inks = [Ion(kind) for kind in shown.kinds[named].tolist()]

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, 
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
 from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.spectrum.spectrum_view import RING
 from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
 __all__ = ["MirrorView"]
@@ -102,7 +103,7 @@ class MirrorView(QWidget):
             return
         half, peak = mirrored_peak(target)
         partner = self.spectra.partner(half, peak)
-        self.plot.mark(target, *(() if partner is None else (partner if half else ~partner,)))
+        self.plot.mark(target, *(() if partner is None else (partner if half else ~partner,)), size=RING)
         self.readout.setText(localised(mirrored_peak_text(self.spectra, half, peak)))
 
     def _summary(self) -> str:

@@ -22,8 +22,10 @@ from proteoscope.gui.spectrum.ion_table import IonTableView
 from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
 from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
-__all__ = ["SpectrumView"]
+__all__ = ["RING", "SpectrumView"]
 
+RING = 7.0
+"""Pixels across a ring on a peak, which leaves its name readable."""
 _WIDE = 820
 """Pixels from which there is room for the ion table beside the spectrum."""
 
@@ -198,7 +200,7 @@ class SpectrumView(QWidget):
             self._take(annotate_match(self._row, self.spectrum.peaks, settings, self.spectrum.title), keeps_range=True)
 
     def _hover(self, peak: int | None) -> None:
-        self.plot.mark(*(() if peak is None else (peak,)))
+        self.plot.mark(*(() if peak is None else (peak,)), size=RING)
         self._show_peak(peak)
 
     def _show_peak(self, peak: int | None) -> None:

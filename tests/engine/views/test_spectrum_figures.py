@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pypdfium2
 import pytest
 from lxml import etree
 
@@ -185,19 +186,23 @@ WITHOUT_QT = """
 import sys
 sys.modules["PySide6"] = sys.modules["pyqtgraph"] = None
 from tests.engine.views.test_spectrum_figures import *
-from proteoscope.engine.views.pdf_pages import PdfPages
+from pathlib import Path
+from proteoscope.engine.views.paper import write_figure
 spectrum = annotate_match(ROW, made_peaks(), SETTINGS, "scan 7")
-pages = PdfPages("spectra")
 for name, figure in (("spectrum", spectrum_figure(spectrum)), ("mirror", mirror_figure(mirrored(spectrum)))):
-    open(f"{sys.argv[1]}/{name}.svg", "wb").write(svg(lay_out(figure)))
-    pages.figure(lay_out(figure))
-open(f"{sys.argv[1]}/both.pdf", "wb").write(pages.finished())
+    for ending in ("svg", "pdf", "png"):
+        write_figure(Path(sys.argv[1], f"{name}.{ending}"), lay_out(figure))
 """
 
 
 def test_figures_are_written_where_qt_cannot_be_imported(tmp_path, spectrum) -> None:
     subprocess.run([sys.executable, "-c", WITHOUT_QT, str(tmp_path)], check=True)
-    assert (tmp_path / "both.pdf").read_bytes().startswith(b"%PDF")
+    for name in ("spectrum", "mirror"):
+        document = pypdfium2.PdfDocument(tmp_path / f"{name}.pdf")
+        text = document[0].get_textpage().get_text_bounded()
+        assert "m/z" in text and "Relative intensity (%)" in text and ("library" in text) == (name == "mirror")
+        document.close()
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     root = etree.parse(tmp_path / "spectrum.svg").getroot()
     strokes = {path.get("stroke") for path in root.iter("{*}path")}
     assert {colour_of(Ion(kind)) for kind in spectrum.kinds} <= strokes

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyqtgraph as pg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import QFontMetricsF, QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
@@ -21,15 +23,21 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.chemistry.fragments import SERIES
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.views.annotation import AnnotatedSpectrum
 from proteoscope.engine.views.annotation_choice import AnnotationChoice
-from proteoscope.engine.views.drawings import Label
+from proteoscope.engine.views.drawings import Clip, Label
+from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.figures import Names
 from proteoscope.engine.views.label_layout import place_labels
+from proteoscope.engine.views.palette import Ion, rgb_of
+from proteoscope.engine.views.paper import png
+from proteoscope.engine.views.spectrum_figures import spectrum_figure
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
 from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+from tests.gui.plots.pictures import on_screen
 from tests.gui.result_views import cut_off
 
 
@@ -345,6 +353,43 @@ def test_a_residue_without_mass_is_told(view: SpectrumView) -> None:
 def texts_of_svg(path: Path) -> list[str]:
     root = ET.fromstring(path.read_text())
     return ["".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[float, float], top: float) -> np.ndarray:
+    """How high each peak that is apart from others is drawn in its colour without a gap, as a share of the axis; NaN of the rest."""
+    n_rows, n_columns = pixels.shape[:2]
+    column = (spectrum.peaks.mz - x[0]) / (x[1] - x[0]) * n_columns
+    is_apart = np.diff(column, prepend=-np.inf) > 8
+    is_apart[:-1] &= is_apart[1:]
+    heights = np.full(len(column), np.nan)
+    for peak in np.flatnonzero(is_apart & (spectrum.relative > 0.05 * top) & (column > 4) & (column < n_columns - 4)).tolist():
+        colour = np.array(rgb_of(Ion(str(spectrum.shown.kinds[peak]))))
+        at = round(float(column[peak]))
+        is_drawn = (np.abs(pixels[:, at - 3 : at + 4].astype(int) - colour).max(axis=2) < 60).any(axis=1)[::-1]
+        # The axis and the line of the picture's edge are not the peak's.
+        gaps = np.flatnonzero(~is_drawn[4:])
+        heights[peak] = (gaps[0] + 4 if len(gaps) else n_rows) / n_rows
+    return heights
+
+
+@pytest.mark.parametrize("x_range", [None, (400.0, 900.0)])
+def test_the_window_and_a_page_without_qt_show_the_same_peaks(view: SpectrumView, x_range: tuple[float, float] | None) -> None:
+    spectrum, plot = view.spectrum, view.plot
+    assert spectrum is not None
+    if x_range is not None:
+        plot.show_range((x_range, (0.0, 60.0)))
+    x, (_, top) = plot.ranges
+    drawing = lay_out(spectrum_figure(spectrum), (1020.0, 720.0), x_range=x, y_ranges=[(0.0, top)])
+    page = np.asarray(Image.open(BytesIO(png(drawing, 144))))
+    (upper, _) = (shape for shape in drawing.shapes if isinstance(shape, Clip))
+    left, right, high, low = (round(2 * end) for end in (upper.x, upper.x + upper.width, upper.y + 1, upper.y + upper.height - 1))
+    in_window = stick_heights(on_screen(plot), spectrum, x, top)
+    on_page = stick_heights(page[high:low, left:right], spectrum, x, top)
+    both = ~np.isnan(in_window) & ~np.isnan(on_page)
+    assert both.sum() >= 8
+    true = np.minimum(spectrum.relative[both] / top, 1.0)
+    np.testing.assert_allclose(in_window[both], true, atol=0.012)
+    np.testing.assert_allclose(on_page[both], true, atol=0.012)
 
 
 def test_the_svg_holds_its_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
