@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from proteoscope.gui.plots.figure_view import FigureView
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import QFontMetricsF, QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
@@ -32,7 +33,6 @@ from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.palette import Ion, rgb_of
 from proteoscope.engine.views.paper import png
 from proteoscope.engine.views.spectrum_figures import spectrum_figure
-from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
