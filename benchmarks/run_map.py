@@ -41,7 +41,8 @@ def made_table(n: int, seed: int = 1) -> pa.Table:
             "retention_time": np.sort(random.uniform(0, 7200, n)),
             "precursor_mz": 350 + random.gamma(3, 150, n),
             "status": random.choice(np.array([0, 1, 2], np.uint8), n, p=[0.6, 0.35, 0.05]),
-            "peptide": pa.nulls(n, pa.string()),
+            "scan": np.arange(n),
+            "spectrum_file": pa.array(["run.mzML"] * n),
         }
     )
 

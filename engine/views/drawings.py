@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import textwrap
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from proteoscope.engine.views.palette import Ink, rgb_of
 from proteoscope.engine.views.ticks import nice_ticks, powers_of_ten, square_ticks
@@ -47,6 +47,8 @@ __all__ = [
 Anchor = Literal["start", "middle", "end"]
 Scale = Literal["linear", "square-root", "logarithmic"]
 
+_LONGEST_NUMBER = 1e7
+"""From which on ticks have an exponent."""
 _CHARACTER = 0.56
 """Mean width of a character as part of the height, to reserve space: what writes the text knows its font, this module does not."""
 
@@ -196,7 +198,8 @@ class PaperFigure(NamedTuple):
 class Axis:
     """The range of an axis and its title; whether its values are whole, shares, or grow from zero both ways; how they are spaced.
 
-    An axis of square roots begins at 0; values below the range of a logarithmic axis lie at its lower end.
+    An axis of square roots begins at 0; values below the range of a logarithmic axis lie at its lower end. `short_titles`: for axes that
+    are too short for the title, the longest first.
     """
 
     low: float
@@ -206,15 +209,26 @@ class Axis:
     is_percent: bool = False
     is_mirrored: bool = False
     scale: Scale = "linear"
+    short_titles: tuple[str, ...] = ()
 
-    def shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where values lie between the ends of the axis: 0 at `low`, 1 at `high`; of the shape of `values`."""
+    def scaled(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Values on the scale of the axis, on which it is linear; of their shape."""
         if self.scale == "logarithmic":
-            low, high = math.log10(self.low), math.log10(self.high)
-            return np.asarray((np.log10(np.maximum(values, self.low)) - low) / (high - low))
+            return np.asarray(np.log10(np.maximum(values, self.low)))
         if self.scale == "square-root":
-            return np.asarray(np.sqrt(np.maximum(values, 0.0) / self.high))
-        return np.asarray((np.asarray(values, np.float64) - self.low) / (self.high - self.low))
+            return np.asarray(np.sqrt(np.maximum(values, 0.0)))
+        return np.asarray(values, np.float64)
+
+    def unscaled(self, places: ArrayLike) -> NDArray[np.float64]:
+        """The values of `scaled` places."""
+        if self.scale == "logarithmic":
+            return np.asarray(10.0 ** np.asarray(places))
+        return np.square(places) if self.scale == "square-root" else np.asarray(places, np.float64)
+
+    def shares(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Where values lie between the ends of the axis: 0 at `low`, 1 at `high`; of the shape of `values`."""
+        low, high = self.scaled([self.low, self.high]).tolist()
+        return np.asarray((self.scaled(values) - low) / (high - low))
 
     def ticks(self, n_wanted: int) -> list[float]:
         """Round values within the range, about `n_wanted`."""
@@ -228,9 +242,18 @@ class Axis:
         """Ticks as texts."""
         if self.is_percent:
             return [f"{tick * 100:.3g} %" for tick in ticks]
-        if self.is_mirrored:
-            return [f"{abs(tick):.6g}" for tick in ticks]
-        return [f"{tick:,.0f}" if self.is_whole or self.scale != "linear" else f"{tick:.6g}" for tick in ticks]
+        if self.is_whole or self.scale != "linear":
+            return [f"{tick:,.0f}" for tick in ticks]
+        step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(tick) for tick in (*ticks, 0.0)) or 1.0
+        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+        # What is zero but for rounding has no sign.
+        shown = [0.0 if abs(tick) < step / 1e6 else abs(tick) if self.is_mirrored else tick for tick in ticks]
+        return [f"{tick:,.{decimals}f}" if abs(tick) < _LONGEST_NUMBER else f"{tick:.6g}" for tick in shown]
+
+    def fitting_title(self, width: Callable[[str], float], length: float) -> str:
+        """The longest title that an axis of a length has space for, the shortest where there is none. `width`: of a text."""
+        titles = (self.title, *self.short_titles)
+        return next((title for title in titles if width(title) <= length), titles[-1])
 
 
 def text_width(text: str, font_size: float) -> float:
@@ -264,7 +287,8 @@ def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_si
         shapes += [Stroke(left - 4, at, left, at), Label(left - 6, at + font_size * 0.35, text, "end")]
     widest = max((text_width(text, font_size) for text in texts), default=0.0)
     if x.title:
-        shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, shortened(x.title, right - left, font_size), "middle"))
+        x_title = shortened(x.fitting_title(lambda text: text_width(text, font_size), right - left), right - left, font_size)
+        shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, x_title, "middle"))
     if y.title:
         y_title = shortened(y.title, bottom - top, font_size)
         shapes.append(Label(left - 12 - widest, (top + bottom) / 2, y_title, "middle", is_upright=True))
