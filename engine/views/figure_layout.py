@@ -50,6 +50,8 @@ __all__ = ["PanelPlace", "lay_out", "panel_of_view"]
 _FONT_SIZE = 8.0
 _GAP = 12.0
 """Points between panels."""
+_NAME_WIDTH = 1.25
+"""Of a name, in widths of other texts: most characters of names are wide ones, as capitals and digits, and they may cover nothing."""
 _NEAR = 7.0
 """From a mark within which a click is meant for it."""
 _COLUMNS_PER_POINT = 2.0
@@ -310,7 +312,7 @@ class PanelPlace:
         (x, y), (obstacle_x, obstacle_y) = tips
         if not len(seen):
             return []
-        widths = np.array([text_width(names.texts[i], self.font_size) for i in seen.tolist()])
+        widths = np.array([_NAME_WIDTH * text_width(names.texts[i], self.font_size) for i in seen.tolist()])
         edges = sorted((side * self.top, side * self.bottom))
         edges[0] += 1.5 * self.font_size if self._corners(is_low=names.is_below) else 0.0
         height = 1.1 * self.font_size
@@ -325,5 +327,5 @@ class PanelPlace:
                 ends = side * (one.top + height), side * float(y[one.label])
                 shapes.append(Stroke(one.foot, ends[0], float(x[one.label]), ends[1], ink, 0.4, is_dashed=True))
             baseline = one.top + self.font_size if side == 1 else -one.top - 0.2 * self.font_size
-            shapes.append(Label(one.left, baseline, names.texts[name], ink=ink))
+            shapes.append(Label(one.left + widths[one.label] / 2, baseline, names.texts[name], "middle", ink))
         return shapes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from proteoscope.gui.plots.figure_view import FigureView, localised
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
+from proteoscope.gui.plots.figure_view import FigureView, localised
 from proteoscope.gui.spectrum.spectrum_view import RING
 from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 import pytest
-from proteoscope.gui.plots.figure_view import FigureView
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QComboBox, QLabel, QLineEdit, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.figures import Corner
+from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.tables.elided_label import ElidedLabel

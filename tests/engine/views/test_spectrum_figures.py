@@ -144,11 +144,11 @@ def test_mirror_figure_targets_are_peaks_above_and_complements_below(spectrum) -
 
 
 def test_pick_finds_the_nearest_peak_and_by_height_among_close_ones() -> None:
-    close = Peaks(np.array([100.0, 100.4, 300.0]), np.array([10.0, 100.0, 50.0]))
+    close = Peaks(np.array([100.0, 102.0, 300.0]), np.array([10.0, 100.0, 50.0]))
     half = Half("one", close)
     pick = mirror_figure(MirroredSpectra("", half, half, Tolerance(0.1, "Da"))).panels[0].pick
     assert pick is not None
-    places = {(100.1, 5.0): 0, (100.1, 80.0): 1, (299.0, 20.0): 2, (100.4, -50.0): ~1, (299.0, -1.0): ~2}
+    places = {(100.1, 5.0): 0, (100.5, 80.0): 1, (299.0, 20.0): 2, (101.4, -50.0): ~1, (299.0, -1.0): ~2}
     for (x, y), target in places.items():
         picked = pick(x, y, 0.5, 0.5)
         assert picked is not None and picked.target == target, (x, y)

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from proteoscope.gui.plots.figure_view import FigureView
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import QFontMetricsF, QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
@@ -33,6 +32,7 @@ from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.palette import Ion, rgb_of
 from proteoscope.engine.views.paper import png
 from proteoscope.engine.views.spectrum_figures import spectrum_figure
+from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
@@ -66,7 +66,7 @@ def boxes_in_sight(plot: FigureView) -> list[QRectF]:
     """Where these names are, in pixels."""
     metrics = QFontMetricsF(plot.font())
     size = metrics.height() * 0.8
-    return [QRectF(one.x, one.y - size, 0.56 * size * len(one.text), size) for one in labels_in_sight(plot)]
+    return [QRectF(one.x - 0.35 * size * len(one.text), one.y - size, 0.7 * size * len(one.text), size) for one in labels_in_sight(plot)]
 
 
 def place_of_peak(view: SpectrumView, peak: int) -> QPointF:
@@ -356,13 +356,13 @@ def texts_of_svg(path: Path) -> list[str]:
 
 
 def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[float, float], top: float) -> np.ndarray:
-    """How high each peak that is apart from others is drawn in its colour without a gap, as a share of the axis; NaN of the rest."""
+    """How high each tall peak that is apart from others is drawn in its colour without a gap, as a share of the axis; NaN of the rest."""
     n_rows, n_columns = pixels.shape[:2]
     column = (spectrum.peaks.mz - x[0]) / (x[1] - x[0]) * n_columns
-    is_apart = np.diff(column, prepend=-np.inf) > 8
-    is_apart[:-1] &= is_apart[1:]
+    tall = np.flatnonzero(spectrum.relative > 0.05 * top)
+    is_apart = np.diff(column[tall], prepend=-np.inf, append=np.inf) > 8
     heights = np.full(len(column), np.nan)
-    for peak in np.flatnonzero(is_apart & (spectrum.relative > 0.05 * top) & (column > 4) & (column < n_columns - 4)).tolist():
+    for peak in tall[is_apart[1:] & is_apart[:-1] & (column[tall] > 4) & (column[tall] < n_columns - 4)].tolist():
         colour = np.array(rgb_of(Ion(str(spectrum.shown.kinds[peak]))))
         at = round(float(column[peak]))
         is_drawn = (np.abs(pixels[:, at - 3 : at + 4].astype(int) - colour).max(axis=2) < 60).any(axis=1)[::-1]
