@@ -143,7 +143,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     def show_figure(self, figure: Figure | None, text: str = "", *, keeps_range: bool = False) -> None:
         """Show a figure, or a text in its place. `keeps_range`: what is in sight stays, as far as the figure has it."""
         is_alike = _form(figure) == _form(self._figure)
-        self._figure = figure
+        self._figure, self._hovered = figure, None
         self._label.setText("" if figure is not None else text)
         self._label.setVisible(figure is None)
         self.setAccessibleDescription(text if figure is None else figure.title)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import pypdfium2
 import pyqtgraph as pg
 import pytest
 from hypothesis import given, settings
@@ -420,28 +420,21 @@ def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> 
     assert shown <= inside
 
 
-def test_the_pdf_holds_text_in_embedded_fonts_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
+def test_the_pdf_holds_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
     path = tmp_path / "figure.pdf"
     view.export_action.write(path)
-    assert path.read_bytes().startswith(b"%PDF")
-    if shutil.which("pdftoppm") is None:
-        pytest.skip("poppler's programs are not there")
-    text = subprocess.run(["pdftotext", "-layout", str(path), "-"], capture_output=True, text=True, check=True).stdout
+    with closing(pypdfium2.PdfDocument(path)) as document:
+        text = document[0].get_textpage().get_text_bounded()
+        page = document[0].render(scale=60 / 72).to_pil().convert("RGB")
     spectrum = view.spectrum
     assert spectrum is not None
     assert "m/z" in text
     assert "LVNELT[Phospho]EFM[Oxidation]K/3" in text
     assert spectrum.labels[int(np.argmax(spectrum.relative[spectrum.matches.peak]))].replace("²⁺", "") in text
-    fonts = subprocess.run(["pdffonts", str(path)], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
-    assert fonts
-    assert all(line.split()[-5] == "yes" for line in fonts), "fonts are embedded"
-    subprocess.run(["pdftoppm", "-r", "60", "-png", "-singlefile", str(path), str(tmp_path / "page")], check=True)
-    image = QImage(str(tmp_path / "page.png"))
     # 510 x 360 points at 60 dots to the inch.
-    assert (image.width(), image.height()) == (425, 300)
-    colours = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
-    assert image.pixelColor(1, 1).name() == "#ffffff"
-    assert len(colours) > 20
+    assert page.size == (425, 300)
+    assert page.getpixel((1, 1)) == (255, 255, 255)
+    assert len(set(np.asarray(page).reshape(-1, 3).sum(axis=1).tolist())) > 20
 
 
 def test_the_png_is_white_with_300_dots_to_the_inch(view: SpectrumView, theme: Theme, tmp_path: Path) -> None:
