@@ -10,15 +10,11 @@ from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.matches.search_passes import SearchPass, passes_of_record
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["accepted_sentence", "error_rates", "ion_series_text", "pass_sentences", "spectrum_search_methods"]
 
-_SCORES = {
-    "hyperscore": ("a hyperscore after X!Tandem's", "Craig R, Beavis RC. TANDEM. Bioinformatics 2004, 20:1466."),
-    "spectral-dot-product": ("the spectral dot product", "Li Y, Chi H, Xia L, Chu X. BMC Bioinformatics 2014, 15:121."),
-    "ksdp": ("the kernel spectral dot product", "Fu Y et al. Bioinformatics 2004, 20:1948."),
-    "xcorr": ("the fast form of SEQUEST's cross-correlation", "Eng JK et al. J Proteome Res 2008, 7:4598."),
-}
+_SCORES = {kind.name: (kind.method, kind.citation) for kind in SCORE_KINDS}
 _COMPETITION = "Elias JE, Gygi SP. Target-decoy search strategy. Nat Methods 2007, 4:207."
 _PERCOLATOR = "Käll L et al. Semi-supervised learning for peptide identification. Nat Methods 2007, 4:923."
 _FOLDS = (

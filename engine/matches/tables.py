@@ -30,6 +30,7 @@ from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
 from proteoscope.engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "FEWEST_FOR_EXPECTATION",
@@ -430,8 +431,7 @@ def _psm_table(
         "missed_cleavages": pa.array(psms.missed_cleavages, pa.int8()),
         "matched_ions": pa.array(measured["matched_ions"].astype(np.int16)),
         "total_ions": pa.array(measured["total_ions"].astype(np.int16)),
-        "spectral_dot_product": pa.array(measured["spectral_dot_product"]),
-        "hyperscore": pa.array(measured["hyperscore"]),
+        **{kind.column: pa.array(measured[kind.column]) for kind in SCORE_KINDS},
         "score": pa.array(scored.score),
         "delta_score": pa.array(psms.delta_score),
         "q_value": pa.array(scored.q_value, from_pandas=True),
@@ -443,8 +443,6 @@ def _psm_table(
         "spectrum": pa.array(of),
         "peptide_q_value": pa.array(peptide_q_value, from_pandas=True),
         "search_score": pa.array(psms.score),
-        "xcorr": pa.array(measured["xcorr"]),
-        "ksdp": pa.array(measured["ksdp"]),
         "expectation": pa.array(10.0**psms.expectation, mask=psms.n_candidates < FEWEST_FOR_EXPECTATION),
         "modification_positions": pa.ListArray.from_arrays(modification_lists, pa.array(psms.modification_site, pa.int16())),
         "modification_names": pa.ListArray.from_arrays(modification_lists, names.take(which)),

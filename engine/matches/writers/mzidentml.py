@@ -25,6 +25,7 @@ from proteoscope.engine.matches.writers.description import SearchDescription, fi
 from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
+from proteoscope.kernels.score_kinds import ordered_scores
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,14 +42,15 @@ _SPECIFICITY_RULES = {
 }
 
 _SCORES = (
-    ("hyperscore", "MS:1001331", "X!Tandem:hyperscore"),
+    *((kind.column, *kind.term) for kind in ordered_scores("files") if kind.term),
     ("q_value", "MS:1002354", "PSM-level q-value"),
     # The local false discovery rate of a PSM is its posterior error probability.
     ("posterior_error_probability", "MS:1002351", "PSM-level local FDR"),
 )
 _OTHER_SCORES = (
-    *(("score", "score"), ("delta_score", "delta score"), ("spectral_dot_product", "spectral dot product"), ("xcorr", "XCorr")),
-    *(("ksdp", "KSDP"), ("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
+    *(("score", "score"), ("delta_score", "delta score")),
+    *((kind.column, kind.exported_as or kind.title) for kind in ordered_scores("files") if not kind.term),
+    *(("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
     *(("mass_shift", "mass shift (Da)"), ("site_probability", "site probability")),
 )
 """Scores that the vocabulary has no term for, or only a term for another program's own."""
@@ -405,10 +407,11 @@ def _spectra(
     """The identified spectra with their PSMs, in pieces with the number of PSMs in each."""
     present = columns(connection, "psms")
     # The beginning of each score's line, up to its value.
-    scores = {
+    begins = {
         **{column: f'<cvParam cvRef="PSI-MS" accession="{accession}" name="{name}" value="' for column, accession, name in _SCORES},
-        **{column: f'<userParam name="{name}" value="' for column, name in _OTHER_SCORES if column in present},
+        **{column: f'<userParam name="{name}" value="' for column, name in _OTHER_SCORES},
     }
+    scores = {column: begin for column, begin in begins.items() if column in present}
     query = f"""
         SELECT spectrum, spectrum_file, spectrum_id, scan, spectrum_index, retention_time, psm_id, rank, charge, precursor_mz,
             calculated_mass, form, len(forms.proteins),

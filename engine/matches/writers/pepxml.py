@@ -23,6 +23,7 @@ from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
 from proteoscope.engine.shared_names import distinct_names, relative_name
+from proteoscope.kernels.score_kinds import SCORE_KINDS, parted_scores
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,12 +41,13 @@ _PIECE = 2_000
 _UNKNOWN = "?"
 """Stands for the residue beside a peptide whose place in its protein is not known."""
 
+_TERMED, _OTHERS = parted_scores("files")
 _SCORES = (
-    *("score", "hyperscore", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
+    *("score", *(kind.column for kind in _TERMED), "delta_score", *(kind.column for kind in _OTHERS), "search_score"),
     *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error", "mass_shift", "shift_position", "site_probability"),
 )
-_NAMES = {"xcorr": "cross_correlation"}
-"""Other names of scores: readers take ``xcorr`` for what decides, as in Comet's files; here it is one of several scores."""
+_NAMES = {kind.column: kind.in_pepxml for kind in SCORE_KINDS if kind.in_pepxml}
+"""Names of scores that are not those of their columns."""
 
 
 def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:

@@ -16,27 +16,26 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.writers.source import MatchesSource
 from proteoscope.engine.matches.writers.tables import columns, scalar, write_lines
 from proteoscope.engine.results.queries import identifier
+from proteoscope.kernels.score_kinds import ordered_scores
 
 if TYPE_CHECKING:
     import duckdb
 
 __all__ = ["write_pin"]
 
+_OWN_SCORES = (*(kind.column for kind in ordered_scores("files") if kind.is_main), "delta_score")
+"""Plain features that matches of other engines have not: their engine's scores stand for these."""
 _PLAIN_FEATURES = {
     "length": "length(sequence)",
     "charge": "charge",
     "missed_cleavages": "missed_cleavages",
     "matched_ions": "matched_ions",
     "matched_fraction": "matched_ions / greatest(total_ions, 1)",
-    "spectral_dot_product": "spectral_dot_product",
-    "hyperscore": "hyperscore",
-    "delta_score": "delta_score",
+    **{name: name for name in _OWN_SCORES},
     "absolute_mass_error_ppm": "abs(mass_error_ppm)",
     "absolute_isotope_error": "abs(isotope_error)",
 }
 """Features where the table holds none. Score, q-value and error probability are not among them: they may have learnt from the labels."""
-_OWN_SCORES = ("spectral_dot_product", "hyperscore", "delta_score")
-"""Plain features that matches of other engines have not: their engine's scores stand for these."""
 _CHARGE = "feature_charge_"
 _LEARNT = re.compile("score_(?:percolator|mokapot|peptideprophet|iprophet|sage_discriminant|peptideshaker.*|dia_nn_pep|.*q_value)")
 """Scores of other engines that may have learnt from the labels."""
