@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import columns, scalar, write_lines
+from proteoscope.engine.matches.writers.tables import MatchesSource, columns, scalar, write_lines
 from proteoscope.engine.results.queries import identifier
 from proteoscope.kernels.score_kinds import ordered_scores
 
