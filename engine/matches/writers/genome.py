@@ -17,8 +17,7 @@ from urllib.parse import quote
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import rows, scalar
+from proteoscope.engine.matches.writers.tables import MatchesSource, rows, scalar
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,8 +29,6 @@ _IN_NAMES = "!$*+-.:?@^_|~"
 _IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255
-_REPORTED_TOGETHER = 1000
-"""Places between two looks at a cancel."""
 _QUERY = """
     SELECT frames.sequence, frames.first, frames.last, frames.strand, places.peptide, places.start, places.length, places.accession,
         places.q_value, places.n_psms
@@ -110,13 +107,8 @@ def _places(connection: duckdb.DuckDBPyConnection, source: MatchesSource, out: P
     is_without_decoys = "true" if scalar(connection, "SELECT count(q_value) = 0 FROM peptides") else "false"
     query = _QUERY.format(fdr=source.search.threshold, is_without_decoys=is_without_decoys)
     progress.stage(f"writing {out.name}", scalar(connection, f"SELECT count(*) FROM ({query})"))
-    n_reported = n_read = 0
     for sequence, first, last, strand, peptide, start, length, frame, q_value, n_psms in rows(connection, query):
         before, behind = 3 * (start - 1), 3 * (start - 1 + length)
         bounds = (first + before, first + behind - 1) if strand == "+" else (last - behind + 1, last - before)
         yield _PlacedPeptide(sequence, *bounds, strand, peptide, frame, q_value, n_psms)
-        n_read += 1
-        if n_read - n_reported == _REPORTED_TOGETHER:
-            progress.advance(_REPORTED_TOGETHER)
-            n_reported = n_read
-    progress.advance(n_read - n_reported)
+        progress.advance()

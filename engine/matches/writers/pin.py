@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import columns, scalar, write_lines
+from proteoscope.engine.matches.engine_scores import ENGINE_SCORES
+from proteoscope.engine.matches.writers.tables import MatchesSource, columns, scalar, write_lines
 from proteoscope.engine.results.queries import identifier
 from proteoscope.kernels.score_kinds import ordered_scores
 
@@ -37,8 +37,8 @@ _PLAIN_FEATURES = {
 }
 """Features where the table holds none. Score, q-value and error probability are not among them: they may have learnt from the labels."""
 _CHARGE = "feature_charge_"
-_LEARNT = re.compile("score_(?:percolator|mokapot|peptideprophet|iprophet|sage_discriminant|peptideshaker.*|dia_nn_pep|.*q_value)")
-"""Scores of other engines that may have learnt from the labels."""
+_LEARNT = re.compile("|".join((*(one.column for one in ENGINE_SCORES if one.has_learnt), "score_peptideshaker.*", "score_.*q_value")))
+"""Scores of other engines that may have learnt from the labels, those without a description too."""
 
 
 def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
