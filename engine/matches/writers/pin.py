@@ -62,18 +62,23 @@ def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
         has_scans = scalar(connection, "SELECT count(DISTINCT spectrum_file) <= 1 AND count(scan) = count(*) FROM psms")
         cells = [
-            "replace(parse_filename(spectrum_file), chr(9), ' ') || '_' || spectrum || '_' || charge || '_' || rank",
+            f"{_on_one_line('parse_filename(spectrum_file)')} || '_' || spectrum || '_' || charge || '_' || rank",
             "CASE WHEN is_decoy THEN '-1' ELSE '1' END",
             "CAST(scan AS VARCHAR)" if has_scans else "CAST(spectrum + 1 AS VARCHAR)",
             "format('{:.6f}', observed_mass)",
             "format('{:.6f}', calculated_mass)",
             *map(_feature, features.values()),
             "concat(coalesce(residues_before[1], '-'), '.', peptide, '.', coalesce(residues_after[1], '-'))",
-            "array_to_string(proteins, chr(9))",
+            f"array_to_string([{_on_one_line('one')} for one in proteins], chr(9))",
         ]
         file.write(("\t".join(["SpecId", "Label", "ScanNr", "ExpMass", "CalcMass", *features, "Peptide", "Proteins"]) + "\n").encode())
         write_lines(connection, f"SELECT concat_ws(chr(9), {', '.join(cells)}) || chr(10) FROM psms", file, progress)
     return [out]
+
+
+def _on_one_line(text: str) -> str:
+    """Return an expression of a text without control characters, which file names and the tables of a changed project may hold."""
+    return rf"regexp_replace({text}, '[\x00-\x1f\x7f]', ' ', 'g')"
 
 
 def _with_charges(features: dict[str, str], connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
