@@ -140,9 +140,7 @@ def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = 
     counted = ", ".join(f"{int(counts.sum())} {name.lower()}" for name, counts in histogram.series)
     panel = Panel(x, y, tuple(marks), pick=pick)
     title = histogram.title
-    return Figure(
-        title, f"{title}: {counted}{marked}", (panel,), (title,), tuple(legend) if len(legend) > 1 else (), size=(340.0, 230.0)
-    )
+    return Figure(title, f"{title}: {counted}{marked}", (panel,), (title,), tuple(legend) if len(legend) > 1 else (), size=(340.0, 230.0))
 
 
 def _tip(histogram: Histogram, i: int) -> str:
