@@ -68,7 +68,8 @@ _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.,]*\w)")
 def localised(text: str) -> str:
     """A text whose numbers have the separators of the user's language."""
     locale = QLocale()
-    separators = str.maketrans({",": locale.groupSeparator(), ".": locale.decimalPoint()})
+    has_groups = not locale.numberOptions() & QLocale.NumberOption.OmitGroupSeparator
+    separators = str.maketrans({",": locale.groupSeparator() if has_groups else "", ".": locale.decimalPoint()})
     return _NUMBER.sub(lambda number: number[0].translate(separators), text)
 
 
@@ -85,7 +86,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     Parameters
     ----------
     name : what it is called for people who do not see it. least : pixels across and down that it needs with letters of the usual size.
-    has_heading : whether the figure's heading and legend are shown.
+    has_heading, has_x_title : whether the figure's heading and legend, and the title of the lower axis, are shown.
 
     Signals
     -------
@@ -98,7 +99,15 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     rangeChanged = Signal()
     message = Signal(str)
 
-    def __init__(self, name: str, parent: QWidget | None = None, *, least: tuple[int, int] = (160, 90), has_heading: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        parent: QWidget | None = None,
+        *,
+        least: tuple[int, int] = (160, 90),
+        has_heading: bool = True,
+        has_x_title: bool = True,
+    ) -> None:
         super().__init__(parent)
         self._figure: Figure | None = None
         self._panels: list[_PanelItems] = []
@@ -106,7 +115,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         self._highlights: tuple[Mark, ...] = ()
         self._highlighted = 0
         self._hovered: object | None = None
-        self._has_heading = has_heading
+        self._has_heading, self.has_x_title = has_heading, has_x_title
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(least[0], pixels_with_letters(self, least[1]))
@@ -139,6 +148,12 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     def ranges(self) -> Ranges:
         """What is in sight."""
         return self._ranges
+
+    def panel_in_sight(self, panel: int = 0) -> Panel:
+        """A panel as it is drawn now."""
+        place = self._panels[panel].place
+        assert place is not None
+        return place.panel
 
     def show_figure(self, figure: Figure | None, text: str = "", *, keeps_range: bool = False) -> None:
         """Show a figure, or a text in its place. `keeps_range`: what is in sight stays, as far as the figure has it."""
@@ -444,7 +459,7 @@ class _PanelItems:
 
     def __init__(self, view: FigureView, number: int, *, has_x_numbers: bool) -> None:
         self.box = _Box(view, number)
-        self.left, self.bottom = _Axis("left"), _Axis("bottom", has_x_numbers)
+        self.left, self.bottom = _Axis("left"), _Axis("bottom", has_x_numbers, has_x_numbers and view.has_x_title)
         for axis in (self.left, self.bottom):
             axis.linkToView(self.box)
         self.title: Any = None
@@ -465,7 +480,8 @@ class _PanelItems:
             axis.take_theme(palette, font)
         # Whole pixels, so that pictures have those of the screen.
         self.left.setWidth(math.ceil(width))
-        self.bottom.setHeight(math.ceil((2.4 if self.bottom.has_numbers else 0.4) * QFontMetricsF(font).height()) + _TICK)
+        lines = 0.4 + self.bottom.has_numbers + self.bottom.has_title
+        self.bottom.setHeight(math.ceil(lines * QFontMetricsF(font).height()) + _TICK)
         box = self.box.rbScaleBox
         box.setPen(pg.mkPen(qt_colour("target", palette)))
         box.setBrush(pg.mkBrush(qt_colour("target", palette, 0.16)))
@@ -600,9 +616,9 @@ class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
 class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore]
     """An axis with the ticks that it has on paper, in numbers of the user's language."""
 
-    def __init__(self, side: str, has_numbers: bool = True) -> None:
+    def __init__(self, side: str, has_numbers: bool = True, has_title: bool = True) -> None:
         super().__init__(side, maxTickLength=_TICK)
-        self._shown, self.has_numbers = Axis(0.0, 1.0), has_numbers
+        self._shown, self.has_numbers, self.has_title = Axis(0.0, 1.0), has_numbers, has_title
         self.setStyle(showValues=has_numbers, autoExpandTextSpace=False, tickAlpha=255, tickTextOffset=3)
         self.enableAutoSIPrefix(False)
 
@@ -615,7 +631,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
     def show_axis(self, axis: Axis) -> None:
         metrics, length = QFontMetricsF(self.label.font()), self.width() if self.orientation == "bottom" else self.height()
         self._shown, self.picture = axis, None
-        title = axis.fitting_title(metrics.horizontalAdvance, length) if self.has_numbers else ""
+        title = axis.fitting_title(metrics.horizontalAdvance, length) if self.has_title else ""
         title = metrics.elidedText(title, Qt.TextElideMode.ElideRight, max(10.0, length))
         if title != self.labelText:
             self.setLabel(title)
