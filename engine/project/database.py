@@ -219,7 +219,10 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         elif any(sign in text for sign in _DAMAGED):
             reason, remedy = "the project's database is damaged", "Restore it from a copy; the tables under results can still be read"
         elif "unable to open" in text:
-            reason, remedy = "the project's database cannot be opened", "Check that you may read it, or raise the limit of open files (ulimit -n)"
+            reason, remedy = (
+                "the project's database cannot be opened",
+                "Check that you may read it, or raise the limit of open files (ulimit -n)",
+            )
         else:
             reason, remedy = f"the project's database cannot be used ({text})", ""
         raise StorageError(f"{path}: {reason}" + (f". {remedy}." if remedy else ".")) from error
