@@ -106,7 +106,7 @@ def is_there(path: Path) -> bool:
     """Whether something lies at a path; also of names that no file can have, about which `Path.exists` raises."""
     try:
         return path.exists()
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
