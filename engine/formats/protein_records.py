@@ -56,9 +56,9 @@ class ProteinRecords:
         ------
         InputError : an accession is too long.
         """
-        longest = max(range(len(self.accessions)), key=lambda i: len(self.accessions[i]), default=-1)
-        if longest >= 0 and len(self.accessions[longest]) > MAXIMUM_ACCESSION_BYTES:
-            raise too_long_name(self.path, int(self.lines[longest]))
+        lengths = list(map(len, self.accessions))
+        if (longest := max(lengths, default=0)) > MAXIMUM_ACCESSION_BYTES:
+            raise too_long_name(self.path, int(self.lines[lengths.index(longest)]))
         joined = b"".join(self.accessions)
         if joined.isascii() and joined.decode("ascii").isprintable():
             return 0
