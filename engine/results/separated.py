@@ -32,6 +32,7 @@ __all__ = [
     "UNQUOTED",
     "Dialect",
     "header_line",
+    "joined_texts",
     "report_accepted",
     "report_rated",
     "separated_lines",
@@ -138,6 +139,15 @@ def report_rated(progress: Progress, out: Path, q_value: pa.ChunkedArray, fdr: f
     q = q_value.to_numpy()
     if np.isfinite(q).any():
         report_accepted(progress, out, int((q <= fdr).sum()), len(q), fdr)
+
+
+def joined_texts(texts: Iterable[str]) -> str:
+    """Return a list of texts as it stands in a cell.
+
+    >>> joined_texts(["a", "b;c"])
+    'a;b%3Bc'
+    """
+    return _BETWEEN.join(text.replace(_BETWEEN, _ESCAPED_BETWEEN) for text in texts)
 
 
 def header_line(columns: Sequence[Column]) -> bytes:
