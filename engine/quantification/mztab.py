@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
-from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.entry import ExportRequest, recorded_parameters
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -278,12 +278,12 @@ def _placed(peptide: str) -> str | None:
 def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
     """Return the fixed modifications of the identifications that a run quantifies, None where one does not name them."""
     # An import knows only what the user names of those that its file leaves out.
-    parameters = {run.id: run.parameters for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
+    runs = {run.id: run for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
     sources = project.record(run_id).get("source_runs")
     found: dict[str, None] = {}
-    for name in sources if isinstance(sources, list) else [""]:
-        named = parameters.get(name, {}).get("fixed_modifications")
-        if not isinstance(named, list | tuple):
+    for name in map(str, sources if isinstance(sources, list) else [""]):
+        named = recorded_parameters(project, runs[name]).get("fixed_modifications") if name in runs else None
+        if named is None:
             return None
-        found.update(dict.fromkeys(map(str, named)))
+        found.update(dict.fromkeys(named))
     return list(found)
