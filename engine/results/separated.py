@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.results.arrow import in_one, is_text, letters_of
+from proteoscope.engine.results.arrow import in_one, is_list, is_text, letters_of
 from proteoscope.engine.results.columns import Column
 
 __all__ = [
@@ -191,7 +191,7 @@ def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect
 def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
     """A column of any type as texts, none of them missing."""
     kind = column.type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if is_list(kind):
         items = pa.compute.fill_null(_plain(column.flatten(), one, dialect), "")
         ends = np.concatenate(
             ([0], np.cumsum(pa.compute.fill_null(pa.compute.list_value_length(column), 0).to_numpy(zero_copy_only=False)))
