@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.results.arrow import in_one, is_text, letters_of
+from proteoscope.engine.results.arrow import in_one, is_list, is_text, letters_of
 from proteoscope.engine.results.columns import Column
 
 __all__ = [
@@ -211,7 +211,7 @@ def separated_lines(
 def _cells(column: pa.Array, one: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:
     """A column of any type as texts, none of them missing."""
     kind = column.type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if is_list(kind):
         items = pa.compute.fill_null(_plain(column.flatten(), one, dialect), "")
         if is_text(kind.value_type) and (n := pa.compute.sum(pa.compute.match_substring(items, _BETWEEN)).as_py()):
             n_escaped.append(n)
