@@ -120,7 +120,7 @@ def depth_figure(depth: Depth) -> Figure:
         mean, most = depth.parts(edges)
         y = Axis(0.0, 1.08 * max(1, int(most.max(initial=0))), "Depth", is_whole=True)
         layers = ((most.astype(np.float64), _PALE), (mean, _SOLID))
-        return Panel(x, y, tuple(Bars(edges[:-1], edges[1:], heights, "target", opacity) for heights, opacity in layers), pick=pick)
+        return Panel(x, y, tuple(Bars(edges[:-1], edges[1:], heights, "target", opacity) for heights, opacity in layers))
 
     def pick(at: float, _: float, across: float, up: float) -> Picked:
         positions = depth.positions(at, across)
