@@ -43,7 +43,7 @@ __all__ = [
 
 _AVERAGINE_MASS = 111.1254
 _LEAST_SECONDS, _LATEST = 120.0, 1e9
-_MINIMUM_WIDTH, _PAPER_WIDTH, _PAPER_HEIGHT = 190, 510.0, 100.0
+_MINIMUM_WIDTH, _PAPER_WIDTH, _PAPER_HEIGHT = 190, 510.0, 130.0
 """Pixels of a trace, and points of all traces and of a row of them."""
 _SMALLEST = 0.001
 """Minutes that are shown at least."""
@@ -196,9 +196,9 @@ def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved:
                 is_chosen = chosen == Border(place, is_end)
                 marks.append(Rule(at / 60, ink="mark" if is_chosen else "text", width=2.4 if is_chosen else 1.2))
         if trace.apex is not None and moved is None:
-            marks.append(Text(trace.apex / 60, 1.02 * top, "▼", ink="mark"))
+            marks.append(Text(trace.apex / 60, 0.97 * top, "▼", ink="mark"))
         if written:
-            marks.append(Text(high, 1.02 * top, f"× {written}, min", "end", "faint"))
+            marks.append(Text(high, 0.94 * top, f"× {written}, min", "end", "faint"))
         return Panel(x, Axis(0.0, 1.1 * top), tuple(marks))
 
     def pick(*_: float) -> Picked:

@@ -410,7 +410,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
             f"<span style='color:{qt_colour(entry.ink, palette).name()}'>{'—' if entry.is_line else '■'}</span> {escape(entry.name)}"
             for entry in figure.legend
         ]
-        space = self.width() - 60 - sum(metrics.horizontalAdvance(f"■ {entry.name}") + 20 for entry in figure.legend)
+        space = self.width() - 30 - sum(metrics.horizontalAdvance(f"■ {entry.name}") + 16 for entry in figure.legend)
         lines = [escape(metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(60, space))) for text in figure.heading]
         bold = [f"<b>{line}</b>" if at == 0 else line for at, line in enumerate(lines)]
         return "<br>".join(["&nbsp;&nbsp; ".join([*bold[:1], *entries]), *bold[1:]])
@@ -541,9 +541,9 @@ class _PanelItems:
             self.box.addItem(item, ignoreBounds=True)
         return made
 
-    def _pen(self, ink: Ink, width: float = 1.0, *, is_dashed: bool = False) -> QPen:
+    def _pen(self, ink: Ink, width: float = 1.0, *, is_dashed: bool = False, opacity: float = 1.0) -> QPen:
         style = Qt.PenStyle.DashLine if is_dashed else Qt.PenStyle.SolidLine
-        return QPen(pg.mkPen(qt_colour(ink, self._palette), width=width, style=style))
+        return QPen(pg.mkPen(qt_colour(ink, self._palette, opacity), width=width, style=style))
 
     def _brush(self, ink: Ink, opacity: float = 1.0) -> Any:
         return pg.mkBrush(qt_colour(ink, self._palette, opacity))
@@ -580,7 +580,7 @@ class _PanelItems:
         seen = height != foot
         # What is narrower than a pixel would vanish between two of them.
         width = self.area.width() / (panel.x.high - panel.x.low) * float((bars.right - bars.left).min(initial=np.inf))
-        pen = self._pen(bars.ink) if bars.has_outline or width < 1.5 else None
+        pen = self._pen(bars.ink, opacity=1.0 if bars.has_outline else bars.opacity) if bars.has_outline or width < 1 else None
         return pg.BarGraphItem(
             x0=bars.left[seen], x1=bars.right[seen], y0=foot[seen], y1=height[seen], pen=pen, brush=self._brush(bars.ink, bars.opacity)
         )
@@ -643,7 +643,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
     def __init__(self, side: str, has_numbers: bool = True, has_title: bool = True) -> None:
         super().__init__(side, maxTickLength=_TICK)
         self._shown, self.has_numbers, self.has_title = Axis(0.0, 1.0), has_numbers, has_title
-        self.setStyle(showValues=has_numbers, autoExpandTextSpace=False, tickAlpha=255, tickTextOffset=3)
+        self.setStyle(showValues=has_numbers, autoExpandTextSpace=False, hideOverlappingLabels=False, tickAlpha=255, tickTextOffset=3)
         self.enableAutoSIPrefix(False)
 
     def take_theme(self, palette: Palette, font: QFont) -> None:
@@ -662,7 +662,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         axis, height = self._shown, QFontMetricsF(self.label.font()).height()
-        ticks = axis.ticks(max(2, math.floor(size / (height * (5 if self.orientation == "bottom" else 2.4)))))
+        ticks = axis.ticks(max(2, math.floor(size / (height * (3.6 if self.orientation == "bottom" else 2.2)))))
         return [(1.0, axis.scaled(ticks).tolist())]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
