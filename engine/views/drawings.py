@@ -281,7 +281,7 @@ def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_si
         shapes.append(Stroke(at, bottom, at, bottom + 4))
         if has_x_numbers:
             shapes.append(Label(at, bottom + 5 + font_size, text, "middle"))
-    ticks = y.ticks(max(2, int((bottom - top) / (font_size * 3))))
+    ticks = y.ticks(max(3, int((bottom - top) / (font_size * 3))))
     texts = y.tick_texts(ticks)
     for at, text in zip((bottom - y.shares(np.array(ticks)) * (bottom - top)).tolist(), texts, strict=True):
         shapes += [Stroke(left - 4, at, left, at), Label(left - 6, at + font_size * 0.35, text, "end")]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.views.drawings import (
+    Anchor,
     Area,
     Bar,
     Clip,
@@ -27,6 +28,7 @@ from proteoscope.engine.views.drawings import (
 from proteoscope.engine.views.figures import (
     Band,
     Bars,
+    Corner,
     Figure,
     LegendEntry,
     Line,
@@ -48,6 +50,8 @@ __all__ = ["PanelPlace", "lay_out", "panel_of_view"]
 _FONT_SIZE = 8.0
 _GAP = 12.0
 """Points between panels."""
+_NAME_WIDTH = 1.25
+"""Of a name, in widths of other texts: most characters of names are wide ones, as capitals and digits, and they may cover nothing."""
 _NEAR = 7.0
 """From a mark within which a click is meant for it."""
 _COLUMNS_PER_POINT = 2.0
@@ -83,7 +87,7 @@ def lay_out(
         panel_of_view(panel, x_range, y_ranges[i] if i < len(y_ranges) else None, round(_COLUMNS_PER_POINT * width / figure.n_columns))
         for i, panel in enumerate(figure.panels)
     ]
-    numbers = [panel.y.tick_texts(panel.y.ticks(max(2, int(height / (font_size * 3))))) for panel in panels]
+    numbers = [panel.y.tick_texts(panel.y.ticks(max(3, int(height / (font_size * 3))))) for panel in panels]
     left = 24 + font_size + max((text_width(text, font_size) for texts in numbers for text in texts), default=0.0)
     right, top = width - 1.5 * font_size, 0.75 * font_size
     shapes: list[Shape] = []
@@ -94,6 +98,9 @@ def lay_out(
     if figure.legend:
         top = max(top, 2 * font_size)
         shapes += _legend(figure.legend, right, 2 * font_size, font_size)
+    if figure.strip is not None:
+        shapes += figure.strip.draw(left, top + 0.25 * font_size, right - left, font_size)
+        top += figure.strip.lines * font_size
     top += 0.75 * font_size
     below = 3.2 * font_size + 8
     for i, area in enumerate(_areas(figure, (left, top, right, height - below), below, font_size)):
@@ -247,6 +254,8 @@ class PanelPlace:
                 return [Bar(ends[0], self.top, ends[1] - ends[0], self.bottom - self.top, ink, opacity=opacity)]
             case Names():
                 return self._names(mark)
+            case Corner():
+                return [self._corner(mark)]
             case Pixels(render):
                 width, height = self.right - self.left, self.bottom - self.top
                 ranges = (self.panel.x.low, self.panel.x.high), (self.panel.y.low, self.panel.y.high)
@@ -281,6 +290,16 @@ class PanelPlace:
             label = Label(self.right - 2, at - 2, rule.text, "end", rule.ink)
         return [*shapes, label] if rule.text else shapes
 
+    def _corner(self, corner: Corner) -> Label:
+        opposite = [other for other in self._corners(is_low=corner.is_low) if other.is_right and not corner.is_right]
+        width = self.right - self.left - 12 - sum(text_width(other.text, self.font_size) + 16 for other in opposite)
+        x, y = self.right - 6 if corner.is_right else self.left + 6, self.bottom - 0.6 * self.font_size
+        anchor: Anchor = "end" if corner.is_right else "start"
+        return Label(x, y if corner.is_low else self.top + 1.2 * self.font_size, shortened(corner.text, width, self.font_size), anchor)
+
+    def _corners(self, *, is_low: bool) -> list[Corner]:
+        return [mark for mark in self.panel.marks if isinstance(mark, Corner) and mark.is_low == is_low]
+
     def _names(self, names: Names) -> list[Basic]:
         """Names that found a place, each with a line to its own where it is not directly at it."""
         side = -1 if names.is_below else 1
@@ -295,8 +314,9 @@ class PanelPlace:
         (x, y), (obstacle_x, obstacle_y) = tips
         if not len(seen):
             return []
-        widths = np.array([text_width(names.texts[i], self.font_size) for i in seen.tolist()])
+        widths = np.array([_NAME_WIDTH * text_width(names.texts[i], self.font_size) for i in seen.tolist()])
         edges = sorted((side * self.top, side * self.bottom))
+        edges[0] += 1.5 * self.font_size if self._corners(is_low=names.is_below) else 0.0
         height = 1.1 * self.font_size
         placed = place_labels(
             x, y, widths, height, names.importance[seen], obstacle_x, obstacle_y, (self.left + 1, edges[0], self.right, edges[1])
@@ -309,5 +329,5 @@ class PanelPlace:
                 ends = side * (one.top + height), side * float(y[one.label])
                 shapes.append(Stroke(one.foot, ends[0], float(x[one.label]), ends[1], ink, 0.4, is_dashed=True))
             baseline = one.top + self.font_size if side == 1 else -one.top - 0.2 * self.font_size
-            shapes.append(Label(one.left, baseline, names.texts[name], ink=ink))
+            shapes.append(Label(one.left + widths[one.label] / 2, baseline, names.texts[name], "middle", ink))
         return shapes

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.views.drawings import Anchor, Axis
+from proteoscope.engine.views.drawings import Anchor, Axis, Shape
 from proteoscope.engine.views.palette import Ink, Palette
 
 __all__ = [
     "Band",
     "Bars",
+    "Corner",
     "Figure",
     "LegendEntry",
     "Line",
@@ -30,6 +31,7 @@ __all__ = [
     "Rule",
     "Scatter",
     "Spikes",
+    "Strip",
     "Surface",
     "Text",
 ]
@@ -160,6 +162,15 @@ class Names:
     is_below: bool = False
 
 
+@dataclass(frozen=True)
+class Corner:
+    """A text in a corner of the panel, whatever part of the axes is drawn. The left one is shortened first; names leave the line free."""
+
+    text: str
+    is_right: bool = False
+    is_low: bool = False
+
+
 class Render(Protocol):
     """Makes a picture of what two ranges hold."""
 
@@ -183,7 +194,7 @@ class Picked(NamedTuple):
     tip: str = ""
 
 
-Mark = Spikes | Line | Surface | Bars | Scatter | Rule | Band | Text | Names | Pixels
+Mark = Spikes | Line | Surface | Bars | Scatter | Rule | Band | Text | Names | Corner | Pixels
 
 
 @dataclass(frozen=True)
@@ -222,6 +233,19 @@ class LegendEntry:
 
 
 @dataclass(frozen=True)
+class Strip:
+    """Shapes between the heading and the panels, which do not follow the axes.
+
+    Attributes
+    ----------
+    lines : height, in font sizes. draw : from left, top, width and font size to the shapes.
+    """
+
+    lines: float
+    draw: Callable[[float, float, float, float], list[Shape]]
+
+
+@dataclass(frozen=True)
 class Figure:
     """Panels below each other over the same x axis, whose numbers and title are below the last one.
 
@@ -229,7 +253,7 @@ class Figure:
     ----------
     name : of a file that holds it. title : what is drawn, for people who do not see it.
     heading : lines of text above the panels, the first one bold. size : width and height on a page, points.
-    n_columns : of panels; where there are several, each panel has the numbers of x.
+    n_columns : of panels; where there are several, each panel has the numbers of x. strip : see `Strip`.
     x_range : what is in sight of x at first and on paper, None for all.
     """
 
@@ -241,3 +265,4 @@ class Figure:
     size: tuple[float, float] = (510.0, 200.0)
     n_columns: int = 1
     x_range: tuple[float, float] | None = None
+    strip: Strip | None = None

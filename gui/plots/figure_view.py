@@ -27,6 +27,7 @@ from proteoscope.engine.views.figure_layout import PanelPlace, lay_out, panel_of
 from proteoscope.engine.views.figures import (
     Band,
     Bars,
+    Corner,
     Figure,
     Line,
     Mark,
@@ -57,6 +58,7 @@ _TICK = 4
 _MINIMUM_AXIS = "00,000"
 """A number that the left axis has space for, so that most figures begin at the same place."""
 _RING = 12.0
+_PIXELS_PER_POINT = 96 / 72
 
 Range = tuple[float, float]
 Ranges = tuple[Range, ...]
@@ -159,7 +161,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     def show_figure(self, figure: Figure | None, text: str = "", *, keeps_range: bool = False) -> None:
         """Show a figure, or a text in its place. `keeps_range`: what is in sight stays, as far as the figure has it."""
         is_alike = _form(figure) == _form(self._figure)
-        self._figure = figure
+        self._figure, self._hovered = figure, None
         self._label.setText("" if figure is not None else text)
         self._label.setVisible(figure is None)
         self.setAccessibleDescription(text if figure is None else figure.title)
@@ -187,8 +189,8 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         for at, items in enumerate(self._panels):
             items.highlight(self._highlights if at == panel else ())
 
-    def mark(self, *targets: object) -> None:
-        """Put rings on the marks of targets, or on none."""
+    def mark(self, *targets: object, size: float = _RING) -> None:
+        """Put rings on the marks of targets, or on none. `size`: diameter in pixels."""
         found = [
             (at, place)
             for at, items in enumerate(self._panels)
@@ -196,7 +198,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
             if items.place is not None and (place := items.place.target_place(target)) is not None
         ]
         places = np.array([place for at, place in found if at == found[0][0]]).reshape(-1, 2)
-        self.highlight((Scatter(places[:, 0], places[:, 1], "text", _RING, is_hollow=True),) if found else (), found[0][0] if found else 0)
+        self.highlight((Scatter(places[:, 0], places[:, 1], "text", size, is_hollow=True),) if found else (), found[0][0] if found else 0)
 
     def reset_range(self) -> None:
         """Show what was in sight at first."""
@@ -523,7 +525,7 @@ class _PanelItems:
         self._items = self._replaced(self._items, panel.marks)
         shapes: list[Shape] = []
         for mark in panel.marks:
-            if isinstance(mark, Names | Text):
+            if isinstance(mark, Corner | Names | Text):
                 shapes += self.place.shapes(mark)
             elif isinstance(mark, Rule):
                 # Its line is an item.
@@ -555,7 +557,9 @@ class _PanelItems:
             case Spikes(x, y, ink, width, foot):
                 ends = np.empty(2 * len(x))
                 ends[::2], ends[1::2] = y_of(np.full(len(x), foot)), y_of(y)
-                return pg.PlotCurveItem(np.repeat(x, 2), ends, pen=self._pen(ink, width), connect="pairs", antialias=False)
+                # Upright lines are sharpest, and all as wide, where whole pixels are.
+                pen = self._pen(ink, max(1, round(_PIXELS_PER_POINT * width)))
+                return pg.PlotCurveItem(np.repeat(x, 2), ends, pen=pen, connect="pairs", antialias=False)
             case Line(x, y, ink, width, is_dashed):
                 return pg.PlotCurveItem(x, y_of(y), pen=self._pen(ink, width, is_dashed=is_dashed), antialias=True)
             case Surface(x, low, high, ink, opacity):
@@ -662,7 +666,8 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         axis, height = self._shown, QFontMetricsF(self.label.font()).height()
-        ticks = axis.ticks(max(2, math.floor(size / (height * (3.6 if self.orientation == "bottom" else 2.2)))))
+        least, lines = (2, 3.6) if self.orientation == "bottom" else (3, 2.2)
+        ticks = axis.ticks(max(least, math.floor(size / (height * lines))))
         return [(1.0, axis.scaled(ticks).tolist())]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
