@@ -44,11 +44,7 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
 
 def ion_series_text(facts: RunFacts) -> str:
     """The ion series that were compared, with the spectra of each where there are several."""
-    try:
-        first = next(iter(passes_of_record(facts.record)), None)
-    except (ParameterError, ValueError, TypeError):
-        first = None
-    found = () if first is None else first.ion_series
+    found = next((one.ion_series for one in _passes(facts)), ())
     if len(found) > 1:
         whose = "of the activation of each spectrum " if facts.text("ion_series") == BY_ACTIVATION else ""
         return f"the series {whose}({'; '.join(map(str, found))})"
@@ -69,13 +65,18 @@ def pass_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
     sentences = []
     if spectra and databases:
         sentences.append(f"Spectra of {listed(spectra)}{many} were searched against {listed(databases)}{size}{also}.")
-    try:
-        passes = passes_of_record(facts.record)
-    except (ParameterError, ValueError, TypeError):
-        passes = ()
+    passes = _passes(facts)
     if len(passes) > 1:
         sentences.append(f"The search had {len(passes)} passes.")
     return [*sentences, *(_pass_sentence(one, len(passes) > 1) for one in passes)], []
+
+
+def _passes(facts: RunFacts) -> tuple[SearchPass, ...]:
+    """Return the recorded passes; none where the record is not what the program writes."""
+    try:
+        return passes_of_record(facts.record)
+    except ParameterError:
+        return ()
 
 
 def _searched(n_spectra: int, n_searched: int | None) -> str:

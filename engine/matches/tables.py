@@ -198,8 +198,8 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     features, learnt = learnt.features(psms, resources)
     score, message = initial, "rescoring is off"
     if settings.rescoring == "automatic":
-        matrix, learning = _matrix(features, len(psms)), RescoringSettings(decoy_ratio=psms.decoy_ratio)
-        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
+        learning = RescoringSettings(decoy_ratio=psms.decoy_ratio)
+        outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
         score, message, learnt = outcome.score, outcome.message, learnt._replace(rescoring=outcome.learnt)
     message = "; ".join(one for one in (message, intensities) if one)
     psms = replace(psms, bonds=None)  # nothing else asks for them
@@ -218,7 +218,7 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
     if first.learnt is not None:
         features, _ = first.learnt.features(second, resources)
         if first.learnt.rescoring is not None:
-            score = first.learnt.rescoring.score(_matrix(features, len(second)), score, second.peptide_family)
+            score = first.learnt.rescoring.score(features, score, second.peptide_family)
     n, psms = len(first.psms), joined_psms(first.psms, replace(second, bonds=None))
     score, new = np.concatenate((first.score, score)), _kept(features)
     kept = _rows_of_better_pass(psms, score, n)
@@ -237,10 +237,6 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
 def _kept(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
     """The features as they are written: they were learnt from, and of a large run take much room."""
     return {name: column.astype(np.float32) for name, column in features.items()}
-
-
-def _matrix(features: dict[str, NDArray[np.float64]], n: int) -> NDArray[np.float64]:
-    return np.column_stack(list(features.values())) if n else np.empty((0, len(features)))
 
 
 def _judged(scored: Scored, settings: ReportSettings) -> Scored:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPen
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
-from proteoscope.engine.views.drawings import Axis, Drawing, Shape
+from proteoscope.engine.views.drawings import Axis, Drawing, PaperFigure, Shape
 from proteoscope.engine.views.figure_layout import PanelPlace, lay_out, panel_of_view
 from proteoscope.engine.views.figures import (
     Band,
@@ -45,7 +45,7 @@ from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.labels import answer_tooltip, toned_label
 from proteoscope.gui.plots.drawing_view import paint_drawing
-from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.room import pixels_with_letters
 
 __all__ = ["FigureView", "Ranges", "localised", "zoom_buttons"]
@@ -68,7 +68,8 @@ _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.,]*\w)")
 def localised(text: str) -> str:
     """A text whose numbers have the separators of the user's language."""
     locale = QLocale()
-    separators = str.maketrans({",": locale.groupSeparator(), ".": locale.decimalPoint()})
+    has_groups = not locale.numberOptions() & QLocale.NumberOption.OmitGroupSeparator
+    separators = str.maketrans({",": locale.groupSeparator() if has_groups else "", ".": locale.decimalPoint()})
     return _NUMBER.sub(lambda number: number[0].translate(separators), text)
 
 
@@ -85,7 +86,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     Parameters
     ----------
     name : what it is called for people who do not see it. least : pixels across and down that it needs with letters of the usual size.
-    has_heading : whether the figure's heading and legend are shown.
+    has_heading, has_x_title : whether the figure's heading and legend, and the title of the lower axis, are shown.
 
     Signals
     -------
@@ -98,7 +99,15 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     rangeChanged = Signal()
     message = Signal(str)
 
-    def __init__(self, name: str, parent: QWidget | None = None, *, least: tuple[int, int] = (160, 90), has_heading: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        parent: QWidget | None = None,
+        *,
+        least: tuple[int, int] = (160, 90),
+        has_heading: bool = True,
+        has_x_title: bool = True,
+    ) -> None:
         super().__init__(parent)
         self._figure: Figure | None = None
         self._panels: list[_PanelItems] = []
@@ -106,7 +115,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         self._highlights: tuple[Mark, ...] = ()
         self._highlighted = 0
         self._hovered: object | None = None
-        self._has_heading = has_heading
+        self._has_heading, self.has_x_title = has_heading, has_x_title
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(least[0], pixels_with_letters(self, least[1]))
@@ -139,6 +148,12 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     def ranges(self) -> Ranges:
         """What is in sight."""
         return self._ranges
+
+    def panel_in_sight(self, panel: int = 0) -> Panel:
+        """A panel as it is drawn now."""
+        place = self._panels[panel].place
+        assert place is not None
+        return place.panel
 
     def show_figure(self, figure: Figure | None, text: str = "", *, keeps_range: bool = False) -> None:
         """Show a figure, or a text in its place. `keeps_range`: what is in sight stays, as far as the figure has it."""
@@ -419,12 +434,9 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
             ends[1] = self._standing(float(np.abs(values[:, 1]).max()))
         self.show_range(tuple(ends))
 
-    def _exported(self) -> ExportFigure | None:
+    def _exported(self) -> PaperFigure | None:
         drawing = self.drawing()
-        if drawing is None or self._figure is None:
-            return None
-        size = QRectF(0, 0, drawing.width, drawing.height).size()
-        return ExportFigure(self._figure.name, size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
+        return None if drawing is None or self._figure is None else PaperFigure(self._figure.name, drawing)
 
     def drawing(self) -> Drawing | None:
         """The figure on a page, as far as it is in sight."""
@@ -447,7 +459,7 @@ class _PanelItems:
 
     def __init__(self, view: FigureView, number: int, *, has_x_numbers: bool) -> None:
         self.box = _Box(view, number)
-        self.left, self.bottom = _Axis("left"), _Axis("bottom", has_x_numbers)
+        self.left, self.bottom = _Axis("left"), _Axis("bottom", has_x_numbers, has_x_numbers and view.has_x_title)
         for axis in (self.left, self.bottom):
             axis.linkToView(self.box)
         self.title: Any = None
@@ -462,13 +474,14 @@ class _PanelItems:
         """Where marks are drawn, in pixels of the widget."""
         return QRectF(self.box.mapRectToScene(self.box.rect()))
 
-    def take_theme(self, palette: Palette, font: Any, width: float) -> None:
+    def take_theme(self, palette: Palette, font: QFont, width: float) -> None:
         self._palette = palette
         for axis in (self.left, self.bottom):
             axis.take_theme(palette, font)
         # Whole pixels, so that pictures have those of the screen.
         self.left.setWidth(math.ceil(width))
-        self.bottom.setHeight(math.ceil((2.4 if self.bottom.has_numbers else 0.4) * QFontMetricsF(font).height()) + _TICK)
+        lines = 0.4 + self.bottom.has_numbers + self.bottom.has_title
+        self.bottom.setHeight(math.ceil(lines * QFontMetricsF(font).height()) + _TICK)
         box = self.box.rbScaleBox
         box.setPen(pg.mkPen(qt_colour("target", palette)))
         box.setBrush(pg.mkBrush(qt_colour("target", palette, 0.16)))
@@ -603,13 +616,13 @@ class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
 class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore]
     """An axis with the ticks that it has on paper, in numbers of the user's language."""
 
-    def __init__(self, side: str, has_numbers: bool = True) -> None:
+    def __init__(self, side: str, has_numbers: bool = True, has_title: bool = True) -> None:
         super().__init__(side, maxTickLength=_TICK)
-        self._shown, self.has_numbers = Axis(0.0, 1.0), has_numbers
+        self._shown, self.has_numbers, self.has_title = Axis(0.0, 1.0), has_numbers, has_title
         self.setStyle(showValues=has_numbers, autoExpandTextSpace=False, tickAlpha=255, tickTextOffset=3)
         self.enableAutoSIPrefix(False)
 
-    def take_theme(self, palette: Palette, font: Any) -> None:
+    def take_theme(self, palette: Palette, font: QFont) -> None:
         for take in (self.setPen, self.setTextPen):
             take(qt_colour("text", palette))
         self.setTickFont(font)
@@ -618,7 +631,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
     def show_axis(self, axis: Axis) -> None:
         metrics, length = QFontMetricsF(self.label.font()), self.width() if self.orientation == "bottom" else self.height()
         self._shown, self.picture = axis, None
-        title = axis.fitting_title(metrics.horizontalAdvance, length) if self.has_numbers else ""
+        title = axis.fitting_title(metrics.horizontalAdvance, length) if self.has_title else ""
         title = metrics.elidedText(title, Qt.TextElideMode.ElideRight, max(10.0, length))
         if title != self.labelText:
             self.setLabel(title)
@@ -640,10 +653,10 @@ class _Texts(pg.GraphicsObject):  # type: ignore[misc, no-any-unimported, unused
         super().__init__(box)
         self._box = box
         self._drawing = Drawing(0, 0, "", ())
-        self._palette, self._font = PAPER, figure_font()
+        self._palette, self._font = PAPER, QFont()
         self.setZValue(1000)
 
-    def show_shapes(self, drawing: Drawing, palette: Palette, font: Any) -> None:
+    def show_shapes(self, drawing: Drawing, palette: Palette, font: QFont) -> None:
         self._drawing, self._palette, self._font = drawing, palette, font
         self.prepareGeometryChange()
         self.update()

@@ -75,6 +75,7 @@ class SpectrumView(QWidget):
         self.ion_table.hide()
         self.readout = ReadoutLabel("Peak under the pointer")
         self._text = QLabel()
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._text.setContentsMargins(24, 24, 24, 24)

@@ -22,8 +22,7 @@ from proteoscope.engine.formats.registry import FileFormat, bare_name, format_of
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.writers.description import SearchDescription, file_addresses
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import columns, rows, scalar
+from proteoscope.engine.matches.writers.tables import MatchesSource, columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
 from proteoscope.kernels.score_kinds import ordered_scores
 
@@ -57,7 +56,6 @@ _OTHER_SCORES = (
 
 _ENGINE = "Engine"
 """Id of the software that found imported matches."""
-_PIECE = 2_000
 
 
 def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
@@ -404,7 +402,7 @@ class _Psm(NamedTuple):
 def _spectra(
     connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]
 ) -> Iterator[tuple[list[str], int]]:
-    """The identified spectra with their PSMs, in pieces with the number of PSMs in each."""
+    """Yield the lines of each identified spectrum with its PSMs, and the number of these."""
     present = columns(connection, "psms")
     # The beginning of each score's line, up to its value.
     begins = {
@@ -420,24 +418,18 @@ def _spectra(
         FROM psms JOIN forms USING (peptide) ORDER BY spectrum_file, spectrum, rank, psm_id
         """
     n_columns = len(_Psm._fields)
-    lines: list[str] = []
-    n_psms = 0
     for _, group in groupby(rows(connection, query), key=itemgetter(0, 1)):
         items = [(_Psm._make(row[:n_columns]), row[n_columns:]) for row in group]
         spectrum = items[0][0]
         reference = attributes(spectrumID=_identifier(spectrum), spectraData_ref=f"SD_{files[spectrum.file].number}")
-        lines.append(f'<SpectrumIdentificationResult id="SIR_{spectrum.spectrum}"{reference}>\n')
+        lines = [f'<SpectrumIdentificationResult id="SIR_{spectrum.spectrum}"{reference}>\n']
         for psm, values in items:
             lines += _item(psm)
             lines += [f'{begin}{number(value)}"/>\n' for begin, value in zip(scores.values(), values, strict=True) if value is not None]
             lines.append("</SpectrumIdentificationItem>\n")
         lines += _spectrum_terms(spectrum)
         lines.append("</SpectrumIdentificationResult>\n")
-        n_psms += len(items)
-        if n_psms >= _PIECE:
-            yield lines, n_psms
-            lines, n_psms = [], 0
-    yield lines, n_psms
+        yield lines, len(items)
 
 
 def _item(psm: _Psm) -> Iterator[str]:

@@ -61,6 +61,17 @@ def test_small_limit_of_data_is_one_sentence(limit: int, tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")
 
 
+@pytest.mark.parametrize("limit", [10, 20])
+def test_small_limit_of_open_files_is_one_sentence(limit: int, tmp_path: Path) -> None:
+    query = tmp_path / "query.fasta"
+    query.write_text(">P1\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGE\n")
+    arguments = ["align", str(query), str(query), "--out", str(tmp_path / "hits.tsv"), "--device", "cpu", "--project", str(tmp_path / "p")]
+    done = run(tmp_path, "proteoscope.engine.command_line", limit, kind=resource.RLIMIT_NOFILE, arguments=arguments)
+    sentence = f"the limit of {limit} open files (ulimit -n) is too small; raise it to 48 or more"
+    assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["query.fasta"]
+
+
 def test_small_memory_limit_leaves_lists_usable(tmp_path: Path) -> None:
     done = run(tmp_path, "proteoscope.engine.command_line", 60_000 << 10, arguments=["presets"])
     assert (done.returncode, done.stderr) == (0, "") and done.stdout

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -21,7 +20,7 @@ from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.plots.figure_view import FigureView, localised
 from proteoscope.gui.theme import Theme
 from tests.engine.views.test_figure_layout import every_mark
-from tests.gui.plots.pictures import extent, on_paper, on_screen
+from tests.gui.plots.pictures import extent, on_paper, on_screen, pull, wheel
 
 MZ, PERCENT = Axis(100.0, 200.0, "m/z"), Axis(0.0, 100.0, "Intensity (%)")
 PEAKS = Spikes(
@@ -45,27 +44,6 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[FigureView]:
 def show(view: FigureView, *panels: Panel) -> None:
     view.show_figure(Figure("peaks", "Three peaks", panels))
     QApplication.processEvents()
-
-
-def wheel(view: FigureView, at: QPointF, degrees: int = 120) -> None:
-    event = QWheelEvent(
-        at,
-        QPointF(view.mapToGlobal(at.toPoint())),
-        QPoint(),
-        QPoint(0, degrees),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(view.viewport(), event)
-
-
-def pull(view: FigureView, first: QPoint, last: QPoint) -> None:
-    QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=first)
-    for at in ((first + last) / 2, last):
-        QTest.mouseMove(view.viewport(), at)
-    QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=last)
 
 
 def test_wheel_zooms_around_the_pointer_and_double_click_shows_all(view: FigureView) -> None:
