@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.views.drawings import (
     Area,
     Bar,
+    Basic,
     Clip,
     Curve,
     Drawing,
@@ -52,7 +53,6 @@ _PIXELS_PER_POINT = 4.0
 
 Range = tuple[float, float]
 Values = NDArray[np.float64]
-Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image
 
 
 def lay_out(
