@@ -39,7 +39,7 @@ def main() -> None:
         shown.show_depth(Depth.of_ranges("genome", _LENGTH, start, start + _READ - 1))
         emit("depth", [(time.perf_counter() - started) * 1000], **size)
         for name, letters in (("whole", _LENGTH), ("a tenth", _LENGTH // 10), ("a thousand letters", 1000)):
-            emit(f"frame, {name}", timed(partial(draw_frame, shown, letters)), **size)
+            emit(f"frame, {name}", *timed(partial(draw_frame, shown, letters)), **size)
         shown.close()
 
 

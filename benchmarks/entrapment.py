@@ -365,8 +365,7 @@ def permuted(psms: Any, threads: int) -> Iterator[Record]:
     first = np.flatnonzero(psms["rank"].to_numpy() == 1)
     confident = first[(q_values(initial[first], is_decoy[first]) <= REPORTED[0]) & ~is_decoy[first]]
     rows = np.sort(np.concatenate((confident, first[is_decoy[first]])))
-    names = [name for name in psms.column_names if name.startswith("feature_")]
-    features = np.column_stack([psms[name].to_numpy()[rows] for name in names])
+    features = {name: psms[name].to_numpy()[rows] for name in psms.column_names if name.startswith("feature_")}
     sequences = np.array([sequence.replace("I", "L") for sequence in psms["sequence"].to_pylist()])[rows]
     peptide = np.unique(sequences, return_inverse=True)[1].astype(np.int64)
     known_false, initial = is_decoy[rows], initial[rows]
@@ -374,7 +373,7 @@ def permuted(psms: Any, threads: int) -> Iterator[Record]:
     for permutation in range(PERMUTATIONS):
         still_decoys = np.random.default_rng(permutation).permutation(peptides)[: len(peptides) // 2]
         label = np.isin(peptide, still_decoys) & known_false
-        outcome = rescore(features, names, label, peptide, initial, resources=Resources(threads))
+        outcome = rescore(features, label, peptide, initial, resources=Resources(threads))
         counts: Record = {}
         for way, score in (("without", initial), ("with", outcome.score)):
             accepted = (q_values(score, label) <= REPORTED[0]) & ~label

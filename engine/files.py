@@ -69,6 +69,8 @@ _REASONS = {
     errno.EEXIST: ("a file of this name is in the way", "Choose another path"),
     errno.EISDIR: ("this is a folder, not a file", "Choose another path"),
     errno.ENAMETOOLONG: ("the name is too long", "Choose a shorter one"),
+    errno.EMFILE: ("too many files are open", "Raise the limit of open files (ulimit -n)"),
+    errno.ENFILE: ("too many files are open on this machine", "Try again when other programs have ended"),
     errno.ELOOP: ("this is a symbolic link, where none may be", "Remove it"),
 }
 

@@ -52,6 +52,8 @@ _PLAIN = {
 _PART = re.compile(r'\s*+"(?P<quoted>(?:[^"]|"")*+)"\s*+(?=[,;]|\Z)|(?P<plain>[^,;]+)')
 """A part of a list, up to the next comma or semicolon."""
 
+_UNUSABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters but tabs and ends of lines, and halves of characters, as which Python reads bytes that are not UTF-8."""
 _MAXIMUM_PRESET_BYTES = 100_000
 """Of a preset, which has a line for each parameter."""
 _MAXIMUM_POINTS = 1000
@@ -156,6 +158,8 @@ class SearchParameters(BaseModel):
                     f"there is no parameter '{shortened(name)}'; "
                     + (f"did you mean {' or '.join(close)}?" if close else "proteoscope parameters lists them")
                 )
+        for name, value in values.items():
+            _require_text(name, value)
         try:
             return cls.model_validate({name: _listed(cls.model_fields[name], value) for name, value in values.items()})
         except ValidationError as error:
@@ -209,6 +213,18 @@ def list_text(values: Iterable[object]) -> str:
 def _quoted(text: str) -> str:
     is_plain = text and not text.startswith('"') and not set(text) & set(",;")
     return text if is_plain else '"' + text.replace('"', '""') + '"'
+
+
+def _require_text(name: str, value: Any) -> None:
+    """Refuse a text, or a list with one, that is not Unicode, as bytes of another encoding on the command line, or has control characters.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for text in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(text, str) and not text.isprintable() and _UNUSABLE.search(text.strip()):
+            raise ParameterError(f"{name} = {shortened(ascii(text))}: holds control characters, or is not valid UTF-8; expected plain text")
 
 
 def _listed(field: FieldInfo, value: Any) -> Any:

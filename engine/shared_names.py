@@ -53,7 +53,7 @@ def relative_name(path: str | Path, folder: Path, name: str) -> str:
         relative = Path(os.path.relpath(path, folder))
     except ValueError:  # another drive
         return name
-    private = {_user(), Path.home().name}
+    private = {name for name in (_user(), Path(_home()).name) if name}
     if common == Path(common.anchor) or private.intersection(relative.parts):
         return name
     return relative.as_posix()
@@ -61,17 +61,27 @@ def relative_name(path: str | Path, folder: Path, name: str) -> str:
 
 def without_folders(text: str) -> str:
     """Return a text with the folders of paths as ``…/``; names of files stay."""
-    text = text.replace(str(Path.home()), "~")
+    if home := _home():
+        text = re.sub(rf"(?<![\w./\\-]){re.escape(home)}(?![\w.-])", "~", text)
     return _PATH.sub(lambda found: "…\\" if "\\" in found[0] else "…/", text)
 
 
 def without_private(text: str) -> str:
     """Return a text with folders as ``…/``, and without the names of the user, of the home and of the machine; names of files stay."""
     text = without_folders(text)
-    for name, stands in ((_user(), "(user)"), (Path.home().name, "(user)"), (socket.gethostname(), "(machine)")):
+    for name, stands in ((_user(), "(user)"), (Path(_home()).name, "(user)"), (socket.gethostname(), "(machine)")):
         if len(name) >= _LEAST_NAME:
             text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", stands, text)
     return text
+
+
+def _home() -> str:
+    """Return the user's home folder; '' where there is none of this user's, as the root of the disk, which accounts of services have."""
+    try:
+        home = Path.home()
+    except (RuntimeError, OSError):  # HOME is '~', or a user without a name has no HOME
+        return ""
+    return str(home) if home.is_absolute() and home.name else ""
 
 
 def _user() -> str:

@@ -20,7 +20,7 @@ from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.path_line import FolderLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
-from proteoscope.gui.labels import toned_label
+from proteoscope.gui.labels import tip_text, toned_label
 from proteoscope.gui.tasks import DatabaseTask
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class LeftOut(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return (Path(path).name, chain, reason)[index.column()]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{path}\n{reason}"
+            return tip_text(f"{path}\n{reason}")
         return None
 
 

@@ -69,7 +69,7 @@ def tip_text(text: str) -> str:
     """A tooltip that says `text` letter by letter, also where a name in a file looks like HTML, in lines that fit the screen."""
     lines = [part for line in text.splitlines() for part in (lines_of(line, _TIP_LETTERS) or [""])]
     shown = "\n".join(lines if len(lines) <= _TIP_LINES else [*lines[:_TIP_LINES], "…"])
-    return f"<p style='white-space:pre'>{escape(shown)}</p>" if "<" in shown else shown
+    return f"<p style='white-space:pre'>{escape(shown)}</p>" if "<" in shown or "&" in shown else shown
 
 
 def answer_tooltip(event: QEvent, widget: QWidget, text_at: Callable[[QPointF], str]) -> bool:

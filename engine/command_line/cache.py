@@ -19,8 +19,8 @@ _CHECKPOINTS = "checkpoints"
 
 _EPILOG = """
 Indexes: {kinds}, up to 20 GB; those used last stay. A search makes again what it needs of them. Checkpoints: what
-unfinished runs have computed, up to 20 GB, for 90 days; without its checkpoint a run cannot be resumed. Those of runs at
-work are not removed. PROTEOSCOPE_CACHE names another folder for all.
+unfinished runs have computed, up to 20 GB and 1,000 runs, those used last; without its checkpoint a run cannot be
+resumed. Those of runs at work are not removed. PROTEOSCOPE_CACHE names another folder for all.
 """
 
 

@@ -33,7 +33,7 @@ from proteoscope.engine.command_line.report import add_report
 from proteoscope.engine.command_line.resume import add_resume, add_runs
 from proteoscope.engine.command_line.samples import add_samples
 from proteoscope.engine.command_line.search import add_demo, add_search
-from proteoscope.engine.command_line.system_limits import describe_failure, settings_error
+from proteoscope.engine.command_line.system_limits import describe_failure, guard_limits, settings_error
 from proteoscope.engine.command_line.terminal import printable, say
 from proteoscope.engine.command_line.workers import add_workers
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         end_on_interrupt()
+        guard_limits()
         lighten_libraries()
         # Imports make more than a hundred thousand objects, and none is garbage: each look for some would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
@@ -91,7 +92,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         _drop_output()
         return 0
-    except (ImportError, RuntimeError) as error:
+    except (ImportError, RuntimeError, SystemError) as error:
         if not (sentence := describe_failure(error)):
             raise
         _complain(sentence)

@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["describe_failure", "settings_error"]
+from proteoscope.engine.errors import ProteoscopeError
+
+__all__ = ["describe_failure", "guard_limits", "settings_error"]
 
 _THREADS = "NUMBA_NUM_THREADS"
 _MAXIMUM_THREADS = 1024
+_MEMORY = ("-v", "-d")
 _OUT_OF_MEMORY = ("failed to map segment", "cannot allocate memory", "shared object", "Unable to allocate")
+_LEAST = {"numpy": {"-v": 128, "-d": 64, "-n": 16}, "numba": {"-v": 640, "-d": 256, "-n": 48}}
+"""Limits with which what uses a library can begin, by the options of ulimit: address space and data in megabytes, and open files. With less
+memory, OpenBLAS and LLVM end the process with words of their own."""
 
 
 def settings_error() -> str:
@@ -24,10 +30,10 @@ def describe_failure(error: Exception) -> str:
     """Return a sentence about an error of the system or of a library that cannot be loaded; '' for any other error."""
     text = " ".join(str(error).split())
     is_thread = isinstance(error, RuntimeError) and "can't start new thread" in text
-    # The stack of a thread is memory too.
-    is_memory = is_thread or isinstance(error, MemoryError) or any(sign in text for sign in _OUT_OF_MEMORY)
-    if is_memory and (limit := _memory_limit()):
-        return f"the memory limit of {limit >> 20} MB (ulimit -v) is too small; raise it, or remove it with ulimit -v unlimited"
+    # The stack of a thread is memory too. Python raises SystemError where it had no memory for another error.
+    is_memory = is_thread or isinstance(error, MemoryError | SystemError) or any(sign in text for sign in _OUT_OF_MEMORY)
+    if is_memory and (limits := _limits(*_MEMORY)):
+        return _too_small(min(limits, key=lambda option: limits[option]), limits)
     if is_thread:
         return "no further thread can be started; raise the limit of processes (ulimit -u), or use fewer --threads"
     if isinstance(error, ImportError):
@@ -35,11 +41,36 @@ def describe_failure(error: Exception) -> str:
     return ""
 
 
-def _memory_limit() -> int:
-    """Return the limit of address space in bytes; 0 if there is none."""
+def guard_limits() -> None:
+    """Let imports of libraries that cannot work within the limits of resources raise `ProteoscopeError` with a sentence."""
+    if limits := _limits(*_MEMORY, "-n"):
+        sys.meta_path.insert(0, _Guard(limits))
+
+
+class _Guard:
+    """Finds no module; refuses those for which `limits` are too small. See `importlib.abc.MetaPathFinder`."""
+
+    def __init__(self, limits: dict[str, int]) -> None:
+        self._limits = limits
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        for option, least in _LEAST.get(fullname, {}).items():
+            if self._limits.get(option, least) < least:
+                raise ProteoscopeError(_too_small(option, self._limits))
+
+
+def _too_small(option: str, limits: dict[str, int]) -> str:
+    if option == "-n":
+        return f"the limit of {limits[option]} open files (ulimit -n) is too small; raise it to {_LEAST['numba'][option]} or more"
+    return f"the memory limit of {limits[option]} MB (ulimit {option}) is too small; raise it, or remove it with ulimit {option} unlimited"
+
+
+def _limits(*options: str) -> dict[str, int]:
+    """Return the limits of resources that are set, by the options of ulimit; memory in megabytes."""
     if sys.platform == "win32":
-        return 0
+        return {}
     import resource  # only Unix has it
 
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return 0 if soft == resource.RLIM_INFINITY else soft
+    kinds = {"-v": (resource.RLIMIT_AS, 20), "-d": (resource.RLIMIT_DATA, 20), "-n": (resource.RLIMIT_NOFILE, 0)}
+    soft = {option: resource.getrlimit(kinds[option][0])[0] for option in options}
+    return {option: limit >> kinds[option][1] for option, limit in soft.items() if limit != resource.RLIM_INFINITY}

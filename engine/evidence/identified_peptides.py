@@ -19,7 +19,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
-from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, explained_run, explained_spectra, identified_run
+from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, accepted_targets, explained_run, explained_spectra, identified_run
 from proteoscope.engine.peptides.own_decoys import find_own_decoys
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one
@@ -170,12 +170,7 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     intensities = _precursor_intensities(tables.spectra)
     with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
         shifts = [name for name in _SHIFTS if name in source.columns]
-        table = source.read([*_PSMS, *shifts])
-    wanted = pa.compute.and_(
-        pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])),
-        pa.compute.less_equal(table["q_value"], maximum_q_value),
-    )
-    table = table.filter(pa.compute.fill_null(wanted, False))
+        table = accepted_targets(source.read([*_PSMS, *shifts]), maximum_q_value)
     encoded = in_one(table["peptide"]).dictionary_encode()
     # Numbers by first appearance.
     form = encoded.indices.to_numpy().astype(np.int64)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, ranges
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.escaped_names import escape_unprintable_texts, warn_escaped_names
 from proteoscope.engine.formats.sources import BLOCK_BYTES, ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through
@@ -35,7 +36,8 @@ class Reads:
 
     Attributes
     ----------
-    names : the first word of each. letters, qualities : (total,) uint8, ASCII capitals and the characters of the file; offsets : (n + 1,)
+    names : the first word of each, characters that cannot be printed escaped. letters, qualities : (total,) uint8, ASCII capitals and
+        the characters of the file; offsets : (n + 1,)
         int64 into both.
     is_phred_64 : whether the qualities look as if they began at 64, as Illumina's did before 2011, and not at 33.
     """
@@ -52,7 +54,8 @@ class Reads:
 
 @dataclass
 class ReadBlock:
-    """The records of a block: columns as in `Reads`, letters of each, bytes of the block, and whether the file ends with it."""
+    """The records of a block: columns as in `Reads`, letters of each, bytes of the block, whether the file ends with it, and how many names
+    hold escaped characters."""
 
     names: Texts
     letters: NDArray[np.uint8]
@@ -60,6 +63,7 @@ class ReadBlock:
     lengths: NDArray[np.int64]
     n_bytes: int
     is_last: bool
+    n_escaped: int
 
 
 def is_fastq(source: ByteSource) -> bool:
@@ -90,16 +94,18 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
         progress.stage("Reading reads", source.size)
         columns = [GrowingColumn(np.uint8, spool) for _ in range(3)]
         places = [GrowingColumn(np.int64) for _ in range(2)]
-        ends = [0, 0]
+        ends, n_escaped = [0, 0], 0
         for column in places:
             column.append(np.zeros(1, np.int64))
         for part in read_blocks(source, progress):
+            n_escaped += part.n_escaped
             for column, values in zip(columns, (part.letters, part.qualities, part.names.letters), strict=True):
                 column.append(values)
             for number, lengths in enumerate((part.lengths, np.diff(part.names.offsets))):
                 stops = ends[number] + np.cumsum(lengths)
                 places[number].append(stops)
                 ends[number] = int(stops[-1]) if len(stops) else ends[number]
+    warn_escaped_names(progress, path, n_escaped)
     letters, qualities, names = (column.finish() for column in columns)
     offsets, name_offsets = (column.finish() for column in places)
     return Reads(Texts(names, name_offsets), letters, qualities, offsets, looks_like_phred_64(qualities))
@@ -165,7 +171,9 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
     names = Texts(text[flat], name_offsets)
     if (names.letters > 127).any():
         names = Texts.of(map(_decoded, np.split(names.letters, name_offsets[1:-1])))
-    return ReadBlock(names, letters[:total].copy(), qualities[:total].copy(), np.diff(offsets), int(consumed), is_last), int(lines)
+    names, n_escaped = escape_unprintable_texts(names)
+    lengths = np.diff(offsets)
+    return ReadBlock(names, letters[:total].copy(), qualities[:total].copy(), lengths, int(consumed), is_last, n_escaped), int(lines)
 
 
 def _decoded(name: NDArray[np.uint8]) -> str:

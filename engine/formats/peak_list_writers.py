@@ -21,7 +21,8 @@ from proteoscope.engine.version import VERSION
 
 __all__ = ["MgfWriter", "Ms2Writer", "charge_texts", "mgf_text", "on_one_line"]
 
-_LINE_ENDS = r"[\r\n]+"
+_CONTROLS = r"[\r\n]+|[\x00-\x1f\x7f]"
+"""Ends of lines, and what the tables of a changed project may hold besides."""
 
 
 class MgfWriter:
@@ -133,8 +134,8 @@ def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
 
 
 def on_one_line(texts: pa.Array) -> pa.Array:
-    """Texts whose line ends have become spaces."""
-    return pa.compute.replace_substring_regex(texts, _LINE_ENDS, " ")
+    """Texts whose line ends and other control characters have become spaces."""
+    return pa.compute.replace_substring_regex(texts, _CONTROLS, " ")
 
 
 def _identifiers(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:

@@ -342,7 +342,16 @@ def _name(
     too_long = stop - start > MAXIMUM_NAME_BYTES
     table.note(spectra[too_long], FaultCode.NAME, lines.number[at[too_long]])
     for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MAXIMUM_NAME_BYTES).tolist(), strict=True):
-        table.identifier[spectrum] = _text(lines.data[a:b])
+        table.identifier[spectrum] = _text(_with_controls(lines.data, a, b))
+
+
+def _with_controls(data: bytes, start: int, stop: int) -> bytes:
+    """Return the text from `start` to `stop` with the control characters at its ends, which are blanks to `_Lines`."""
+    while data[start - 1 : start] <= b" " and data[start - 1 : start] not in (b"", b"\n", b"\r"):
+        start -= 1
+    while data[stop : stop + 1] <= b" " and data[stop : stop + 1] not in (b"", b"\n", b"\r"):
+        stop += 1
+    return data[start:stop].strip(b" \t")
 
 
 class _MgfRecords:

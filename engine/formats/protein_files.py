@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.escaped_names import warn_escaped_names
 from proteoscope.engine.formats.entries import read_entries
 from proteoscope.engine.formats.fasta import read_fasta
 from proteoscope.engine.formats.letters import are_nucleotides, letter_counts
@@ -33,6 +34,7 @@ def read_proteins(
     """Read the proteins of files, in the order given: FASTA, or a format that knows more of them (see
     `proteoscope.engine.formats.registry`).
 
+    Characters of accessions that cannot be printed are escaped (`proteoscope.engine.escaped_names`).
     Of a record of nucleotides in GenBank or EMBL the proteins are those that its coding sequences spell out. Letters become capitals;
     blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines of FASTA that begin with ``;`` are
     comments. Records without residues are left out. A record whose accession and sequence both stood before is left out;
@@ -70,6 +72,7 @@ def read_proteins(
     letters = np.zeros(256, dtype=np.int64)
     for path in files:
         of_file = _read_file(path, progress, every_record=every_record, with_chromosomes=with_chromosomes)
+        warn_escaped_names(progress, path, sum(map(ProteinRecords.escape_accessions, of_file)))
         parts += of_file
         if every_record or with_chromosomes:
             continue

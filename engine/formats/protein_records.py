@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.escaped_names import escape_names
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.formats.proteins import Proteins
 
@@ -37,6 +38,15 @@ class ProteinRecords:
     """Records of the block, those without residues too."""
     features: Features | None = None
     """What the file knows of them, where it is of a format that says such things."""
+
+    def escape_accessions(self) -> int:
+        """Escape characters of accessions that cannot be printed, and return how many accessions changed."""
+        joined = b"".join(self.accessions)
+        if joined.isascii() and joined.decode("ascii").isprintable():
+            return 0
+        escaped, n = escape_names([accession.decode() for accession in self.accessions])
+        self.accessions = list(map(str.encode, escaped))
+        return n
 
 
 def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins:

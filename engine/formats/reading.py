@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.escaped_names import escape_names, warn_escaped_names
 from proteoscope.engine.formats.numbers import COMMA_WARNING
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks
@@ -62,6 +63,7 @@ class FileState:
     n_noise_read: int = 0
     n_with_mobility: int = 0
     n_negative: int = 0
+    n_escaped: int = 0
     first_skipped: list[Fault] = field(default_factory=list)
     """The first spectra that were left out, with their places in the file."""
     remarks: dict[RemarkCode, tuple[int, str]] = field(default_factory=dict)
@@ -203,6 +205,7 @@ def _read_file(
         found = f"there are no MS2 spectra among its {state.n_spectra:,} spectra" if state.n_spectra else "there are no spectra in it"
         raise InputError(path, found, remedy="Give a file with tandem mass spectra")
     _tell_what_was_read(state, progress, has_decimal_commas=parser.has_decimal_commas)
+    warn_escaped_names(progress, path, state.n_escaped)
     if state.n_profiles:
         progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
     if state.n_with_mobility:
@@ -327,6 +330,8 @@ def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | 
     state.n_skipped += parsed.n_broken
     state.n_negative += parsed.n_negative
     parsed.index += state.n_spectra
+    names, n_escaped = escape_names(parsed.identifier)
+    parsed.identifier, state.n_escaped = list(names), state.n_escaped + n_escaped
     if not all(parsed.identifier):
         parsed.identifier = [name or f"index={i}" for name, i in zip(parsed.identifier, parsed.index.tolist(), strict=True)]
     state.n_spectra += parsed.n_spectra

@@ -278,7 +278,7 @@ def read_cells(
         cells = parts.flatten()
         source.unfolding.add(CELLS, len(rows) * len(kept_columns), place=f"line {n_lines}")
         for i, into in zip(kept_columns, parts_of, strict=True):
-            into.append(pa.compute.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), ' "'))
+            into.append(_unquoted(pa.compute.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), " ")))
         lines.append(number)
     if not names:
         raise InputError(source.path, "has no line with the names of its columns", remedy="Give the table as its program wrote it")
@@ -292,6 +292,15 @@ def read_cells(
     if kept_columns and kept_columns[-1] == len(names) - 1:
         _tell_cut_off(found, whole[-1], progress)
     return found
+
+
+def _unquoted(cells: pa.Array) -> pa.Array:
+    """Return cells without the quotes around them, those within undoubled (RFC 4180); a quote at one end belongs to the text."""
+    if not pa.compute.any(pa.compute.match_substring(cells, '"')).as_py():
+        return cells
+    is_quoted = pa.compute.match_substring_regex(cells, '(?s)^".*"$')
+    texts = pa.compute.replace_substring(pa.compute.replace_substring_regex(cells, '(?s)^"(.*)"$', r"\1"), '""', '"')
+    return pa.compute.if_else(is_quoted, pa.compute.utf8_trim(texts, " "), cells)
 
 
 def _tell_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:

@@ -82,7 +82,7 @@ class IdentificationParameters(SpectrumSearchParameters):
         "hyperscore",
         title="Score",
         group=SCORING,
-        help="Score that ranks the candidates of a spectrum; all four are reported. Scales are this program's own.",
+        help="Score that ranks the candidates of a spectrum; all of them are reported. Scales are this program's own.",
     )
     hits_per_spectrum: int = parameter(
         1,

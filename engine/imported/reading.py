@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import imported
-from proteoscope.engine.errors import InputError
+from proteoscope.engine.errors import InputError, shortened
+from proteoscope.engine.escaped_names import ESCAPES, escape_names, warn_escaped_names
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.listed.identifications import Identifications, joined
 
 __all__ = ["READERS", "describe_unread", "read_identifications"]
@@ -65,8 +68,28 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
             found = READERS[written_as.name]()(source, progress)
         if not len(found):
             raise _nothing_read(found)
-        parts.append(_bounded(found))
+        parts.append(_escaped(_bounded(found), progress))
     return joined(parts)
+
+
+def _escaped(found: Identifications, progress: Progress) -> Identifications:
+    """Return the same with names without characters that cannot be printed, and warn of them.
+
+    Raises
+    ------
+    InputError : two accessions would be one.
+    """
+    accessions, n = escape_names(found.accessions)
+    texts = {name: escape_names(getattr(found, name).to_pylist()) for name in ("run", "native_id", "title")}
+    n_escaped = n + sum(of_texts for _, of_texts in texts.values())
+    if not n_escaped:
+        return found
+    if len(set(accessions)) < len(accessions):
+        repeated = next(name for name, times in Counter(accessions).items() if times > 1)
+        reason = f"two accessions are {shortened(repeated)}, once control characters are {ESCAPES}"
+        raise InputError(found.files[0], reason, remedy="Rename one of the two")
+    warn_escaped_names(progress, found.files[0], n_escaped)
+    return replace(found, accessions=tuple(accessions), **{name: pa.array(values, pa.string()) for name, (values, _) in texts.items()})
 
 
 def _nothing_read(found: Identifications) -> InputError:

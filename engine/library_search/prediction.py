@@ -26,6 +26,7 @@ from proteoscope.engine.matches.psms import taken_places
 from proteoscope.engine.matches.scoring_settings import modification_arrays
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 from proteoscope.kernels.cpu.fragment_intensities import IONS
 from proteoscope.kernels.cpu.library_entries import (
     NO_MODIFICATION,
@@ -223,7 +224,7 @@ class PredictedLibrary:
             len(names), pa.py_buffer(np.asarray(names.accession_offsets)), pa.py_buffer(np.asarray(names.accession_bytes))
         )
         held = accessions.take(pa.array(proteins.protein_of(np.asarray(index.occurrence)[at]))).cast(pa.string())
-        joined = pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), ";")
+        joined = pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), PROTEIN_SEPARATOR)
         return joined.take(pa.array(of))
 
     def _on_threads(self, costs: NDArray, work: Callable[[Partition], None]) -> None:

@@ -39,7 +39,7 @@ __all__ = ["HIGHEST_CHARGE", "UNKNOWN_CHARGE", "Entries", "References", "load_re
 HIGHEST_CHARGE = 31
 UNKNOWN_CHARGE = HIGHEST_CHARGE + 1
 """Slot of references of unknown charge and positive ions; its negative, of negative ones."""
-_FORMAT = 5
+_FORMAT = 6
 _ENTRIES_AT_ONCE = 50_000
 _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
 _NUMBERS: tuple[tuple[str, type], ...] = (

@@ -36,6 +36,7 @@ from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 from proteoscope.engine.spectra.tables import write_spectra
 
 __all__ = ["MATCHES_FILE", "LibraryReport", "report"]
@@ -295,7 +296,7 @@ def _proteins(
     numbers: dict[str, int] = {}
     lists = []
     for text, placed, is_decoy in zip(texts, is_placed.tolist(), matches.is_decoy.tolist(), strict=True):
-        named = [] if placed else [name for name in (text or "").split(";") if name] or [_NAMELESS]
+        named = [] if placed else [name for name in (text or "").split(PROTEIN_SEPARATOR) if name] or [_NAMELESS]
         prefix = DECOY_PREFIX if is_decoy else ""
         lists.append([numbers.setdefault(prefix + name, len(numbers)) for name in dict.fromkeys(named)])
     offsets = offsets_of(np.array([len(proteins) for proteins in lists], np.int64))

@@ -10,7 +10,7 @@ import numpy as np
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
 from proteoscope.engine.results.columns import Column, Rule, Table
-from proteoscope.kernels.score_kinds import score_kind
+from proteoscope.kernels.score_kinds import ordered_scores
 
 __all__ = [
     "EXPORTED_PSMS",
@@ -38,10 +38,23 @@ _LETTERS = "[A-Z*]*"
 _MAXIMUM_CHARGE = 127
 
 
-def _told(name: str) -> tuple[str, str]:
-    """Title and meaning of a score."""
-    kind = score_kind(name)[1]
-    return kind.title, kind.formula
+def _score_columns(*, is_main: bool) -> list[Column]:
+    """Return the columns of the scores that are among the first of tables as text, or of the others."""
+    return [
+        Column(
+            kind.column,
+            kind.title,
+            kind.formula,
+            "number",
+            kind.width,
+            kind.decimals,
+            is_shown=False,
+            is_nullable=True,
+            is_optional=kind.is_optional,
+        )
+        for kind in ordered_scores("files")
+        if kind.is_main == is_main
+    ]
 
 
 PSM_COLUMNS = (
@@ -79,8 +92,7 @@ PSM_COLUMNS = (
     Column("missed_cleavages", "Missed", "Missed cleavages", "integer", 6, is_shown=False, type="int8"),
     Column("matched_ions", "Matched", "Fragment ions found in the spectrum", "integer", 7, type="int16"),
     Column("total_ions", "Ions", "Fragment ions that the peptide can have", "integer", 6, is_shown=False, type="int16"),
-    Column("spectral_dot_product", *_told("spectral-dot-product"), "number", 8, 3, is_shown=False, is_nullable=True),
-    Column("hyperscore", *_told("hyperscore"), "number", 9, is_shown=False, is_nullable=True),
+    *_score_columns(is_main=True),
     Column("score", "Score", "Score that decides", "number", 7, is_nullable=True),
     Column("delta_score", "Delta score", "Lead over the next candidate", "number", 8, 3, is_shown=False, is_nullable=True),
     Column(
@@ -112,8 +124,7 @@ PSM_COLUMNS = (
         is_nullable=True,
     ),
     Column("search_score", meaning="Score of the search, before anything was learnt", kind="number", is_nullable=True),
-    Column("xcorr", *_told("xcorr"), "number", 8, 3, is_shown=False, is_nullable=True),
-    Column("ksdp", *_told("ksdp"), "number", 8, 3, is_shown=False, is_nullable=True),
+    *_score_columns(is_main=False),
     Column("expectation", meaning="Candidates of its spectrum that chance lets score as well", kind="e_value", is_nullable=True),
     Column("modification_positions", meaning="Residues, from 1; 0 and one more are the ends", kind="numbers", type="list<int16>"),
     Column(
@@ -338,7 +349,8 @@ PSMS = Table.of(
     (*PSM_COLUMNS, KNOWN_PLACES),
     shown="scan peptide charge score q_value mass_error_ppm precursor_mz matched_ions retention_time proteins known_modifications "
     "spectrum_file spectrum_id "
-    "posterior_error_probability delta_score hyperscore xcorr spectral_dot_product ksdp observed_mass calculated_mass isotope_error "
+    f"posterior_error_probability delta_score {' '.join(kind.column for kind in ordered_scores('window'))} observed_mass calculated_mass "
+    "isotope_error "
     "missed_cleavages total_ions rank is_decoy",
     links="psm_id peptide proteins is_decoy",
     saved=_SAVED_PSMS,

@@ -26,6 +26,7 @@ from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, Origin, PeakIons, rounded_peaks
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
 from proteoscope.kernels.cpu.consensus import count_mean_peaks, mean_peaks
 from proteoscope.kernels.cpu.library_entries import SERIES_OF_ENTRIES, EntryMasses, annotate_peaks
@@ -61,7 +62,8 @@ class Members:
 
     Attributes
     ----------
-    identified : n of them. q_value, score : (n,) float64, of each; the score -inf where unknown. proteins : n texts, accessions with ``;``
+    identified : n of them. q_value, score : (n,) float64, of each; the score -inf where unknown. proteins : n texts, accessions with
+        `PROTEIN_SEPARATOR`
         between them. modifications : of each peptidoform of `identified`.
     """
 
@@ -87,7 +89,9 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
     rows = pa.array(row_of[identified.spectrum])
     found = table.take(rows)
     score = found["score"].fill_null(-np.inf).to_numpy().astype(np.float64)
-    proteins = pa.compute.binary_join(found["proteins"].combine_chunks(), ";").cast(pa.string())
+    proteins = pa.compute.binary_join(found["proteins"].combine_chunks(), PROTEIN_SEPARATOR).cast(pa.string())
+    # Only the tables of a changed project hold control characters.
+    proteins = pa.compute.replace_substring_regex(proteins, r"[\x00-\x08\x0a-\x1f\x7f]", " ")
     first = np.full(len(identified.peptides), -1, np.int64)
     first[identified.peptide[::-1]] = np.arange(len(identified))[::-1]
     forms = found.take(pa.array(first))

@@ -26,6 +26,7 @@ class EngineScore(NamedTuple):
     name : of its column, behind ``score_``. title, meaning : for people. called : its names in files, in lower case, and accessions.
     sense : 1 where the higher is the better, -1 where the lower is, 0 where it ranks nothing.
     is_logarithmic : its values go over many orders of magnitude: what ranks is its negative logarithm.
+    has_learnt : True if it may have learnt from the labels of decoys, so that it is no feature for Percolator.
     """
 
     name: str
@@ -34,6 +35,7 @@ class EngineScore(NamedTuple):
     called: tuple[str, ...]
     sense: int = 1
     is_logarithmic: bool = False
+    has_learnt: bool = False
 
     @property
     def column(self) -> str:
@@ -42,23 +44,35 @@ class EngineScore(NamedTuple):
 
 
 ENGINE_SCORES = (
-    EngineScore("percolator", "Percolator score", "Score of Percolator", ("percolator score", "ms:1001492", "svm-score", "svm score")),
-    EngineScore("mokapot", "mokapot score", "Score of mokapot", ("mokapot score",)),
+    EngineScore(
+        "percolator",
+        "Percolator score",
+        "Score of Percolator",
+        ("percolator score", "ms:1001492", "svm-score", "svm score"),
+        has_learnt=True,
+    ),
+    EngineScore("mokapot", "mokapot score", "Score of mokapot", ("mokapot score",), has_learnt=True),
     EngineScore(
         "sage_discriminant",
         "Sage score",
         "Sage's linear discriminant score",
         ("sage_discriminant_score", "sage discriminant score"),
+        has_learnt=True,
     ),
-    EngineScore("iprophet", "iProphet", "Probability by iProphet", ("interprophet probability",)),
+    EngineScore("iprophet", "iProphet", "Probability by iProphet", ("interprophet probability",), has_learnt=True),
     EngineScore(
         "peptideprophet",
         "PeptideProphet",
         "Probability by PeptideProphet",
         ("peptideprophet probability", "probability", "ms:1002357", "peptideprophet.probability"),
+        has_learnt=True,
     ),
-    EngineScore("peptideshaker_confidence", "Confidence", "PeptideShaker's confidence, %", ("confidence [%]", "ms:1002467")),
-    EngineScore("peptideshaker", "PeptideShaker score", "PeptideShaker's score of PSMs", ("ms:1002466", "peptideshaker psm score")),
+    EngineScore(
+        "peptideshaker_confidence", "Confidence", "PeptideShaker's confidence, %", ("confidence [%]", "ms:1002467"), has_learnt=True
+    ),
+    EngineScore(
+        "peptideshaker", "PeptideShaker score", "PeptideShaker's score of PSMs", ("ms:1002466", "peptideshaker psm score"), has_learnt=True
+    ),
     EngineScore(
         "spectrum_e_value",
         "Spectrum E-value",
@@ -128,7 +142,9 @@ ENGINE_SCORES = (
     EngineScore("msgf_raw", "MS-GF raw", "Raw score of MS-GF+", ("ms:1002049", "ms-gf:rawscore", "msgfscore")),
     EngineScore("mascot", "Mascot score", "Ion score of Mascot", ("ms:1001171", "mascot:score", "ionscore", "mascot")),
     EngineScore("andromeda", "Andromeda score", "Score of MaxQuant's Andromeda", ("ms:1002338", "andromeda:score", "andromeda")),
-    EngineScore("dia_nn_pep", "Engine's PEP", "Posterior error probability by the engine", ("engine pep",), -1, is_logarithmic=True),
+    EngineScore(
+        "dia_nn_pep", "Engine's PEP", "Posterior error probability by the engine", ("engine pep",), -1, is_logarithmic=True, has_learnt=True
+    ),
     EngineScore("main", "Engine's score", "What the file ranks its matches by", ("main score", "score")),
     EngineScore(
         "expectation_feature", "Expectation feature", "Proteoscope's -log10 of the E-value, as a feature", ("feature_expectation",)
@@ -175,10 +191,20 @@ ENGINE_SCORES = (
             "ms:1002055",
         ),
         0,
+        has_learnt=True,
     ),
-    EngineScore("protein_q_value", "Engine's protein q", "q-value of the protein, by the engine", ("protein_q", "protein.q.value"), 0),
-    EngineScore("protein_group_q_value", "Engine's group q", "q-value of the protein group, by the engine", ("pg.q.value",), 0),
-    EngineScore("global_q_value", "Global q", "q-value over all runs, by the engine", ("global.q.value",), 0),
+    EngineScore(
+        "protein_q_value",
+        "Engine's protein q",
+        "q-value of the protein, by the engine",
+        ("protein_q", "protein.q.value"),
+        0,
+        has_learnt=True,
+    ),
+    EngineScore(
+        "protein_group_q_value", "Engine's group q", "q-value of the protein group, by the engine", ("pg.q.value",), 0, has_learnt=True
+    ),
+    EngineScore("global_q_value", "Global q", "q-value over all runs, by the engine", ("global.q.value",), 0, has_learnt=True),
 )
 """The scores that have a name here; of those that rank, the first that a file has decides."""
 

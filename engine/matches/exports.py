@@ -11,7 +11,7 @@ from proteoscope.engine.entry import Export
 
 if TYPE_CHECKING:
     from proteoscope.engine.entry import WriteExport
-    from proteoscope.engine.matches.writers.source import MatchesWriter
+    from proteoscope.engine.matches.writers.tables import MatchesWriter
 
 __all__ = [
     "MATCH_FILES",

@@ -16,6 +16,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS
+from proteoscope.engine.matches.source_run import accepted_targets
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.ion_series import SpectrumSeries
@@ -86,12 +87,7 @@ def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Ident
     InputError : the table is none of PSMs.
     """
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the identification again") as source:
-        table = source.read(_COLUMNS)
-        wanted = pa.compute.and_(
-            pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])),
-            pa.compute.less_equal(table["q_value"], maximum_q_value),
-        )
-        table = table.filter(pa.compute.fill_null(wanted, False))
+        table = accepted_targets(source.read(_COLUMNS), maximum_q_value)
         spectrum, charge = (table[name].cast(pa.int64()).to_numpy().copy() for name in ("spectrum", "charge"))
         mass = table["calculated_mass"].to_numpy().copy()
         peptide, sequence = (table[name].to_pylist() for name in ("peptide", "sequence"))

@@ -10,15 +10,11 @@ from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.matches.search_passes import SearchPass, passes_of_record
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["accepted_sentence", "error_rates", "ion_series_text", "pass_sentences", "spectrum_search_methods"]
 
-_SCORES = {
-    "hyperscore": ("a hyperscore after X!Tandem's", "Craig R, Beavis RC. TANDEM. Bioinformatics 2004, 20:1466."),
-    "spectral-dot-product": ("the spectral dot product", "Li Y, Chi H, Xia L, Chu X. BMC Bioinformatics 2014, 15:121."),
-    "ksdp": ("the kernel spectral dot product", "Fu Y et al. Bioinformatics 2004, 20:1948."),
-    "xcorr": ("the fast form of SEQUEST's cross-correlation", "Eng JK et al. J Proteome Res 2008, 7:4598."),
-}
+_SCORES = {kind.name: (kind.method, kind.citation) for kind in SCORE_KINDS}
 _COMPETITION = "Elias JE, Gygi SP. Target-decoy search strategy. Nat Methods 2007, 4:207."
 _PERCOLATOR = "Käll L et al. Semi-supervised learning for peptide identification. Nat Methods 2007, 4:923."
 _FOLDS = (
@@ -48,11 +44,7 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
 
 def ion_series_text(facts: RunFacts) -> str:
     """The ion series that were compared, with the spectra of each where there are several."""
-    try:
-        first = next(iter(passes_of_record(facts.record)), None)
-    except (ParameterError, ValueError, TypeError):
-        first = None
-    found = () if first is None else first.ion_series
+    found = next((one.ion_series for one in _passes(facts)), ())
     if len(found) > 1:
         whose = "of the activation of each spectrum " if facts.text("ion_series") == BY_ACTIVATION else ""
         return f"the series {whose}({'; '.join(map(str, found))})"
@@ -73,13 +65,18 @@ def pass_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
     sentences = []
     if spectra and databases:
         sentences.append(f"Spectra of {listed(spectra)}{many} were searched against {listed(databases)}{size}{also}.")
-    try:
-        passes = passes_of_record(facts.record)
-    except (ParameterError, ValueError, TypeError):
-        passes = ()
+    passes = _passes(facts)
     if len(passes) > 1:
         sentences.append(f"The search had {len(passes)} passes.")
     return [*sentences, *(_pass_sentence(one, len(passes) > 1) for one in passes)], []
+
+
+def _passes(facts: RunFacts) -> tuple[SearchPass, ...]:
+    """Return the recorded passes; none where the record is not what the program writes."""
+    try:
+        return passes_of_record(facts.record)
+    except ParameterError:
+        return ()
 
 
 def _searched(n_spectra: int, n_searched: int | None) -> str:

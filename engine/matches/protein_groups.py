@@ -44,7 +44,6 @@ class ProteinGroups:
     n_unique_peptides : int64 (g,): of these, the peptides that no other group contains.
     n_razor_peptides : int64 (g,): peptides assigned to the group; over all groups they add up to the explained peptides.
     n_psms : int64 (g,): spectra matched to its peptides, shared ones too.
-    peptide_group_offsets, peptide_groups : int64 (p+1,), (k,): groups that contain each peptide, ascending.
     razor_group : int64 (p,): the one group that each peptide is assigned to; -1 where a peptide has no protein of its kind.
     """
 
@@ -58,8 +57,6 @@ class ProteinGroups:
     n_unique_peptides: Integers
     n_razor_peptides: Integers
     n_psms: Integers
-    peptide_group_offsets: Integers
-    peptide_groups: Integers
     razor_group: Integers
 
     def __len__(self) -> int:
@@ -130,7 +127,6 @@ def infer_protein_groups(
     group_of_candidate[order] = np.arange(len(order))
     group_edge = group_of_candidate[candidate_edge]
     n_groups = len(order)
-    by_peptide = np.lexsort((group_edge, peptide_edge))
     groups_of_peptide = np.bincount(peptide_edge, minlength=n_peptides)
     razor_group = group_of_candidate[razor]
 
@@ -155,8 +151,6 @@ def infer_protein_groups(
         n_unique_peptides=np.bincount(group_edge[groups_of_peptide[peptide_edge] == 1], minlength=n_groups),
         n_razor_peptides=np.bincount(razor_group[explained], minlength=n_groups),
         n_psms=np.bincount(group_edge, np.asarray(peptide_psms)[peptide_edge], n_groups).astype(np.int64),
-        peptide_group_offsets=offsets_of(groups_of_peptide),
-        peptide_groups=group_edge[by_peptide],
         razor_group=razor_group,
     )
 

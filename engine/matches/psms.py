@@ -20,6 +20,7 @@ from proteoscope.engine.peptides.peptide_index import PeptideIndex
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.statistics.target_decoy import ScoreScale
 from proteoscope.kernels.cpu.peptides import MISSED_CLEAVAGE_SHIFT
+from proteoscope.kernels.score_kinds import parted_scores
 
 __all__ = [
     "SEARCH_SCORE_SCALE",
@@ -305,16 +306,19 @@ def rescoring_features(psms: Psms, systematic: SystematicErrors) -> dict[str, ND
     """
     measured, length = psms.features, psms.length.astype(np.float64)
     bonds = np.maximum(length - 1, 1)
+    # Scores with a long tail count by their square root.
+    termed, others = (
+        {kind.column: np.sqrt(measured[kind.column]) if kind.tail_root else measured[kind.column] for kind in kinds}
+        for kinds in parted_scores("features")
+    )
     return {
         "expectation": -psms.expectation,
         "chance": -measured["chance"],
         "chance_expectation": -measured["chance"] - np.log10(psms.n_candidates + 1.0),
-        "hyperscore": measured["hyperscore"],
+        **termed,
         "delta_score": psms.delta_score,
         "log_candidates": np.log1p(psms.n_candidates),
-        "xcorr": measured["xcorr"],
-        "ksdp": np.sqrt(measured["ksdp"]),
-        "spectral_dot_product": measured["spectral_dot_product"],
+        **others,
         "matched_share": measured["matched_ions"] / np.maximum(measured["total_ions"], 1),
         "matched_ions": measured["matched_ions"],
         "n_term_share": measured["matched_n_term_ions"] / bonds,

@@ -24,7 +24,7 @@ a fixed scale: 0 at 1 %, -1 at the median decoy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -41,6 +41,8 @@ __all__ = ["LearntScore", "Rescoring", "folds_by_peptide", "rescore"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
+Features = Mapping[str, NDArray[np.floating]]
+"""Columns that matches are scored by, by their names, each (n,)."""
 
 _ACCEPTED = 0.01
 _TRAINING_LEVELS = (0.01, 0.02, 0.05)  # looser where the stricter leaves too few to learn from
@@ -73,13 +75,12 @@ class LearntScore:
     median: float
     seed: int
 
-    def score(self, features: NDArray[np.floating], initial_score: Floats, peptide: Integers) -> Floats:
+    def score(self, features: Features, initial_score: Floats, peptide: Integers) -> Floats:
         """(n,) float64, the new scores of matches, of each by the models that saw no match of its peptide; arguments as of `rescore`."""
         total, (divisions, folds, _) = np.zeros(len(initial_score)), self.weights.shape
         for first in range(0, len(total), _ROWS_SCORED):  # no more of a large run is standardised at a time
             some = slice(first, first + _ROWS_SCORED)
-            table = np.column_stack([np.asarray(features[some], np.float64), initial_score[some]])
-            table, of_some = _standardised(table, self.mean, self.spread), total[some]
+            table, of_some = _standardised(_table(features, initial_score, some), self.mean, self.spread), total[some]
             for division in range(divisions):
                 fold_of = folds_by_peptide(peptide[some], folds, self.seed + division)
                 for fold in range(folds):
@@ -91,25 +92,20 @@ class LearntScore:
 
 @dataclass(frozen=True)
 class Rescoring:
-    """Outcome of `rescore`; n rows, f features.
+    """Outcome of `rescore`.
 
     Attributes
     ----------
-    score : float64 (n,), higher is better: the new score (0 at the threshold of 1 %, -1 at the median decoy), or the initial one when
-        `used` is false.
-    used : whether it is the new score.
-    message : what was done, or why not, as one sentence for the user.
-    names : the f names of the features and, last, ``initial score``.
-    weights : float64 (models, f + 1): weight of each standardised feature in each model, whose scores have variance 1; (0, f + 1) when
-        none was learnt.
-    learnt : what gave the new score; None when `used` is false.
+    score : ndarray of float64, shape (n,)
+        The new score (0 at the threshold of 1 %, -1 at the median decoy), or the initial one where nothing was learnt; higher is better.
+    message : str
+        What was done, or why not, as one sentence for the user.
+    learnt : LearntScore or None
+        What gave the new score.
     """
 
     score: Floats
-    used: bool
     message: str
-    names: tuple[str, ...]
-    weights: Floats
     learnt: LearntScore | None = None
 
 
@@ -140,8 +136,7 @@ class RescoringSettings(NamedTuple):
 
 
 def rescore(
-    features: NDArray[np.floating],
-    names: Sequence[str],
+    features: Features,
     is_decoy: Truths,
     peptide: Integers,
     initial_score: Floats,
@@ -153,8 +148,7 @@ def rescore(
 
     Parameters
     ----------
-    features : float32 or float64 (n, f), finite; more is not required to be better, nor the scales to agree.
-    names : f names, for messages and for reading the weights.
+    features : finite; more is not required to be better, nor the scales to agree.
     is_decoy : bool (n,).
     peptide : int64 (n,): the same number for all matches that must not be learnt from when one of them is scored: those of one peptide in
         all its forms and of its decoy partner.
@@ -166,7 +160,7 @@ def rescore(
 
     Returns
     -------
-    Rescoring. Where there is too little to learn from, `used` is false and the score is the initial one.
+    Rescoring. Where there is too little to learn from, the score is the initial one.
 
     Raises
     ------
@@ -174,15 +168,14 @@ def rescore(
     """
     settings, resources = settings or RescoringSettings(), resources or Resources(threads=1)
     folds, divisions = settings.folds, settings.divisions
-    names = (*names, "initial score")
     is_decoy, peptide = np.asarray(is_decoy, bool), np.asarray(peptide, np.int64)
     initial_score = np.asarray(initial_score, np.float64)
     competes = np.ones(len(is_decoy), bool) if competes is None else np.asarray(competes, bool)
-    table = np.column_stack([np.asarray(features, np.float64), initial_score])
-    if table.shape != (len(is_decoy), len(names)) or not len(peptide) == len(competes) == len(is_decoy):
-        raise ValueError(f"{table.shape[1] - 1} features by {len(table)} rows do not fit {len(names) - 1} names or {len(is_decoy)} rows")
+    table = _table(features, initial_score)
+    if not len(peptide) == len(competes) == len(is_decoy) == len(table):
+        raise ValueError("the columns of the matches differ in length")
     if not np.isfinite(table).all():
-        raise ValueError(f"not finite: {', '.join(np.array(names)[~np.isfinite(table).all(axis=0)])}")
+        raise ValueError(f"not finite: {', '.join(np.array([*features, 'initial score'])[~np.isfinite(table).all(axis=0)])}")
     if folds < 2:
         raise ValueError("rescoring needs at least 2 folds")
 
@@ -194,8 +187,7 @@ def rescore(
         lack = f"{n_peptides} peptides at 1 % are too few to learn from ({settings.minimum_peptides} are needed)"
         if n_peptides >= settings.minimum_peptides:
             lack = f"{n_decoys} peptides of decoys are too few to learn from ({settings.minimum_decoys} are needed)"
-        message = f"Rescoring skipped: {lack}"
-        return Rescoring(initial_score, False, message, names, np.empty((0, len(names))))
+        return Rescoring(initial_score, f"Rescoring skipped: {lack}")
 
     # Peptides are learnt from with all their matches or not at all.
     n_parts = -(-int(np.count_nonzero(competes)) // _MAXIMUM_ROWS_LEARNT)
@@ -223,8 +215,12 @@ def rescore(
         total = unscaled.score(features, initial_score, peptide)
     threshold, median = _landmarks(total[competes], decoy, settings.decoy_ratio)
     learnt = replace(unscaled, threshold=threshold, median=median)
-    score, message = (total - threshold) / (threshold - median), f"Rescoring learnt from {n_peptides} peptides"
-    return Rescoring(score, True, message, names, models[:, :-1] / width[:, None], learnt)
+    return Rescoring((total - threshold) / (threshold - median), f"Rescoring learnt from {n_peptides} peptides", learnt)
+
+
+def _table(features: Features, initial_score: Floats, rows: slice = slice(None)) -> Floats:
+    """Return the features of some rows as columns, the initial score last."""
+    return np.column_stack([*(np.asarray(column[rows], np.float64) for column in features.values()), initial_score[rows]])
 
 
 def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floats:

@@ -10,8 +10,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.columns import READING_FRAMES
 from proteoscope.engine.matches.search_passes import engine_of_run, passes_of_run
 from proteoscope.engine.matches.writers.description import SearchDescription
-from proteoscope.engine.matches.writers.source import MatchesSource, MatchesWriter
-from proteoscope.engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.matches.writers.tables import IdentificationTables, MatchesSource, MatchesWriter
 from proteoscope.engine.project import Project
 from proteoscope.engine.version import VERSION
 

@@ -9,8 +9,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.tables import Tables
 from proteoscope.engine.matches.writers.description import SearchDescription
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.matches.writers.tables import IdentificationTables, MatchesSource
 from proteoscope.engine.matches.writers.tsv import TABLES, write_tables
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run

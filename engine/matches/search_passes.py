@@ -7,12 +7,14 @@ of its own. Parameters hold what was asked for; a `SearchPass` what was done.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, Specificity, enzyme
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+
+from proteoscope.engine.chemistry.enzymes import Specificity, enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError
@@ -41,10 +43,26 @@ Told = TypeVar("Told")
 SearchedProteins = Literal["all", "found"]
 """Whether all proteins of the databases were searched, or those alone that an earlier pass or run had found."""
 
-_MAXIMUM_PASSES, _MAXIMUM_VALUES, _MAXIMUM_LETTERS = 20, 1000, 10_000
+_MAXIMUM_PASSES, _MAXIMUM_VALUES = 20, 1000
 _MAXIMUM_JSON = 16 << 20
 _MAXIMUM_ENGINE = 200  # letters of its name
 _USUAL_MASS = 1500.0  # dalton, of a peptide
+
+
+def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
+    if not ends[0] <= ends[1]:
+        raise ValueError("expected the lower end first")
+    return ends
+
+
+_MAXIMUM_COUNT, _LARGEST = 1 << 53, 1e9
+_List = Field(max_length=_MAXIMUM_VALUES)
+_Text = Annotated[str, Field(max_length=10_000)]
+_Texts = Annotated[tuple[_Text, ...], _List]
+_Count = Annotated[int, Field(strict=True, ge=0, lt=_MAXIMUM_COUNT)]
+_Number = Annotated[float, Field(strict=True, gt=-_LARGEST, lt=_LARGEST)]
+_Range = Annotated[tuple[_Number, _Number], AfterValidator(_ordered)]
+_Modifications = Annotated[tuple[Annotated[_Text, AfterValidator(lambda name: parse_modification(name) and name)], ...], _List]
 
 
 class PassSettings(Protocol):
@@ -61,9 +79,9 @@ class PassSettings(Protocol):
 class SeriesCount(NamedTuple):
     """Number of spectra of an activation, by its name, empty where it is unknown, that were searched for ion series, by their letters."""
 
-    activation: str
-    letters: str
-    n_spectra: int
+    activation: _Text
+    letters: Annotated[str, Field(pattern="^[abcxyz]{0,100}$")]
+    n_spectra: _Count
 
     def __str__(self) -> str:
         named = f"{counted(self.n_spectra, 'spectrum', 'spectra')} {self.activation or 'of unknown activation'}"
@@ -95,26 +113,26 @@ class SearchPass:
         those spectra, where it is another one. ion_series : of the spectra that were searched, by their activation.
     """
 
-    name: str
+    name: _Text
     precursor_tolerance: Tolerance
     fragment_tolerance: Tolerance
-    isotope_errors: tuple[int, ...]
-    enzyme: str
+    isotope_errors: Annotated[tuple[Annotated[int, Field(strict=True, ge=-100, lt=_MAXIMUM_COUNT)], ...], _List]
+    enzyme: Annotated[_Text, AfterValidator(lambda name: enzyme(name).name)]
     specificity: Specificity
-    missed_cleavages: int
-    fixed_modifications: tuple[str, ...] = ()
-    variable_modifications: tuple[str, ...] = ()
-    mass_shift: tuple[float, float] | None = None
-    groups: tuple[tuple[str, ...], ...] = ()
-    databases: tuple[str, ...] = ()
+    missed_cleavages: _Count
+    fixed_modifications: _Modifications = ()
+    variable_modifications: _Modifications = ()
+    mass_shift: _Range | None = None
+    groups: Annotated[tuple[_Texts, ...], _List] = ()
+    databases: _Texts = ()
     proteins: SearchedProteins = "all"
-    n_proteins: int = 0
-    spectra: tuple[str, ...] = ()
-    n_spectra: int = 0
-    source_run: str = ""
-    precursor_medians: tuple[float, float] = (0.0, 0.0)
-    known_modifications: tuple[str, ...] = ()
-    ion_series: tuple[SeriesCount, ...] = ()
+    n_proteins: _Count = 0
+    spectra: _Texts = ()
+    n_spectra: _Count = 0
+    source_run: _Text = ""
+    precursor_medians: _Range = (0.0, 0.0)
+    known_modifications: _Modifications = ()
+    ion_series: Annotated[tuple[SeriesCount, ...], _List] = ()
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
@@ -169,6 +187,9 @@ class SearchPass:
         )
 
 
+_RECORDED = TypeAdapter(Annotated[tuple[SearchPass, ...], Field(max_length=_MAXIMUM_PASSES)])
+
+
 def _series_text(found: tuple[SeriesCount, ...]) -> str:
     """Return the ion series as the end of a sentence; of unknown activations alone without it."""
     if not found:
@@ -187,7 +208,7 @@ def asked_passes(parameters: Mapping[str, Any]) -> tuple[SearchPass, ...]:
     if any(parameters.get(name) is None for name in ("enzyme", "precursor_tolerance", "fragment_tolerance")):
         return ()
     try:
-        return tuple(_pass(one) for one in _asked(parameters))
+        return _passes(_asked(parameters))
     except (TypeError, ValueError) as error:
         raise ParameterError(f"the parameters do not tell how the search was done ({error})") from None
 
@@ -219,14 +240,10 @@ def passes_of_record(record: Mapping[str, Any]) -> tuple[SearchPass, ...]:
 
     Raises
     ------
-    ParameterError, ValueError, TypeError : a value cannot be understood.
+    ParameterError : a value cannot be understood.
     """
     recorded = record.get("passes")
-    if not isinstance(recorded, list):
-        return ()
-    if len(recorded) > _MAXIMUM_PASSES:
-        raise ParameterError(f"there are {len(recorded):,} passes")
-    return tuple(_pass(one) for one in recorded)
+    return _passes(recorded) if isinstance(recorded, list) else ()
 
 
 def passes_of_run(project: Project, run_id: str) -> tuple[SearchPass, ...]:
@@ -281,91 +298,18 @@ def _told(path: Path, tell: Callable[[dict[str, Any]], Told]) -> Told:
         raise StorageError(f"{path}: does not tell how the search was done ({' '.join(str(error).split()):.200}). Search again.") from error
 
 
-def _pass(values: Any) -> SearchPass:
-    """A pass from its record.
+def _passes(records: list[Any]) -> tuple[SearchPass, ...]:
+    """Return passes from their records.
 
     Raises
     ------
-    ParameterError : it is none.
+    ParameterError : one is none.
     """
-    if not isinstance(values, dict):
-        raise ParameterError("a pass is no object")
-    shift = values.get("mass_shift")
-    numbers = () if shift is None else _numbers(shift)
-    if shift is not None and (len(numbers) != 2 or not numbers[0] <= numbers[1]):
-        raise ParameterError("mass_shift is no range")
-    specificity, proteins = values.get("specificity", "specific"), values.get("proteins", "all")
-    if specificity not in SPECIFICITIES or proteins not in get_args(SearchedProteins):
-        raise ParameterError("specificity or proteins are none that there are")
-    medians = _numbers(values.get("precursor_medians", (0.0, 0.0)))
-    if len(medians) != 2 or not medians[0] <= medians[1]:
-        raise ParameterError("precursor_medians is no range")
-    fixed, variable, known = (_texts(values.get(f"{kind}_modifications", [])) for kind in ("fixed", "variable", "known"))
-    for name in (*fixed, *variable, *known):
-        parse_modification(name)
-    return SearchPass(
-        _text(values.get("name")),
-        _tolerance(values.get("precursor_tolerance")),
-        _tolerance(values.get("fragment_tolerance")),
-        tuple(_count(one, least=-100) for one in _list(values.get("isotope_errors", []))),
-        enzyme(_text(values.get("enzyme"))).name,
-        specificity,
-        _count(values.get("missed_cleavages", 0)),
-        fixed,
-        variable,
-        None if shift is None else (numbers[0], numbers[1]),
-        tuple(_texts(one) for one in _list(values.get("groups", []))),
-        _texts(values.get("databases", [])),
-        proteins,
-        _count(values.get("n_proteins", 0)),
-        _texts(values.get("spectra", [])),
-        _count(values.get("n_spectra", 0)),
-        _text(values.get("source_run", "")),
-        (medians[0], medians[1]),
-        known,
-        tuple(_series_count(one) for one in _list(values.get("ion_series", []))),
-    )
-
-
-def _series_count(values: Any) -> SeriesCount:
-    found = _list(values)
-    if len(found) != 3 or not set(_text(found[1])) <= set("abcxyz"):
-        raise ParameterError("ion_series has an entry that is none")
-    return SeriesCount(_text(found[0]), _text(found[1]), _count(found[2]))
-
-
-def _list(value: Any) -> Sequence[Any]:
-    if not isinstance(value, list | tuple) or len(value) > _MAXIMUM_VALUES:
-        raise ParameterError("a list is none, or too long")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _MAXIMUM_LETTERS:
-        raise ParameterError("a text is none, or too long")
-    value.encode()  # half a character, which JSON can hold, no file can
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(_text(one) for one in _list(value))
-
-
-def _count(value: Any, least: int = 0) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 1 << 53:
-        raise ParameterError("a count is none")
-    return value
-
-
-def _numbers(value: Any) -> tuple[float, ...]:
-    found = _list(value)
-    if not all(isinstance(one, int | float) and abs(one) < 1e9 for one in found):
-        raise ParameterError("a number is none")
-    return tuple(float(one) for one in found)
-
-
-def _tolerance(value: Any) -> Tolerance:
-    return Tolerance.parse(_text(value))
+    try:
+        return _RECORDED.validate_python(records)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ParameterError(f"passes.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def widest(tolerances: Iterable[Tolerance]) -> Tolerance | None:

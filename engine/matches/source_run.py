@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import identifying_kinds, table_of_kind
-from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.errors import InputError, ParameterError, StorageError
+from proteoscope.engine.estimates import counts_of
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
@@ -24,11 +26,13 @@ __all__ = [
     "EXPLAIN",
     "EXPLAIN_AGAIN",
     "SourceRun",
+    "accepted_targets",
     "explained_run",
     "explained_spectra",
     "identified_places",
     "identified_run",
     "identified_spectra",
+    "recorded_counts",
     "write_identified_proteins",
 ]
 
@@ -105,6 +109,17 @@ def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
     return source, project.table("explained", run)
 
 
+def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> dict[str, float]:
+    """Return the counts that an identification recorded, by their names, for the estimate of a search that builds on it.
+
+    None where there is no such run or it cannot be read; the search itself reports that. Arguments as of `identified_run` and
+    `explained_run`.
+    """
+    with suppress(InputError, ParameterError, StorageError):
+        return counts_of(project.record(identified_run(project.folder, explained_run(project, run)[0], also).run))
+    return {}
+
+
 def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float, n_spectra: int) -> pa.Table:
     """These columns of the spectra that a table of explained ones accepts up to a q-value; among them ``spectrum`` and ``q_value``.
 
@@ -121,6 +136,12 @@ def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float
     return table
 
 
+def accepted_targets(psms: pa.Table, maximum_q_value: float) -> pa.Table:
+    """Return the rows of a table of PSMs that are the best match of their spectrum, a target, and accepted up to a q-value."""
+    is_target = pa.compute.and_(pa.compute.equal(psms["rank"], 1), pa.compute.invert(psms["is_decoy"]))
+    return psms.filter(pa.compute.and_(is_target, pa.compute.less_equal(psms["q_value"], maximum_q_value)))
+
+
 def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> NDArray[np.int64]:
     """Rows of the spectra that a table of PSMs identifies up to a q-value: targets, the best match of each; ascending.
 
@@ -131,11 +152,7 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
     needed = ("spectrum", "rank", "is_decoy", "q_value")
     with TableFile(path, EXPORTED_PSMS, needed, n_rows_of={"spectra": n_spectra}, remedy=_REMEDY) as source:
         table = source.read(needed)
-    wanted = pa.compute.and_(
-        pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.invert(table["is_decoy"])),
-        pa.compute.less_equal(table["q_value"], maximum_q_value),
-    )
-    return np.unique(table.filter(pa.compute.fill_null(wanted, False))["spectrum"].to_numpy())
+    return np.unique(accepted_targets(table, maximum_q_value)["spectrum"].to_numpy())
 
 
 def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[str, dict[str, NDArray[np.int64]]]:

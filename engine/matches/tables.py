@@ -30,6 +30,7 @@ from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
 from proteoscope.engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "FEWEST_FOR_EXPECTATION",
@@ -197,8 +198,8 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     features, learnt = learnt.features(psms, resources)
     score, message = initial, "rescoring is off"
     if settings.rescoring == "automatic":
-        matrix, learning = _matrix(features, len(psms)), RescoringSettings(decoy_ratio=psms.decoy_ratio)
-        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
+        learning = RescoringSettings(decoy_ratio=psms.decoy_ratio)
+        outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
         score, message, learnt = outcome.score, outcome.message, learnt._replace(rescoring=outcome.learnt)
     message = "; ".join(one for one in (message, intensities) if one)
     psms = replace(psms, bonds=None)  # nothing else asks for them
@@ -217,7 +218,7 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
     if first.learnt is not None:
         features, _ = first.learnt.features(second, resources)
         if first.learnt.rescoring is not None:
-            score = first.learnt.rescoring.score(_matrix(features, len(second)), score, second.peptide_family)
+            score = first.learnt.rescoring.score(features, score, second.peptide_family)
     n, psms = len(first.psms), joined_psms(first.psms, replace(second, bonds=None))
     score, new = np.concatenate((first.score, score)), _kept(features)
     kept = _rows_of_better_pass(psms, score, n)
@@ -236,10 +237,6 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
 def _kept(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
     """The features as they are written: they were learnt from, and of a large run take much room."""
     return {name: column.astype(np.float32) for name, column in features.items()}
-
-
-def _matrix(features: dict[str, NDArray[np.float64]], n: int) -> NDArray[np.float64]:
-    return np.column_stack(list(features.values())) if n else np.empty((0, len(features)))
 
 
 def _judged(scored: Scored, settings: ReportSettings) -> Scored:
@@ -430,8 +427,7 @@ def _psm_table(
         "missed_cleavages": pa.array(psms.missed_cleavages, pa.int8()),
         "matched_ions": pa.array(measured["matched_ions"].astype(np.int16)),
         "total_ions": pa.array(measured["total_ions"].astype(np.int16)),
-        "spectral_dot_product": pa.array(measured["spectral_dot_product"]),
-        "hyperscore": pa.array(measured["hyperscore"]),
+        **{kind.column: pa.array(measured[kind.column]) for kind in SCORE_KINDS},
         "score": pa.array(scored.score),
         "delta_score": pa.array(psms.delta_score),
         "q_value": pa.array(scored.q_value, from_pandas=True),
@@ -443,8 +439,6 @@ def _psm_table(
         "spectrum": pa.array(of),
         "peptide_q_value": pa.array(peptide_q_value, from_pandas=True),
         "search_score": pa.array(psms.score),
-        "xcorr": pa.array(measured["xcorr"]),
-        "ksdp": pa.array(measured["ksdp"]),
         "expectation": pa.array(10.0**psms.expectation, mask=psms.n_candidates < FEWEST_FOR_EXPECTATION),
         "modification_positions": pa.ListArray.from_arrays(modification_lists, pa.array(psms.modification_site, pa.int16())),
         "modification_names": pa.ListArray.from_arrays(modification_lists, names.take(which)),

@@ -113,11 +113,10 @@ def estimate_error_rates(
         if has_decoys:
             features = _features(psms, found.is_shifted, tier, distance, confident)
             if parameters.rescoring == "automatic":
-                matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
                 learns = _ranks(psms, key) == 1
                 learning = RescoringSettings(decoy_ratio=psms.decoy_ratio)
-                outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, learning, resources)
-                score, message, scale = outcome.score, outcome.message, None if outcome.used else scale
+                outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, learns, learning, resources)
+                score, message, scale = outcome.score, outcome.message, scale if outcome.learnt is None else None
     group = np.zeros(len(psms), np.int64) if by_count else _groups(found.is_shifted, tier)
     leads = group_leads(score, psms.is_decoy, group, len(KINDS))
     rank = psms.rank if by_count else _ranks(psms, key)

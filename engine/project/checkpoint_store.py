@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 import stat
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,10 +40,9 @@ __all__ = [
 
 TOTAL_BYTES = 20 << 30
 """Maximum size of all checkpoints together; beyond it those that were not used for the longest time go."""
-MAXIMUM_AGE_SECONDS = 90 * 86400.0
-"""A checkpoint that was not used for so long is removed."""
+MAXIMUM_CHECKPOINTS = 1000
+"""Maximum number of checkpoints; beyond it those that were not used for the longest time go."""
 _PREFIX = 66  # characters of a name before the digest of the folder
-_GRACE_SECONDS = 86400.0  # a checkpoint used within this time is never pruned: its run may be at work
 _NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}-[0-9a-f]{32}\.sqlite")
 
 
@@ -231,12 +229,14 @@ def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
 
 
 def prune_checkpoints() -> None:
-    """Remove checkpoints that were not used for long, and of those beyond the total size the oldest; what cannot be removed stays."""
-    now, total = time.time(), 0
-    for checkpoint in list_checkpoints():
+    """Remove the checkpoints beyond the total size or number, those first that were not used for longest; what cannot be removed stays.
+
+    Age does not count: a clock that is set forward would make every checkpoint old. Those of runs at work stay.
+    """
+    total = 0
+    for number, checkpoint in enumerate(list_checkpoints(), 1):
         total += checkpoint.bytes
-        age = now - checkpoint.used
-        if age > MAXIMUM_AGE_SECONDS or (total > TOTAL_BYTES and abs(age) > _GRACE_SECONDS):
+        if (total > TOTAL_BYTES or number > MAXIMUM_CHECKPOINTS) and not is_in_use(checkpoint.path):
             remove_files(checkpoint.path)
 
 

@@ -210,13 +210,19 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
             reason, remedy = "the disk is full", "Free some space and try again"
         elif "disk I/O error" in text:
             # Also what a full disk gives when the write-ahead log's shared memory cannot grow.
-            reason, remedy = "the disk is full or faulty", "Free some space and try again"
+            reason = "the disk is full or faulty, or the file may not grow further (ulimit -f)"
+            remedy = "Free some space or raise the limit, and try again"
         elif "readonly" in text or "read-only" in text:
             reason, remedy = "the disk is read-only", "Choose a folder that you may write to"
         elif "locked" in text:
             reason, remedy = "another process has held the project's database for long", "Try again when it has finished"
         elif any(sign in text for sign in _DAMAGED):
             reason, remedy = "the project's database is damaged", "Restore it from a copy; the tables under results can still be read"
+        elif "unable to open" in text:
+            reason, remedy = (
+                "the project's database cannot be opened",
+                "Check that you may read it, or raise the limit of open files (ulimit -n)",
+            )
         else:
             reason, remedy = f"the project's database cannot be used ({text})", ""
         raise StorageError(f"{path}: {reason}" + (f". {remedy}." if remedy else ".")) from error

@@ -144,7 +144,10 @@ def template_names(names: Texts) -> Texts:
     tags = _tagged(ones)
     has_tag = _are_mates(ones, others) & ~_are_same(ones, others, np.diff(ones.offsets), np.diff(others.offsets))
     has_tag |= _are_tags(tags.number, -1)
-    return trimmed(ones, np.diff(ones.offsets) - np.where(has_tag, tags.length, 0)).take(np.repeat(np.arange(len(first)), 2))
+    lengths = np.diff(ones.offsets)
+    # A name that is nothing but a tag stays as it is.
+    is_shorter = has_tag & (tags.length < lengths)
+    return trimmed(ones, lengths - np.where(is_shorter, tags.length, 0)).take(np.repeat(np.arange(len(first)), 2))
 
 
 def _keys(names: Texts, kind: int) -> pa.ChunkedArray:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, take_runs
+from proteoscope.engine.escaped_names import ESCAPES, NameCharacters, escape_unprintable_texts
 from proteoscope.engine.files import atomic_file, storage_errors, temporary_path
 from proteoscope.engine.formats.fastq import looks_like_phred_64
 from proteoscope.engine.jobs.progress import Progress
@@ -24,6 +25,7 @@ from proteoscope.engine.results.cigars import letters_of_cigars
 from proteoscope.engine.results.sam import (
     LONGEST_READ_NAME,
     NO_QUALITY,
+    READ_NAME_CHARACTERS,
     SECONDARY,
     UNPLACED,
     SamNames,
@@ -76,7 +78,7 @@ def write_sam(
     """Write rows of the table ``alignments``, which come pattern by pattern, as SAM.
 
     Of several alignments of a pattern the first with the best score is its primary one; a pattern without any has one record without a
-    place. A name ends before the first blank; what SAM does not allow in one becomes ``_``. A ``*`` of a protein becomes X.
+    place. A name ends before the first blank; characters that SAM does not allow are escaped, as ``%40``. A ``*`` of a protein becomes X.
 
     Parameters
     ----------
@@ -88,7 +90,9 @@ def write_sam(
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
     numbers = np.arange(len(aligned.text_names))
-    texts = Texts.of(SamNames(2**31).names(numbers, aligned.text_names))
+    names = SamNames()
+    texts = Texts.of(names.names(numbers, aligned.text_names))
+    names.warn(progress, "reference")
     header = sam_header(texts.strings(), aligned.text_lengths.tolist(), is_sorted=is_sorted)
     written = _SamLines(aligned, texts)
     parts = _pieces(_whole_patterns(tables))
@@ -96,10 +100,20 @@ def write_sam(
         _write_sorted(out, header, parts, written.lines, progress, threads)
     else:
         write_lines(out, header, parts, lambda piece: written.lines(piece)[0], progress, threads=threads)
-    if n := written.n_cut:
-        names = "1 read has a name" if n == 1 else f"{n:,} reads have names"
-        cut = f"SAM allows no more: {'it ends' if n == 1 else 'they end'} there with the number of the read in its file"
-        progress.message(f"{names} of more than {LONGEST_READ_NAME} characters. {cut}", "warning")
+    _warn_names(progress, written.n_escaped, written.n_cut)
+
+
+def _warn_names(progress: Progress, n_escaped: int, n_cut: int) -> None:
+    """Warn of reads that have other names in SAM than in their file."""
+    if n_escaped:
+        progress.message(f"{_count_names(n_escaped)} with characters that SAM does not allow; they are {ESCAPES}", "warning")
+    if n_cut:
+        cut = f"SAM allows no more: {'it ends' if n_cut == 1 else 'they end'} there with the number of the read in its file"
+        progress.message(f"{_count_names(n_cut)} of more than {LONGEST_READ_NAME} characters. {cut}", "warning")
+
+
+def _count_names(n: int) -> str:
+    return "1 read has a name" if n == 1 else f"{n:,} reads have names"
 
 
 def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, threads: int = 1) -> None:
@@ -166,12 +180,19 @@ def _is_none(piece: pa.Table) -> NDArray[np.bool_]:
     return np.asarray(piece["score"].is_null().to_numpy(), np.bool_) | (_numbers(piece, "text_end") < _numbers(piece, "text_start"))
 
 
-_IN_READ_NAMES = np.arange(256, dtype=np.uint8)
-_IN_READ_NAMES[(ord("!") > _IN_READ_NAMES) | (ord("~") < _IN_READ_NAMES) | (ord("@") == _IN_READ_NAMES)] = ord("_")
+_PAF_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), 127)) + bytes(range(128, 256)))
 
 
-def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> tuple[Texts, NDArray[np.bool_]]:
-    """Return names as SAM allows them, and which were cut.
+class _ReadNames(NamedTuple):
+    """n names as SAM allows them, which of them hold escaped characters, and which were cut."""
+
+    names: Texts
+    is_escaped: NDArray[np.bool_]
+    is_cut: NDArray[np.bool_]
+
+
+def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _ReadNames:
+    """Return names as SAM allows them.
 
     Mates have one name. Of a name that is too long the beginning is left, and the number of the read in its file, which nothing else has.
 
@@ -180,17 +201,16 @@ def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> tu
     rows : ndarray of int64, shape (n,)
         Numbers of the patterns.
     """
-    names = template_names(names) if are_mates else names
-    names = Texts(_IN_READ_NAMES[names.own], names.offsets - names.offsets[0])
+    names, is_escaped = READ_NAME_CHARACTERS.escape_texts(template_names(names) if are_mates else names)
     lengths = np.diff(names.offsets)
     is_cut = lengths > LONGEST_READ_NAME
     if not is_cut.any():
-        return names, is_cut
+        return _ReadNames(names, is_escaped, is_cut)
     numbers = pa.array(rows // (2 if are_mates else 1) + 1).cast(pa.string())
     endings = Texts.of_arrow(pa.compute.if_else(pa.array(is_cut), pa.compute.binary_join_element_wise("_", numbers, ""), ""))
     beginnings = trimmed(names, np.where(is_cut, LONGEST_READ_NAME - np.diff(endings.offsets), lengths))
     joined = pa.compute.binary_join_element_wise(beginnings.arrow(), endings.arrow(), "")
-    return Texts.of_arrow(joined), is_cut
+    return _ReadNames(Texts.of_arrow(joined), is_escaped, is_cut)
 
 
 class _SamLines:
@@ -199,7 +219,7 @@ class _SamLines:
     def __init__(self, aligned: Aligned, texts: Texts) -> None:
         self._texts, self._aligned = texts, aligned
         self._alphabet = np.where(aligned.alphabet == ord("*"), np.uint8(ord("X")), aligned.alphabet)
-        self.n_cut = 0
+        self.n_escaped = self.n_cut = 0
         self._lock = threading.Lock()
         self._shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
 
@@ -233,8 +253,9 @@ class _SamLines:
         before = _numbers(piece, "pattern_start", 1) - 1
         behind = _numbers(piece, "pattern_length") - _numbers(piece, "pattern_end")
         clips = np.where(is_reverse[:, None], np.stack([behind, before], axis=1), np.stack([before, behind], axis=1))
-        names, is_cut = _read_names(_texts(piece, "pattern"), patterns, are_mates=are_mates)
+        names, is_escaped, is_cut = _read_names(_texts(piece, "pattern"), patterns, are_mates=are_mates)
         with self._lock:
+            self.n_escaped += len(np.unique(patterns[is_escaped]))
             self.n_cut += len(np.unique(patterns[is_cut]))
         cigars = _texts(piece, "cigar")
         first, last = (int(patterns[0]), int(patterns[-1]) + 1) if n else (0, 0)
@@ -295,10 +316,16 @@ def _fill_mates(
     places[:, 5] = np.where(is_together, np.where(is_left, length, -length), 0)
 
 
+def _paf_names(names: Texts) -> Texts:
+    """Return names without blanks and control characters, which only the tables of a changed project hold."""
+    return _PAF_NAME_CHARACTERS.escape_texts(escape_unprintable_texts(names)[0])[0]
+
+
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     """Lines of rows that have a place."""
     piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
     text = _numbers(piece, "text_row", -1)
+    text_names = _paf_names(aligned.text_names)
     columns = [
         _numbers(piece, "pattern_length"),
         _numbers(piece, "pattern_start") - 1,
@@ -309,13 +336,13 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
         _numbers(piece, "text_end"),
         _numbers(piece, "mapping_quality", NO_QUALITY),
     ]
-    names, cigars = _texts(piece, "pattern"), _texts(piece, "cigar")
-    longest = int(np.diff(aligned.text_names.offsets).max(initial=0))
+    names, cigars = _paf_names(_texts(piece, "pattern")), _texts(piece, "cigar")
+    longest = int(np.diff(text_names.offsets).max(initial=0))
     room = len(names.own) + len(cigars.own) + len(piece) * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(len(piece), np.int64)
     kernels.cpu.alignment_lines.write_paf_lines(
         text_arrays(names),
-        text_arrays(aligned.text_names),
+        text_arrays(text_names),
         _is_reverse(piece),
         np.ascontiguousarray(np.stack(columns, axis=1)),
         _numbers(piece, "score"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import sys
 from collections.abc import Iterable
-from itertools import chain, count, repeat
+from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, read_only
+from proteoscope.engine.escaped_names import ESCAPES, NameCharacters
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.results.counts import counted
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.text_layouts import SamSequences, TextArrays
 
@@ -19,6 +22,7 @@ __all__ = [
     "LONGEST_READ_NAME",
     "NO_PLACE",
     "NO_QUALITY",
+    "READ_NAME_CHARACTERS",
     "SECONDARY",
     "UNPLACED",
     "SamNames",
@@ -37,46 +41,72 @@ NO_PLACE = (-1, 0, 0, -1, 0, 0)
 
 LONGEST_READ_NAME = 254
 """Of what is aligned; those of what it is aligned with may be of any length."""
-_NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z!#$%&+./:;?@^_|~*=-]")
+READ_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), ord("~") + 1)).replace(b"@", b""), not_first=b"*")
+"""Of QNAME, which is not * either."""
+_REFERENCE_NAME_CHARACTERS = NameCharacters(
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&+./:;?@^_|~*=-", not_first=b"*="
+)
+"""Of RNAME."""
 
 
 class SamNames:
-    """Names as SAM allows them, one for each sequence: where several would have one name, all but the first are told by their place."""
+    """Distinct names as SAM allows them, one for each sequence.
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
+    Where several would have one name, all but the first end with the number of the sequence in its file.
+
+    Attributes
+    ----------
+    n_replaced : sequences that have other names in SAM.
+    """
+
+    def __init__(self, *, are_read_names: bool = False) -> None:
+        self._longest = LONGEST_READ_NAME if are_read_names else sys.maxsize
+        self._characters = READ_NAME_CHARACTERS if are_read_names else _REFERENCE_NAME_CHARACTERS
         self._names: dict[int, str] = {}
         self._taken: set[str] = set()
+        self.n_replaced = 0
 
     def names(self, indexes: NDArray[np.integer], accessions: Texts) -> list[str]:
         """The names of the sequences at places in the files."""
         _, first = np.unique(indexes, return_index=True)
         first = np.sort(first)
-        found = dict(zip(indexes[first].tolist(), accessions.take(first).strings(), strict=True))
+        allowed, is_changed = self._characters.escape_texts(accessions.take(first))
+        changed = set(indexes[first][is_changed].tolist())
+        found = dict(zip(indexes[first].tolist(), allowed.strings(), strict=True))
         for known in found.keys() & self._names.keys():
             del found[known]
         new = set(found.values())
-        if len(new) == len(found) and new.isdisjoint(self._taken) and self._are_allowed(new):
+        if len(new) == len(found) and new.isdisjoint(self._taken) and self._have_allowed_lengths(new):
             self._names |= found
             self._taken |= new
+            self.n_replaced += len(changed & found.keys())
         else:
-            for index, accession in found.items():
-                self._add(index, accession)
+            for index, name in found.items():
+                self._add(index, name, is_changed=index in changed)
         return list(map(self._names.__getitem__, indexes.tolist()))
 
-    def _are_allowed(self, names: set[str]) -> bool:
-        """Whether SAM allows all of them as they are."""
-        starred = any(map(str.startswith, names, repeat(("*", "="))))
-        return not (starred or "" in names or _NOT_IN_NAMES.search("".join(names))) and max(map(len, names), default=0) <= self._longest
+    def warn(self, progress: Progress, one: str, several: str = "") -> None:
+        """Warn of replaced names, of references or of what `one` and `several` call them."""
+        if self.n_replaced:
+            verb = "has another name" if self.n_replaced == 1 else "have other names"
+            progress.message(
+                f"{counted(self.n_replaced, one, several)} {verb} in SAM: characters that it does not allow are {ESCAPES}, "
+                "and names that are too long or occur twice end with the number of the sequence",
+                "warning",
+            )
 
-    def _add(self, index: int, accession: str) -> None:
-        plain = _NOT_IN_NAMES.sub("_", accession).lstrip("*=") or "_"
+    def _have_allowed_lengths(self, names: set[str]) -> bool:
+        return "" not in names and max(map(len, names), default=0) <= self._longest
+
+    def _add(self, index: int, allowed: str, *, is_changed: bool) -> None:
+        plain = allowed or "_"
         for ending in chain(("", f"_{index + 1}"), (f"_{index + 1}_{n}" for n in count(2))):
             name = plain[: self._longest - len(ending)] + ending
             if name not in self._taken:
                 break
         self._taken.add(name)
         self._names[index] = name
+        self.n_replaced += is_changed or name != allowed
 
 
 class SamRecords(NamedTuple):

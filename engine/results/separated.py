@@ -1,6 +1,7 @@
 """Tables of tab-separated values from columns: one header line, one line a row, made without a line of Python for each.
 
-Truths are ``true`` and ``false``, lists are joined by semicolons, vectors by commas, a missing value is empty, a text that holds a double
+Truths are ``true`` and ``false``, lists are joined by semicolons (one within an item is written as %3B), vectors by commas, a missing
+value is empty, a text that holds a double
 quote stands in double quotes with those inside doubled (RFC 4180), tabs, line breaks and other control characters become spaces. What
 differs between the files of several searches, which others rely on, is a `Dialect`.
 """
@@ -43,8 +44,9 @@ Piece = TypeVar("Piece", bound=Sized)
 _ROWS = 1 << 16  # of a piece in memory
 _FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
 """What a cell begins with that a spreadsheet takes for a formula, and may obey; some skip blanks and invisible characters before it."""
-_CONTROLS = r"\x00-\x1f\x7f-\x{9f}"
-"""Control characters, which a terminal may obey: tabs, line breaks, ESC."""
+_CONTROLS = r"\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}"
+"""Control characters, which a terminal may obey: tabs, line breaks, ESC; and what some readers take for the end of a line."""
+_BETWEEN, _ESCAPED_BETWEEN = ";", "%3B"
 
 
 @dataclass(frozen=True)
@@ -114,10 +116,15 @@ def write_separated(
     parts = [tables] if isinstance(tables, pa.Table) else tables
     pieces = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
 
+    n_escaped: list[int] = []
+
     def lines(piece: pa.Table) -> bytes:
-        return separated_lines(piece, columns, dialect, spreadsheet_safe=spreadsheet_safe)
+        return separated_lines(piece, columns, dialect, spreadsheet_safe=spreadsheet_safe, n_escaped=n_escaped)
 
     write_lines(out, header_line(columns), pieces, lines, progress, threads=threads)
+    if n := sum(n_escaped):
+        names = "1 text in a list holds" if n == 1 else f"{n:,} texts in lists hold"
+        progress.message(f"{out.name}: {names} semicolons, which separate texts there; they are written as {_ESCAPED_BETWEEN}", "warning")
 
 
 def report_accepted(progress: Progress, out: Path, n_accepted: int, n_rows: int, fdr: float) -> None:
@@ -177,27 +184,33 @@ def write_lines(
         file.write(end())
 
 
-def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False) -> bytes:
-    """The lines of some rows."""
+def separated_lines(
+    piece: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False, n_escaped: list[int] | None = None
+) -> bytes:
+    """The lines of some rows; numbers of texts in lists with escaped semicolons are appended to `n_escaped`."""
     if not len(piece):
         return b""
-    cells = [_cells(in_one(piece[column.name]), column, dialect, is_safe=spreadsheet_safe) for column in columns]
+    n_escaped = [] if n_escaped is None else n_escaped
+    cells = [_cells(in_one(piece[column.name]), column, dialect, n_escaped, is_safe=spreadsheet_safe) for column in columns]
     lines = pa.compute.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
     lines = pa.compute.binary_join_element_wise(lines, "", "\n")
     assert isinstance(lines, pa.StringArray)
     return letters_of(lines)
 
 
-def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
+def _cells(column: pa.Array, one: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:
     """A column of any type as texts, none of them missing."""
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         items = pa.compute.fill_null(_plain(column.flatten(), one, dialect), "")
+        if is_text(kind.value_type) and (n := pa.compute.sum(pa.compute.match_substring(items, _BETWEEN)).as_py()):
+            n_escaped.append(n)
+            items = pa.compute.replace_substring(items, _BETWEEN, _ESCAPED_BETWEEN)
         ends = np.concatenate(
             ([0], np.cumsum(pa.compute.fill_null(pa.compute.list_value_length(column), 0).to_numpy(zero_copy_only=False)))
         )
         joined = pa.compute.binary_join(
-            pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), items), ";,"[pa.types.is_fixed_size_list(kind)]
+            pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), items), (_BETWEEN, ",")[pa.types.is_fixed_size_list(kind)]
         )
         return _as_cell(joined, one, dialect, is_safe=is_safe) if is_text(kind.value_type) else joined
     text = pa.compute.fill_null(_plain(column, one, dialect), one.saved_null)

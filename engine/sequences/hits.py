@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -26,11 +25,11 @@ from numpy.typing import NDArray
 from proteoscope.engine import sequences
 from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.escaped_names import ESCAPES, escape_unprintable_texts
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.sam import (
-    LONGEST_READ_NAME,
     NO_PLACE,
     NO_QUALITY,
     SECONDARY,
@@ -84,6 +83,9 @@ _LENGTH_GROUPS = 64
 _MINIMUM_EXPECTED = 1e-3
 _CLUSTAL_NAME = 30
 _SPOOLED_BYTES, _COPIED_BYTES = 16 << 20, 4 << 20
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_IS_CONTROL = np.isin(np.arange(256), [*range(ord(" ")), 0x7F, 0xC2, 0xE2])
+"""Bytes of UTF-8 that they begin with."""
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HITS_OF_A_PIECE = 512  # that are formatted together, between two looks at a cancel
 
@@ -182,7 +184,9 @@ class Hits:
         for field in fields(cls):
             column = table.column(field.name).combine_chunks()
             if field.name in _TEXTS:
-                taken[field.name] = Texts.of_arrow(column)
+                # Names that the program wrote are escaped already; those of a changed project may not be.
+                texts = Texts.of_arrow(column)
+                taken[field.name] = escape_unprintable_texts(texts)[0] if field.name in ("query", "subject") else texts
             else:
                 values = column.to_numpy(zero_copy_only=False)
                 taken[field.name] = values if field.name in _REALS else values.astype(np.int64)
@@ -374,9 +378,15 @@ class _Fasta(_Writer):
             ">{}/{}-{} score={} bit_score={:.1f} e_value={:.3g} identity={:.4f}\n".format,
             *_lists(hits, "query", "query_start", "query_end", "score", "bit_score", "e_value", "identity"),
         )
-        below = map(">{}/{}-{} {}".format, *_lists(hits, "subject", "subject_start", "subject_end", "description"))
+        below = map(">{}/{}-{} {}".format, *_lists(hits, "subject", "subject_start", "subject_end"), _on_one_line(hits.description))
         lines = (_wrapped(texts).strings() for texts in (hits.aligned_query, hits.aligned_subject))
         return map("{}{}{}\n{}".format, above, next(lines), map(str.rstrip, below), next(lines))
+
+
+def _on_one_line(texts: Texts) -> list[str]:
+    """Texts with spaces for control characters."""
+    strings = texts.strings()
+    return [_CONTROLS.sub(" ", text) for text in strings] if _IS_CONTROL[texts.own].any() else strings
 
 
 def _wrapped(texts: Texts) -> Texts:
@@ -457,7 +467,7 @@ class _Sam(_Writer):
 
     def begin(self) -> None:
         # The header names the subjects of all records, so that the records wait.
-        self._queries, self._subjects = SamNames(LONGEST_READ_NAME), SamNames(sys.maxsize)
+        self._queries, self._subjects = SamNames(are_read_names=True), SamNames()
         self._lengths: dict[str, int] = {}
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - it lives as long as the writer
 
@@ -506,6 +516,8 @@ class _Sam(_Writer):
         while piece := self._records.read(_COPIED_BYTES):
             self._progress.check()
             self._file.write(piece)
+        self._queries.warn(self._progress, "query", "queries")
+        self._subjects.warn(self._progress, "database sequence")
 
     def close(self) -> None:
         self._records.close()
@@ -674,6 +686,7 @@ class _Stacked(_Writer):
 
     def __init__(self, format: str, file: BinaryIO, progress: Progress) -> None:
         self._format, self._name, self._n_stacks = format.removesuffix("-stack"), format, 0
+        self._replaced: set[str] = set()
         super().__init__(file, progress)
 
     def begin(self) -> None:
@@ -685,11 +698,16 @@ class _Stacked(_Writer):
             self._n_stacks += 1
             if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
                 raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; choose one (--query)")
-            self._file.write(sequences.stack_formats.stack_text(found.stack(place), self._format).encode())
+            stack = found.stack(place)
+            self._replaced.update(name for name in stack.names if sequences.stack_formats.plain_name(name) != name)
+            self._file.write(sequences.stack_formats.stack_text(stack, self._format).encode())
 
     def finish(self) -> None:
         if not self._n_stacks:
             raise NothingToStackError(f"no query has a hit, so that there is nothing to write as {self._name}")
+        if n := len(self._replaced):
+            names = "1 name holds" if n == 1 else f"{n:,} names hold"
+            self._progress.message(f"{names} characters that {self._name} does not take; they are {ESCAPES}", "warning")
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {

@@ -12,6 +12,7 @@ from functools import cache
 from io import StringIO
 from itertools import pairwise
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from Bio import Align
@@ -29,6 +30,7 @@ __all__ = [
     "file_header",
     "grades",
     "pair_alignments",
+    "plain_name",
     "stack_alignment",
     "stack_text",
     "unique_names",
@@ -38,6 +40,7 @@ STACK_FORMATS = ("stockholm", "a3m", "phylip", "clustal")
 PAIR_FORMATS = ("maf", "psl")
 _PHYLIP_NAME, _CLUSTAL_NAME = 10, 30
 _NOT_IN_NAMES = re.compile(r"[\s\x00-\x1f\x7f-\x9f\[\](),:;]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _GRADES = 9
 """Digits of the line of conservation."""
 
@@ -70,7 +73,7 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
     sequences, coordinates = Alignment.parse_printed_alignment([row.tobytes() for row in stack.gapped])
     descriptions = [stack.query_description, *stack.subjects.descriptions]
     records = [
-        SeqRecord(Seq(letters), id=name, name=name, description=" ".join(description.split()))
+        SeqRecord(Seq(letters), id=name, name=name, description=_on_one_line(description))
         for letters, name, description in zip(sequences, names, descriptions, strict=True)
     ]
     alignment = _stacked_class()(records, coordinates)
@@ -109,14 +112,14 @@ def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment
     """
     subjects = stack.subjects
     query = stack.gapped[0, ~stack.is_opened].tobytes()
-    query_name = unique_names([stack.query_name])[0]
+    query_name = plain_name(stack.query_name)
     lines = zip(_lines(subjects, "query"), _lines(subjects, "subject"), strict=True)
     for place, (above, below) in enumerate(lines):
         (_, own), coordinates = Alignment.parse_printed_alignment([above, below])
         start = int(subjects.subject_start[place])
         coordinates = coordinates + np.array([[int(subjects.query_start[place])], [start]])
         whole = Seq({start: bytes(own)}, length=int(subjects.lengths[place]))
-        name = unique_names([subjects.names[place]])[0]
+        name = plain_name(subjects.names[place])
         records = [SeqRecord(Seq(query), id=query_name, description=""), SeqRecord(whole, id=name, description="")]
         alignment = Alignment(records if is_query_first else records[::-1], coordinates if is_query_first else coordinates[::-1])
         alignment.score = float(subjects.scores[place])
@@ -127,11 +130,11 @@ def unique_names(names: Sequence[str], width: int | None = None) -> list[str]:
     """Names without what the formats do not take, no longer than `width`, and each once: others of a name have a number behind them.
 
     >>> unique_names(["sp|P02769|ALBU", "sp|P02769|ALBU", "a b"], 10)
-    ['sp|P02769|', 'sp|P0276_2', 'a_b']
+    ['sp|P02769|', 'sp|P0276_2', 'a%20b']
     """
     taken, found = set[str](), []
     for name in names:
-        plain = _NOT_IN_NAMES.sub("_", name) or "_"
+        plain = plain_name(name)
         unique, number = plain[:width], 1
         while unique in taken:
             number += 1
@@ -140,6 +143,15 @@ def unique_names(names: Sequence[str], width: int | None = None) -> list[str]:
         taken.add(unique)
         found.append(unique)
     return found
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(_CONTROLS.sub(" ", text).split())
+
+
+def plain_name(name: str) -> str:
+    """Return a name in which characters that the formats do not take are escaped."""
+    return _NOT_IN_NAMES.sub(lambda found: quote(found.group(), safe=""), name) or "_"
 
 
 def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:

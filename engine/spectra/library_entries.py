@@ -64,7 +64,8 @@ class LibraryEntries:
 
     Attributes
     ----------
-    sequence : n texts. modifications : what they carry. proteins : n texts, accessions with ``;`` between them, null where unknown.
+    sequence : n texts. modifications : what they carry. proteins : n texts, accessions with `PROTEIN_SEPARATOR` between them, null where
+        unknown.
     charge : (n,) int64. mass : (n,) float64, neutral, of the peptidoform, dalton. retention_time : (n,) float64, seconds, NaN unknown.
     q_value : (n,) float64, NaN unknown. n_members : (n,) int64, spectra that the entry was made of.
     offsets, mz, intensity : the peaks, CSR, ascending in m/z, as of `SpectralLibrary`. ions : what they are. origin : where they come from.

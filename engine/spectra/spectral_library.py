@@ -13,8 +13,10 @@ from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["MAXIMUM_SKIPPED_TOLD", "Skipped", "SkippedEntry", "SpectralLibrary"]
+__all__ = ["MAXIMUM_SKIPPED_TOLD", "PROTEIN_SEPARATOR", "Skipped", "SkippedEntry", "SpectralLibrary"]
 
+PROTEIN_SEPARATOR = "\t"
+"""Between the accessions of an entry, which hold no control characters."""
 MAXIMUM_SKIPPED_TOLD = 100
 """Of the entries that could not be taken, so many are told one by one; the others are counted."""
 _HIGHEST_CHARGE = 31
@@ -52,7 +54,8 @@ class SpectralLibrary:
         from 1.
     name : n texts, as in the file. peptidoform : n texts, ProForma 2.0 without charge; null where the entry is no peptide. sequence : n
         texts, its residues alone; null likewise.
-    proteins : n texts, accessions with ``;`` between them; null where unknown. formula, inchikey, adduct : n texts, null where unknown.
+    proteins : n texts, accessions with `PROTEIN_SEPARATOR` between them; null where unknown. formula, inchikey, adduct : n texts, null
+        where unknown.
     charge : (n,) int64, 0 where unknown, negative of negative ions. precursor_mz : (n,) float64, thomson, NaN where unknown.
     retention_time : (n,) float64, seconds, NaN where unknown. is_decoy : (n,) bool. n_members : (n,) int64, spectra that the entry was made
         of, 1 where unknown.

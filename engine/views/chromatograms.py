@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,14 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.views.drawings import Axis
+from proteoscope.engine.views.figures import Figure, Line, Panel, Picked, Rule
 
-__all__ = ["Chromatogram", "base_peaks", "extracted", "of_spectra", "total_ions"]
+__all__ = ["Chromatogram", "base_peaks", "chromatogram_figure", "extracted", "of_spectra", "power_below", "total_ions"]
+
+_SMALLEST = 0.01
+"""Minutes that are shown at least."""
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,41 @@ class Chromatogram:
         ends = np.empty((len(starts), 2))
         ends[:, 0], ends[:, 1] = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
         return np.repeat(x[starts], 2), ends.ravel()
+
+
+def power_below(highest: float) -> tuple[float, str]:
+    """The power of ten that intensities up to a value are divided by, and how it is written; 1 and nothing for less than 1,000."""
+    if highest < 1000:
+        return 1.0, ""
+    exponent = math.floor(math.log10(highest))
+    return 10.0**exponent, f"10{str(exponent).translate(_RAISED)}"
+
+
+def chromatogram_figure(chromatogram: Chromatogram, marked: float | None = None) -> Figure:
+    """Intensity by time, with a line at the minutes that are marked; a click anywhere chooses the place next in time."""
+    minutes, title = chromatogram.minutes, chromatogram.title
+    margin = 0.01 * float(minutes[-1] - minutes[0]) or 0.5
+    x = Axis(float(minutes[0]) - margin, float(minutes[-1]) + margin, "Retention time (min)")
+
+    def of_view(low: float, high: float, n_columns: int) -> Panel:
+        at, intensity = chromatogram.outline(low, high, n_columns)
+        highest = float(intensity[(at >= low) & (at <= high)].max(initial=0.0)) or 1.0
+        power, written = power_below(highest)
+        y = Axis(0.0, highest * 1.06 / power, f"Intensity ({written})" if written else "Intensity")
+        rules = () if marked is None else (Rule(marked, ink="mark", width=1.2),)
+        return Panel(x, y, (Line(at, intensity / power, "target", 1.0), *rules), pick=pick)
+
+    def pick(minute: float, _: float, across: float, up: float) -> Picked | None:
+        place = chromatogram.nearest(minute)
+        return None if place is None else Picked(place, _tip(chromatogram, place))
+
+    panel = Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view, pick=pick)
+    return Figure(title, f"{title} by retention time", (panel,), (title,), size=(510.0, 220.0))
+
+
+def _tip(chromatogram: Chromatogram, place: int) -> str:
+    scan = f"scan {chromatogram.scan[place]}, " if chromatogram.scan[place] >= 0 else ""
+    return f"{scan}{chromatogram.minutes[place]:,.2f} min\nintensity {chromatogram.intensity[place]:.4g}"
 
 
 def total_ions(surveys: Surveys) -> Chromatogram:

@@ -1,4 +1,4 @@
-"""Figures of a comparison of runs: overlaps, what is found at which q-value, scores, and a spectrum with two answers."""
+"""Figures of a comparison of runs: overlaps, what is found at which q-value, and scores."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ import numpy as np
 
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.drawings import Axis, Bar, Curve, Drawing, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
-from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.palette import Ink
 from proteoscope.engine.views.run_comparison import Level, RunComparison
-from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
 
-__all__ = ["draw_curves", "draw_mirror", "draw_overlaps", "draw_scores"]
+__all__ = ["draw_curves", "draw_overlaps", "draw_scores"]
 
 _FONT = 8.0
 _MAXIMUM_SETS = 24
 _ROW = 16.0
-_LABELLED_PEAKS = 14
-_IONS: dict[str, Ink] = {"b": 0, "y": 1, "a": 2, "c": 5, "x": 4, "z": 3, "p": 6, UNMATCHED: "faint", SHARED: 2}
 
 
 def draw_overlaps(
@@ -145,42 +141,6 @@ def draw_scores(
         y_text = font_size * (3.4 + 1.3 * line)
         shapes += [Bar(8, y_text - 5, 5, 5, ink, is_round=True), Label(16, y_text, f"{name} ({np.count_nonzero(chosen):,})")]
     return Drawing(width, height, title, tuple(shapes), font_size)
-
-
-def draw_mirror(spectra: MirroredSpectra, width: float = 510.0, height: float = 320.0, font_size: float = _FONT) -> Drawing:
-    """A spectrum above, with one answer's ions, and the same below with those of the other."""
-    area = (font_size * 2 + 34, font_size * 4.4, width - font_size * 2, height - font_size * 5.6)
-    left, top, right, bottom = area
-    highest = max((float(half.mz.max(initial=0.0)) for half in spectra.shown), default=0.0) or 1.0
-    axis = Axis(0.0, highest * 1.04, "m/z")
-    shapes: list[Shape] = draw_axes(area, axis, Axis(-115, 115, "Relative intensity, %", is_mirrored=True), font_size)
-    middle, per_percent = (top + bottom) / 2, (bottom - top) / 230
-    shapes.append(Stroke(left, middle, right, middle))
-    for half in spectra.shown:
-        x = left + half.mz / axis.high * (right - left)
-        y = middle - half.side * half.height * per_percent
-        for ink, chosen in _by_ink(half.kinds):
-            shapes += [Stroke(float(x[at]), middle, float(x[at]), float(y[at]), ink) for at in chosen.tolist()]
-        named = half.named
-        for place in np.argsort(-half.height[named], kind="stable")[:_LABELLED_PEAKS].tolist():
-            at = int(named[place])
-            below = font_size if half.is_below else -2.0
-            shapes.append(Label(float(x[at]), float(y[at]) + below, half.labels[place], "middle", _ink(str(half.kinds[at]))))
-    shapes.append(Label(8, font_size * 1.6, spectra.title, is_bold=True))
-    shapes.append(Label(left, font_size * 3.4, spectra.upper.name))
-    if spectra.lower is not None:
-        shapes.append(Label(left, height - font_size * 0.8, spectra.lower.name))
-    return Drawing(width, height, spectra.title, tuple(shapes), font_size)
-
-
-def _by_ink(kinds: np.ndarray) -> list[tuple[Ink, np.ndarray]]:
-    """Peaks by colour, those without an ion first."""
-    names = sorted(set(kinds.tolist()), key=lambda kind: kind != UNMATCHED)
-    return [(_ink(kind), np.flatnonzero(kinds == kind)) for kind in names]
-
-
-def _ink(kind: str) -> Ink:
-    return _IONS.get(kind, 4)
 
 
 def _axis_of(values: np.ndarray, title: str) -> Axis:

@@ -18,9 +18,11 @@ from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.views.compared_spectra import compared_answers
-from proteoscope.engine.views.comparison_drawings import draw_curves, draw_mirror, draw_overlaps, draw_scores
+from proteoscope.engine.views.comparison_drawings import draw_curves, draw_overlaps, draw_scores
 from proteoscope.engine.views.drawings import Drawing, svg
+from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.run_comparison import LEVELS, RunComparison
+from proteoscope.engine.views.spectrum_figures import mirror_figure
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["comparison_files", "comparison_table", "write_comparison"]
@@ -150,7 +152,7 @@ def _mirrors(comparison: RunComparison, threshold: float, n_mirrors: int) -> Ite
     source = comparison.source("spectra")
     rows = source.rows(comparison.disagreement_conditions(threshold), [("differs_from", False)], most=n_mirrors)
     for place, row in enumerate(rows.tolist(), start=1):
-        yield f"mirror-{place}", draw_mirror(compared_answers(comparison, source, row))
+        yield f"mirror-{place}", lay_out(mirror_figure(compared_answers(comparison, source, row)))
     source.close()
 
 

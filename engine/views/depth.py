@@ -1,14 +1,24 @@
-"""Depth of coverage along a sequence: how many alignments cover each of its letters."""
+"""Depth of coverage along a sequence: how many alignments cover each of its letters, and its figure."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Depth"]
+from proteoscope.engine.views.drawings import Axis
+from proteoscope.engine.views.figures import Bars, Figure, Panel, Picked
+
+__all__ = ["Depth", "depth_figure"]
+
+_SMALLEST = 20.0
+"""Positions that are shown at least."""
+_NEAR = 1.0
+"""Pixels on both sides of the pointer whose positions are meant, too."""
+_PALE, _SOLID = 0.27, 0.71
 
 
 @dataclass(frozen=True)
@@ -85,3 +95,37 @@ class Depth:
         last = np.maximum(np.searchsorted(left, edges[1:], "left") - 1, 0)
         begun = np.maximum.reduceat(self.depth[: last[-1] + 1], run[:-1])
         return np.diff(summed) / np.diff(edges), np.maximum(begun, self.depth[last])
+
+    def positions(self, at: float, pixel: float) -> tuple[int, int]:
+        """First and last position at a value of the axis, with those a pixel next to it."""
+        low, high = at - _NEAR * pixel, at + _NEAR * pixel
+        if high - low < 1:
+            low = high = at
+        return max(1, math.floor(low + 0.5)), min(self.length, math.floor(high + 0.5))
+
+    def tip(self, first: int, last: int) -> str:
+        """How many alignments cover positions."""
+        mean, most = self.parts(np.array([first - 0.5, last + 0.5]))
+        if first == last:
+            return f"{first:,}: depth {most[0]:,}"
+        return f"{first:,} to {last:,}: depth {mean[0]:,.1f} on average, {most[0]:,} at most"
+
+
+def depth_figure(depth: Depth) -> Figure:
+    """The depth by position: solid the mean of the positions of a pixel, pale the deepest; a click chooses the first and the last there."""
+    x = Axis(0.5, depth.length + 0.5, f"Position in {depth.name}", is_whole=True)
+
+    def of_view(low: float, high: float, n_columns: int) -> Panel:
+        edges = np.linspace(low, high, n_columns + 1)
+        mean, most = depth.parts(edges)
+        y = Axis(0.0, 1.08 * max(1, int(most.max(initial=0))), "Depth", is_whole=True)
+        layers = ((most.astype(np.float64), _PALE), (mean, _SOLID))
+        return Panel(x, y, tuple(Bars(edges[:-1], edges[1:], heights, "target", opacity) for heights, opacity in layers), pick=pick)
+
+    def pick(at: float, _: float, across: float, up: float) -> Picked:
+        positions = depth.positions(at, across)
+        return Picked(positions, depth.tip(*positions))
+
+    panel = Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view, pick=pick)
+    counted = f"{depth.n_alignments} alignments, {depth.mean:.2f} on average, {depth.most} at most"
+    return Figure(f"Depth of {depth.name}", f"{depth.name}, {depth.length} letters: {counted}", (panel,), size=(460.0, 200.0))

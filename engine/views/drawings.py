@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import textwrap
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from proteoscope.engine.views.palette import Ink, rgb_of
 from proteoscope.engine.views.ticks import nice_ticks, powers_of_ten, square_ticks
@@ -31,6 +31,7 @@ __all__ = [
     "Drawing",
     "Image",
     "Label",
+    "PaperFigure",
     "Points",
     "Scale",
     "Shape",
@@ -48,6 +49,8 @@ __all__ = [
 Anchor = Literal["start", "middle", "end"]
 Scale = Literal["linear", "square-root", "logarithmic"]
 
+_LONGEST_NUMBER = 1e7
+"""From which on ticks have an exponent."""
 _CHARACTER = 0.56
 """Mean width of a character as part of the height, to reserve space: what writes the text knows its font, this module does not."""
 
@@ -189,11 +192,19 @@ class Drawing:
     font_size: float = 8.0
 
 
+class PaperFigure(NamedTuple):
+    """A drawing and the name of a file for it, without ending."""
+
+    name: str
+    drawing: Drawing
+
+
 @dataclass(frozen=True)
 class Axis:
     """The range of an axis and its title; whether its values are whole, shares, or grow from zero both ways; how they are spaced.
 
-    An axis of square roots begins at 0; values below the range of a logarithmic axis lie at its lower end.
+    An axis of square roots begins at 0; values below the range of a logarithmic axis lie at its lower end. `short_titles`: for axes that
+    are too short for the title, the longest first.
     """
 
     low: float
@@ -203,15 +214,26 @@ class Axis:
     is_percent: bool = False
     is_mirrored: bool = False
     scale: Scale = "linear"
+    short_titles: tuple[str, ...] = ()
 
-    def shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where values lie between the ends of the axis: 0 at `low`, 1 at `high`; of the shape of `values`."""
+    def scaled(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Values on the scale of the axis, on which it is linear; of their shape."""
         if self.scale == "logarithmic":
-            low, high = math.log10(self.low), math.log10(self.high)
-            return np.asarray((np.log10(np.maximum(values, self.low)) - low) / (high - low))
+            return np.asarray(np.log10(np.maximum(values, self.low)))
         if self.scale == "square-root":
-            return np.asarray(np.sqrt(np.maximum(values, 0.0) / self.high))
-        return np.asarray((np.asarray(values, np.float64) - self.low) / (self.high - self.low))
+            return np.asarray(np.sqrt(np.maximum(values, 0.0)))
+        return np.asarray(values, np.float64)
+
+    def unscaled(self, places: ArrayLike) -> NDArray[np.float64]:
+        """The values of `scaled` places."""
+        if self.scale == "logarithmic":
+            return np.asarray(10.0 ** np.asarray(places))
+        return np.square(places) if self.scale == "square-root" else np.asarray(places, np.float64)
+
+    def shares(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Where values lie between the ends of the axis: 0 at `low`, 1 at `high`; of the shape of `values`."""
+        low, high = self.scaled([self.low, self.high]).tolist()
+        return np.asarray((self.scaled(values) - low) / (high - low))
 
     def ticks(self, n_wanted: int) -> list[float]:
         """Round values within the range, about `n_wanted`."""
@@ -225,9 +247,18 @@ class Axis:
         """Ticks as texts."""
         if self.is_percent:
             return [f"{tick * 100:.3g} %" for tick in ticks]
-        if self.is_mirrored:
-            return [f"{abs(tick):.6g}" for tick in ticks]
-        return [f"{tick:,.0f}" if self.is_whole or self.scale != "linear" else f"{tick:.6g}" for tick in ticks]
+        if self.is_whole or self.scale != "linear":
+            return [f"{tick:,.0f}" for tick in ticks]
+        step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(tick) for tick in (*ticks, 0.0)) or 1.0
+        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+        # What is zero but for rounding has no sign.
+        shown = [0.0 if abs(tick) < step / 1e6 else abs(tick) if self.is_mirrored else tick for tick in ticks]
+        return [f"{tick:,.{decimals}f}" if abs(tick) < _LONGEST_NUMBER else f"{tick:.6g}" for tick in shown]
+
+    def fitting_title(self, width: Callable[[str], float], length: float) -> str:
+        """The longest title that an axis of a length has space for, the shortest where there is none. `width`: of a text."""
+        titles = (self.title, *self.short_titles)
+        return next((title for title in titles if width(title) <= length), titles[-1])
 
 
 def text_width(text: str, font_size: float) -> float:
@@ -250,7 +281,7 @@ def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_si
     """Two axes with ticks, numbers and titles, as long as the axes at most, around an area (left, top, right, bottom)."""
     left, top, right, bottom = area
     shapes = [*draw_x_axis((left, right), bottom, x, font_size, has_numbers=has_x_numbers), Stroke(left, top, left, bottom)]
-    ticks = y.ticks(max(2, int((bottom - top) / (font_size * 3))))
+    ticks = y.ticks(max(3, int((bottom - top) / (font_size * 3))))
     texts = y.tick_texts(ticks)
     for at, text in zip((bottom - y.shares(np.array(ticks)) * (bottom - top)).tolist(), texts, strict=True):
         shapes += [Stroke(left - 4, at, left, at), Label(left - 6, at + font_size * 0.35, text, "end")]
@@ -271,7 +302,8 @@ def draw_x_axis(ends: tuple[float, float], bottom: float, x: Axis, font_size: fl
         if has_numbers:
             shapes.append(Label(at, bottom + 5 + font_size, text, "middle"))
     if x.title:
-        shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, shortened(x.title, right - left, font_size), "middle"))
+        x_title = shortened(x.fitting_title(lambda text: text_width(text, font_size), right - left), right - left, font_size)
+        shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, x_title, "middle"))
     return shapes
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.views.drawings import (
+    Anchor,
     Area,
     Bar,
     Basic,
@@ -28,12 +29,14 @@ from proteoscope.engine.views.drawings import (
 from proteoscope.engine.views.figures import (
     Band,
     Bars,
+    Corner,
     Figure,
     LegendEntry,
     Line,
     Mark,
     Names,
     Panel,
+    Picked,
     Pixels,
     Rule,
     Scatter,
@@ -43,15 +46,23 @@ from proteoscope.engine.views.figures import (
 from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.palette import PAPER, Ink
 
-__all__ = ["lay_out"]
+__all__ = ["PanelPlace", "lay_out", "panel_of_view"]
 
 _FONT_SIZE = 8.0
 _GAP = 12.0
 """Points between panels."""
+_NAME_WIDTH = 1.25
+"""Of a name, in widths of other texts: most characters of names are wide ones, as capitals and digits, and they may cover nothing."""
+_NEAR = 7.0
+"""From a mark within which a click is meant for it."""
+_COLUMNS_PER_POINT = 2.0
+"""Of marks that are made for a view."""
 _PIXELS_PER_POINT = 4.0
 """Of pictures within a figure: 288 dpi."""
 
 Range = tuple[float, float]
+Rectangle = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
 Values = NDArray[np.float64]
 
 
@@ -71,8 +82,11 @@ def lay_out(
     x_range, y_ranges : what part is drawn, of all panels and of each; None for the axes' own ranges.
     """
     width, height = figure.size if size is None else size
-    panels = [_shown(panel, x_range, y_ranges[i] if i < len(y_ranges) else None) for i, panel in enumerate(figure.panels)]
-    numbers = [panel.y.tick_texts(panel.y.ticks(max(2, int(height / (font_size * 3))))) for panel in panels]
+    panels = [
+        panel_of_view(panel, x_range, y_ranges[i] if i < len(y_ranges) else None, round(_COLUMNS_PER_POINT * width / figure.n_columns))
+        for i, panel in enumerate(figure.panels)
+    ]
+    numbers = [panel.y.tick_texts(panel.y.ticks(max(3, int(height / (font_size * 3))))) for panel in panels]
     left = 24 + font_size + max((text_width(text, font_size) for texts in numbers for text in texts), default=0.0)
     right, top = width - 1.5 * font_size, 0.75 * font_size
     shapes: list[Shape] = []
@@ -83,25 +97,53 @@ def lay_out(
     if figure.legend:
         top = max(top, 2 * font_size)
         shapes += _legend(figure.legend, right, 2 * font_size, font_size)
+    if figure.strip is not None:
+        shapes += figure.strip.draw(left, top + 0.25 * font_size, right - left, font_size)
+        top += figure.strip.lines * font_size
     top += 0.75 * font_size
-    bottom = height - (3.2 * font_size + 8)
-    free, shares = bottom - top - _GAP * (len(panels) - 1), sum(panel.share for panel in panels)
-    for i, panel in enumerate(panels):
-        end, is_last = top + free * panel.share / shares, i == len(panels) - 1
-        place = _Place(panel, left, top, right, end, font_size)
-        shapes.append(
-            Clip(left, top - 1, right - left, end - top + 2, tuple(shape for mark in panel.marks for shape in place.shapes(mark)))
-        )
-        x = panel.x if is_last else replace(panel.x, title="")
-        shapes += draw_axes((left, top, right, end), x, panel.y, font_size, has_x_numbers=is_last)
-        top = end + _GAP
+    below = 3.2 * font_size + 8
+    for i, area in enumerate(_areas(figure, (left, top, right, height - below), below, font_size)):
+        has_numbers = figure.n_columns > 1 or i == len(panels) - 1
+        shapes += _panel_shapes(PanelPlace(panels[i], *area, font_size), has_numbers)
     return Drawing(width, height, figure.title, tuple(shapes), font_size)
 
 
-def _shown(panel: Panel, x_range: Range | None, y_range: Range | None) -> Panel:
-    x = panel.x if x_range is None else replace(panel.x, low=x_range[0], high=x_range[1])
+def panel_of_view(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
+    """A panel as it is where ranges of its axes are in sight, None for all of them. `n_columns`: pixels across."""
+    low, high = (panel.x.low, panel.x.high) if x_range is None else x_range
+    if panel.of_view is not None:
+        panel = panel.of_view(low, high, max(2, n_columns))
     y = panel.y if y_range is None else replace(panel.y, low=y_range[0], high=y_range[1])
-    return replace(panel, x=x, y=y)
+    return replace(panel, x=replace(panel.x, low=low, high=high), y=y)
+
+
+def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> list[Rectangle]:
+    """Left, top, right and bottom of each panel. `below`: what the numbers of x and their title take."""
+    left, top, right, bottom = whole
+    n_columns = figure.n_columns
+    rows = [figure.panels[at : at + n_columns] for at in range(0, len(figure.panels), n_columns)]
+    gap, title = _GAP if n_columns == 1 else below, 1.5 * font_size
+    shares = [max(panel.share for panel in row) for row in rows]
+    titles = [title if any(panel.title for panel in row) else 0.0 for row in rows]
+    free = bottom - top - gap * (len(rows) - 1) - sum(titles)
+    width = (right - left - (n_columns - 1) * left) / n_columns
+    areas = []
+    for row, share, above in zip(rows, shares, titles, strict=True):
+        top += above
+        end = top + free * share / sum(shares)
+        areas += [(left + at * (width + left), top, left + at * (width + left) + width, end) for at in range(len(row))]
+        top = end + gap
+    return areas
+
+
+def _panel_shapes(place: PanelPlace, has_x_numbers: bool) -> list[Shape]:
+    panel, left, top, right, bottom, font_size = place.panel, place.left, place.top, place.right, place.bottom, place.font_size
+    marks = tuple(shape for mark in panel.marks for shape in place.shapes(mark))
+    shapes: list[Shape] = [Clip(left, top - 1, right - left, bottom - top + 2, marks)]
+    if panel.title:
+        shapes.append(Label(left, top - 0.4 * font_size, shortened(panel.title, right - left, font_size)))
+    x = panel.x if has_x_numbers else replace(panel.x, title="", short_titles=())
+    return shapes + draw_axes((left, top, right, bottom), x, panel.y, font_size, has_x_numbers=has_x_numbers)
 
 
 def _legend_width(legend: Sequence[LegendEntry], font_size: float) -> float:
@@ -123,8 +165,8 @@ def _legend(legend: Sequence[LegendEntry], right: float, baseline: float, font_s
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A panel in a rectangle of the page."""
+class PanelPlace:
+    """A panel in a rectangle of a page or a window."""
 
     panel: Panel
     left: float
@@ -141,6 +183,48 @@ class _Place:
         """Places of values of the left axis, downwards."""
         return self.bottom - self.panel.y.shares(values) * (self.bottom - self.top)
 
+    def values(self, across: float, down: float) -> tuple[float, float]:
+        """The values of both axes at a place."""
+        x, y = self.panel.x, self.panel.y
+        (x_low, x_high), (low, high) = x.scaled([x.low, x.high]).tolist(), y.scaled([y.low, y.high]).tolist()
+        share = (self.bottom - down) / (self.bottom - self.top)
+        at = x_low + (across - self.left) / (self.right - self.left) * (x_high - x_low)
+        return float(x.unscaled(at)), float(y.unscaled(low + share * (high - low)))
+
+    def picked(self, across: float, down: float) -> Picked | None:
+        """What is at a place."""
+        if self.panel.pick is not None:
+            (x, y), (right, above) = self.values(across, down), self.values(across + 1, down - 1)
+            return self.panel.pick(x, y, right - x, above - y)
+        for mark in reversed(self.panel.marks):
+            if isinstance(mark, Spikes | Bars | Scatter) and (len(mark.targets) or mark.tips is not None):
+                distances = self._distances(mark, across, down)
+                if len(distances) and distances.min() <= _NEAR:
+                    nearest = int(distances.argmin())
+                    tip = "" if mark.tips is None else mark.tips(nearest)
+                    return Picked(int(mark.targets[nearest]) if len(mark.targets) else None, tip)
+        return None
+
+    def target_place(self, target: object) -> tuple[float, float] | None:
+        """The values of both axes where the mark of a target is."""
+        for mark in reversed(self.panel.marks):
+            if isinstance(mark, Spikes | Bars | Scatter) and isinstance(target, int):
+                for at in np.flatnonzero(mark.targets == target)[:1].tolist():
+                    if isinstance(mark, Bars):
+                        return float(mark.left[at] + mark.right[at]) / 2, float(mark.height[at])
+                    return float(mark.x[at]), float(mark.y[at])
+        return None
+
+    def _distances(self, mark: Spikes | Bars | Scatter, across: float, down: float) -> Values:
+        """(n,) from a place to each mark."""
+        if isinstance(mark, Bars):
+            left, right, ends = self.x(mark.left), self.x(mark.right), (self.y(mark.height), self.y(np.full(len(mark.left), mark.foot)))
+        else:
+            left = right = self.x(mark.x)
+            ends = self.y(mark.y), self.y(mark.y if isinstance(mark, Scatter) else np.full(len(mark.x), mark.foot))
+        apart = np.maximum(left - across, across - right), np.maximum(np.minimum(*ends) - down, down - np.maximum(*ends))
+        return np.hypot(*(np.maximum(0.0, one) for one in apart))
+
     def shapes(self, mark: Mark) -> list[Basic]:
         """A mark as shapes."""
         match mark:
@@ -156,6 +240,10 @@ class _Place:
                 return self._bars(mark)
             case Scatter(x, y, ink, size, targets):
                 seen = self._seen(x, x)
+                if mark.is_hollow:
+                    middles = zip(self.x(x[seen]).tolist(), self.y(y[seen]).tolist(), strict=True)
+                    half = size / 2
+                    return [Bar(at - half, down - half, size, size, is_round=True, opacity=0.0, outline=ink) for at, down in middles]
                 return [Points(self.x(x[seen]), self.y(y[seen]), ink, size, targets[seen] if len(targets) else targets)]
             case Rule():
                 return self._rule(mark)
@@ -164,6 +252,8 @@ class _Place:
                 return [Bar(ends[0], self.top, ends[1] - ends[0], self.bottom - self.top, ink, opacity=opacity)]
             case Names():
                 return self._names(mark)
+            case Corner():
+                return [self._corner(mark)]
             case Pixels(render):
                 width, height = self.right - self.left, self.bottom - self.top
                 ranges = (self.panel.x.low, self.panel.x.high), (self.panel.y.low, self.panel.y.high)
@@ -198,6 +288,16 @@ class _Place:
             label = Label(self.right - 2, at - 2, rule.text, "end", rule.ink)
         return [*shapes, label] if rule.text else shapes
 
+    def _corner(self, corner: Corner) -> Label:
+        opposite = [other for other in self._corners(is_low=corner.is_low) if other.is_right and not corner.is_right]
+        width = self.right - self.left - 12 - sum(text_width(other.text, self.font_size) + 16 for other in opposite)
+        x, y = self.right - 6 if corner.is_right else self.left + 6, self.bottom - 0.6 * self.font_size
+        anchor: Anchor = "end" if corner.is_right else "start"
+        return Label(x, y if corner.is_low else self.top + 1.2 * self.font_size, shortened(corner.text, width, self.font_size), anchor)
+
+    def _corners(self, *, is_low: bool) -> list[Corner]:
+        return [mark for mark in self.panel.marks if isinstance(mark, Corner) and mark.is_low == is_low]
+
     def _names(self, names: Names) -> list[Basic]:
         """Names that found a place, each with a line to its own where it is not directly at it."""
         side = -1 if names.is_below else 1
@@ -212,8 +312,9 @@ class _Place:
         (x, y), (obstacle_x, obstacle_y) = tips
         if not len(seen):
             return []
-        widths = np.array([text_width(names.texts[i], self.font_size) for i in seen.tolist()])
+        widths = np.array([_NAME_WIDTH * text_width(names.texts[i], self.font_size) for i in seen.tolist()])
         edges = sorted((side * self.top, side * self.bottom))
+        edges[0] += 1.5 * self.font_size if self._corners(is_low=names.is_below) else 0.0
         height = 1.1 * self.font_size
         placed = place_labels(
             x, y, widths, height, names.importance[seen], obstacle_x, obstacle_y, (self.left + 1, edges[0], self.right, edges[1])
@@ -226,5 +327,5 @@ class _Place:
                 ends = side * (one.top + height), side * float(y[one.label])
                 shapes.append(Stroke(one.foot, ends[0], float(x[one.label]), ends[1], ink, 0.4, is_dashed=True))
             baseline = one.top + self.font_size if side == 1 else -one.top - 0.2 * self.font_size
-            shapes.append(Label(one.left, baseline, names.texts[name], ink=ink))
+            shapes.append(Label(one.left + widths[one.label] / 2, baseline, names.texts[name], "middle", ink))
         return shapes

@@ -7,28 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.views.drawings import Anchor, Axis
+from proteoscope.engine.views.drawings import Anchor, Axis, Shape
 from proteoscope.engine.views.palette import Ink, Palette
 
 __all__ = [
     "Band",
     "Bars",
+    "Corner",
     "Figure",
     "LegendEntry",
     "Line",
     "Mark",
     "Names",
     "Panel",
+    "Picked",
     "Pixels",
     "Render",
     "Rule",
     "Scatter",
     "Spikes",
+    "Strip",
     "Surface",
     "Text",
 ]
@@ -94,7 +97,7 @@ class Scatter:
     Attributes
     ----------
     size : diameter in points. targets : (n,) or empty, what a click on each chooses.
-    tips : the text that the pointer shows at a dot, by its place; None for none.
+    tips : the text that the pointer shows at a dot, by its place; None for none. is_hollow : rings instead of dots.
     """
 
     x: Values
@@ -103,6 +106,7 @@ class Scatter:
     size: float = 3.0
     targets: NDArray[np.int64] = field(default_factory=lambda: NO_TARGETS)
     tips: Callable[[int], str] | None = None
+    is_hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,15 @@ class Names:
     is_below: bool = False
 
 
+@dataclass(frozen=True)
+class Corner:
+    """A text in a corner of the panel, whatever part of the axes is drawn. The left one is shortened first; names leave the line free."""
+
+    text: str
+    is_right: bool = False
+    is_low: bool = False
+
+
 class Render(Protocol):
     """Makes a picture of what two ranges hold."""
 
@@ -169,20 +182,19 @@ class Render(Protocol):
 
 @dataclass(frozen=True)
 class Pixels:
-    """Points of which there are too many for marks of their own.
-
-    Attributes
-    ----------
-    render : see `Render`.
-    nearest : from x, y and the reach in both axes to the target of the nearest point, or None.
-    """
+    """Points of which there are too many for marks of their own."""
 
     render: Render
-    nearest: Callable[[float, float, float, float], int | None] | None = None
-    tips: Callable[[int], str] | None = None
 
 
-Mark = Spikes | Line | Surface | Bars | Scatter | Rule | Band | Text | Names | Pixels
+class Picked(NamedTuple):
+    """A place of a panel: what a click there chooses, None for nothing, and the text that the pointer shows."""
+
+    target: Any
+    tip: str = ""
+
+
+Mark = Spikes | Line | Surface | Bars | Scatter | Rule | Band | Text | Names | Corner | Pixels
 
 
 @dataclass(frozen=True)
@@ -193,6 +205,11 @@ class Panel:
     ----------
     share : of the figure's height that the panel takes, relative to the other panels.
     smallest : least range that zooming shows of x and of y, None where an axis is not zoomed.
+    is_standing : y is zoomed by its upper end alone, as peaks are: the foot stays (of a mirrored axis the middle), and the wheel leaves it.
+    of_view : from two ends of x and the pixels between them to the panel for that part: marks of which there are more than pixels, and
+        the y axis that fits them; None where all parts have the same marks.
+    pick : from x, y and the width and height of a pixel to what is there; None: the nearest mark that has targets or tips.
+    title : above it.
     """
 
     x: Axis
@@ -200,6 +217,10 @@ class Panel:
     marks: tuple[Mark, ...]
     share: float = 1.0
     smallest: tuple[float | None, float | None] = (None, None)
+    is_standing: bool = False
+    of_view: Callable[[float, float, int], Panel] | None = None
+    pick: Callable[[float, float, float, float], Picked | None] | None = None
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -212,6 +233,19 @@ class LegendEntry:
 
 
 @dataclass(frozen=True)
+class Strip:
+    """Shapes between the heading and the panels, which do not follow the axes.
+
+    Attributes
+    ----------
+    lines : height, in font sizes. draw : from left, top, width and font size to the shapes.
+    """
+
+    lines: float
+    draw: Callable[[float, float, float, float], list[Shape]]
+
+
+@dataclass(frozen=True)
 class Figure:
     """Panels below each other over the same x axis, whose numbers and title are below the last one.
 
@@ -219,6 +253,7 @@ class Figure:
     ----------
     name : of a file that holds it. title : what is drawn, for people who do not see it.
     heading : lines of text above the panels, the first one bold. size : width and height on a page, points.
+    n_columns : of panels; where there are several, each panel has the numbers of x. strip : see `Strip`.
     """
 
     name: str
@@ -227,3 +262,5 @@ class Figure:
     heading: tuple[str, ...] = ()
     legend: tuple[LegendEntry, ...] = ()
     size: tuple[float, float] = (510.0, 200.0)
+    n_columns: int = 1
+    strip: Strip | None = None

@@ -1,7 +1,8 @@
-"""Histograms as data, and how DuckDB counts a column of a table into them."""
+"""Histograms as data and as figures, and how DuckDB counts a column of a table into them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,11 +11,17 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.results.queries import identifier
 from proteoscope.engine.views.conditions import Condition, where_clause
+from proteoscope.engine.views.drawings import Axis
+from proteoscope.engine.views.figures import Band, Figure, LegendEntry, Line, Mark, Panel, Picked, Rule, Surface, Text
+from proteoscope.engine.views.palette import Ink
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["Histogram", "bin_counts", "bin_edges"]
+__all__ = ["Histogram", "bin_counts", "bin_edges", "histogram_figure"]
 
 _BINS = 60
+_INKS: tuple[Ink, ...] = ("target", "decoy")
+_FOOT = 0.5
+"""Where a logarithmic axis begins: one thing counted is above it."""
 
 
 @dataclass(frozen=True)
@@ -86,3 +93,68 @@ def bin_counts(source: TableSource, column: str, conditions: Sequence[Condition]
     counts = np.zeros(n, np.int64)
     counts[table["bin"].to_numpy()] = table["n"].to_numpy()
     return counts
+
+
+def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = "", has_targets: bool = False) -> Figure:
+    """Counts as steps, the first series in front.
+
+    Parameters
+    ----------
+    is_log : whether the axis of the counts is one of powers of ten. note : what is written where the bins end.
+    has_targets : whether a click chooses the two edges of a bin.
+    """
+    edges = histogram.edges
+    highest = max((int(counts.max(initial=0)) for _, counts in histogram.series), default=0) or 1
+    ends = (_FOOT, highest * 2.0) if is_log else (0.0, highest * 1.08)
+    y = Axis(*ends, histogram.y_title, is_whole=True, scale="logarithmic" if is_log else "linear")
+    x = Axis(float(edges[0]), float(edges[-1]), histogram.x_title, is_whole=histogram.is_whole)
+    series = list(zip(histogram.series, _INKS, strict=False))
+    marks: list[Mark] = []
+    if histogram.chosen is not None:
+        marks.append(Band(max(histogram.chosen[0], x.low), min(histogram.chosen[1], x.high)))
+    at = np.repeat(edges, 2)
+    for (_, counts), ink in reversed(series):
+        heights = np.concatenate(([y.low], np.repeat(counts, 2), [y.low])).astype(np.float64)
+        marks += [Surface(at, np.full(len(at), y.low), heights, ink, 0.35), Line(at, heights, ink, 1.0)]
+    legend = [LegendEntry(name, ink) for (name, _), ink in series]
+    if histogram.curve is not None:
+        name, places, values = histogram.curve
+        within = (places >= x.low) & (places <= x.high) & (values > y.low)
+        # One place is no line, and what lies at the foot of the axis is not seen.
+        if np.count_nonzero(within) > 1:
+            marks.append(Line(places, values, "decoy", 1.8))
+            legend.append(LegendEntry(name, "decoy", is_line=True))
+    marked = ""
+    if histogram.mark is not None:
+        where, what = histogram.mark
+        marked = f", {what} at {where:.2f}"
+        marks.append(Rule(where, text=f"{what}: {_number(where)}"))
+    if note:
+        low, high = y.scaled([y.low, y.high]).tolist()
+        marks.append(Text(x.high, float(y.unscaled(low + 0.84 * (high - low))), note, "end", "faint"))
+
+    def pick(value: float, _: float, across: float, up: float) -> Picked:
+        i = min(max(int((value - x.low) / (x.high - x.low) * (len(edges) - 1)), 0), len(edges) - 2)
+        return Picked((float(edges[i]), float(edges[i + 1])) if has_targets else None, _tip(histogram, i))
+
+    counted = ", ".join(f"{int(counts.sum())} {name.lower()}" for name, counts in histogram.series)
+    panel = Panel(x, y, tuple(marks), pick=pick)
+    title = histogram.title
+    return Figure(title, f"{title}: {counted}{marked}", (panel,), (title,), tuple(legend) if len(legend) > 1 else (), size=(340.0, 230.0))
+
+
+def _tip(histogram: Histogram, i: int) -> str:
+    """What a bin counts."""
+    counted = ", ".join(f"{name}: {counts[i]:,}" for name, counts in histogram.series)
+    low, high = float(histogram.edges[i]), float(histogram.edges[i + 1])
+    if histogram.curve is not None:
+        name, x, y = histogram.curve
+        within = (x >= low) & (x < high)
+        counted += f", {name.lower()}: {y[within].mean():.3g}" if within.any() else ""
+    if histogram.is_whole:
+        low, high = math.ceil(low), math.ceil(high) - 1
+    return f"{' to '.join(dict.fromkeys(_number(end) for end in (low, high)))}: {counted}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"

@@ -1,21 +1,41 @@
-"""The spectra of a run as points of retention time and m/z."""
+"""The map of a run: its spectra as points of retention time and m/z, coloured by what became of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope import kernels
 from proteoscope.engine.row_numbers import SpectrumRow
+from proteoscope.engine.views.drawings import Axis
+from proteoscope.engine.views.figures import Figure, LegendEntry, Panel, Picked, Pixels
+from proteoscope.engine.views.palette import Ink, Ion, Palette, rgb_of
+from proteoscope.engine.views.shown_peaks import UNMATCHED
 
-__all__ = ["EXPLAINED", "IDENTIFIED", "STATUS_NAMES", "UNEXPLAINED", "MapPoints"]
+__all__ = ["EXPLAINED", "IDENTIFIED", "STATUS_INKS", "STATUS_NAMES", "UNEXPLAINED", "MapPoints", "draw_points", "run_map_figure"]
 
 UNEXPLAINED, IDENTIFIED, EXPLAINED = 0, 1, 2
 STATUS_NAMES = ("unexplained", "identified", "explained")
 """By the numbers of the table."""
+STATUS_INKS: tuple[Ink, ...] = (Ion(UNMATCHED), "target", "decoy")
+_LEGEND = (IDENTIFIED, EXPLAINED, UNEXPLAINED)
+_NEAR = 8.0
+"""Pixels from the pointer within which a point is meant."""
+_SMALLEST = (0.002, 0.02)
+"""Minutes and thomson that are shown at least."""
+_MAXIMUM_LARGE, _MAXIMUM_SMALL = 3_000, 60_000
+"""So many points in sight are drawn as large dots, or as small ones; of more, each pixel is coloured by the points in it."""
+_LARGE, _SMALL = 2.8, 1.5
+"""Radius of the dots, in pixels of the window."""
+_FULL_AFTER = 8
+"""Points in a pixel that give it its full colour."""
+_MINIMUM_COLOUR = 0.55
+"""Part of the colour that a single point gives to a pixel."""
+
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -57,17 +77,13 @@ class MapPoints:
         file, files = _files_of(table, kept)
         places = x[kept].astype(np.float32), mz[kept].astype(np.float32)
         found = cls(spectrum[kept], *places, status[kept], has_times, len(spectrum) - len(kept), scan, file, files)
-        # Divided now, in the thread that reads the table.
-        _ = found.by_status
+        # Drawn now, in the thread that reads the table: this compiles what draws.
+        for limit in (0, len(found)):
+            draw_points(found, found.whole, (1, 1), np.zeros((len(STATUS_NAMES), 1), np.uint32), largest_dots=limit)
         return found
 
     def __len__(self) -> int:
         return len(self.x)
-
-    @cached_property
-    def by_status(self) -> tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]:
-        """x and m/z of the points of each status."""
-        return tuple((self.x[is_one], self.mz[is_one]) for is_one in (self.status == one for one in range(len(STATUS_NAMES))))
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -84,6 +100,18 @@ class MapPoints:
         scan = int(self.scan[point])
         of_file = "" if self.file is None else self.files[int(self.file[point])]
         return " of ".join(part for part in (f"scan {scan}" if scan >= 0 else "", of_file) if part)
+
+    def tip(self, point: int) -> str:
+        """What is known of the spectrum of a point."""
+        place = f"m/z {self.mz[point]:,.4f}" + (f", {self.x[point]:,.2f} min" if self.has_times else "")
+        return "\n".join(part for part in (self.name_of(point), place, STATUS_NAMES[self.status[point]]) if part)
+
+    def nearest(self, x: float, mz: float, reach: tuple[float, float], shown: frozenset[int]) -> int | None:
+        """The point of the shown states nearest to a place; None where none is within the reach in both axes."""
+        start, stop = np.searchsorted(self.x, np.array([x - reach[0], x + reach[0]], np.float32))
+        distance = ((self.x[start:stop] - x) / reach[0]) ** 2 + ((self.mz[start:stop] - mz) / reach[1]) ** 2
+        distance[~np.isin(self.status[start:stop], list(shown))] = np.inf
+        return None if not len(distance) or distance.min() > 1 else int(start + np.argmin(distance))
 
     def point_of(self, spectrum: SpectrumRow) -> int | None:
         """The point of a row of the table of spectra, None where it has no place."""
@@ -103,3 +131,73 @@ def _with_margin(values: NDArray[np.float32]) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     margin = 0.02 * (high - low) or 0.5
     return low - margin, high + margin
+
+
+def run_map_figure(points: MapPoints, shown: frozenset[int] = frozenset(_LEGEND)) -> Figure:
+    """The map of a run, with the points of some states; a click chooses a point by its number."""
+
+    def render(x: Range, mz: Range, width: int, height: int, scale: float, palette: Palette) -> NDArray[np.uint8]:
+        return draw_points(points, (x, mz), (width, height), _shades(palette), shown, scale)
+
+    def pick(x: float, mz: float, across: float, up: float) -> Picked | None:
+        point = points.nearest(x, mz, (_NEAR * across, _NEAR * up), shown)
+        return None if point is None else Picked(point, points.tip(point))
+
+    title, short = "Retention time (min)", "Time (min)"
+    if not points.has_times:
+        title, short = "Spectra in the order of the files (they have no retention times)", "Order of the files"
+    titles = (title, short)
+    if points.n_missing:
+        missing = f"{points.n_missing:,}"
+        titles = (f"{title}; {missing} spectra without a place are not shown", f"{short}; {missing} not shown", short)
+    x, mz = points.whole
+    x_axis = Axis(*x, titles[0], is_whole=not points.has_times, short_titles=titles[1:])
+    panel = Panel(x_axis, Axis(*mz, "m/z"), (Pixels(render),), smallest=_SMALLEST, pick=pick)
+    counted = {status: f"{points.counts[status]:,} {STATUS_NAMES[status]}" for status in _LEGEND}
+    legend = tuple(LegendEntry(counted[status], STATUS_INKS[status]) for status in _LEGEND if status in shown)
+    described = f"Spectra by retention time and m/z: {', '.join(counted.values())}"
+    return Figure("Map of the run", described, (panel,), legend=legend, size=(460.0, 300.0))
+
+
+def draw_points(
+    points: MapPoints,
+    ranges: tuple[Range, Range],
+    size: tuple[int, int],
+    shades: NDArray[np.uint32],
+    shown: frozenset[int] = frozenset(_LEGEND),
+    scale: float = 1.0,
+    *,
+    largest_dots: int = _MAXIMUM_SMALL,
+) -> NDArray[np.uint8]:
+    """A picture of the points in sight, (height, width, 4) red, green, blue and opacity; transparent where nothing is.
+
+    Few points are dots, the rarer states in front. Of many, a pixel has the colour of the state that most of its points have, and that more
+    strongly the more points they are.
+
+    Parameters
+    ----------
+    ranges : of x and of m/z. size : width and height, pixels. shades : (states, k), see `kernels.cpu.rasterisation.shade_counts`.
+    shown : the states that are drawn. scale : pixels of the picture for one of the window. largest_dots : points that are drawn as dots.
+    """
+    width, height = size
+    first, last = np.searchsorted(points.x, np.array(ranges[0], np.float32))
+    seen = slice(first, last + 1)
+    group, pixel = points.status[seen], np.empty(len(points.x[seen]), np.int32)
+    counts, picture = np.zeros((height, width, len(STATUS_NAMES)), np.uint16), np.zeros((height, width), np.uint32)
+    is_shown = np.isin(np.arange(len(STATUS_NAMES)), list(shown))
+    raster = kernels.cpu.rasterisation
+    n = raster.count_points(points.x[seen], points.mz[seen], group, is_shown, *np.array(ranges), pixel, counts)
+    if n > largest_dots:
+        raster.shade_counts(counts, shades, picture)
+    else:
+        raster.draw_dots(pixel, group, shades, (_LARGE if n <= _MAXIMUM_LARGE else _SMALL) * scale, picture)
+    return picture.view(np.uint8).reshape(height, width, 4)
+
+
+def _shades(palette: Palette) -> NDArray[np.uint32]:
+    """The pixel of each state for 0, 1 ... `_FULL_AFTER` points."""
+    strength = np.concatenate(([0.0], np.linspace(_MINIMUM_COLOUR, 1.0, _FULL_AFTER)))
+    colours = np.array([rgb_of(ink, palette) for ink in STATUS_INKS], np.uint8)
+    pixels = np.empty((len(colours), len(strength), 4), np.uint8)
+    pixels[:, :, :3], pixels[:, :, 3] = colours[:, None], np.round(255 * strength)
+    return pixels.view(np.uint32)[:, :, 0]

@@ -16,9 +16,9 @@ from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.counts import Count
 from proteoscope.engine.views.conditions import Condition, Is, IsFinite, accepted_at
 from proteoscope.engine.views.drawings import svg
+from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
-from proteoscope.engine.views.histogram_drawings import draw_histogram
-from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
+from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges, histogram_figure
 from proteoscope.engine.views.html_pages import html_page, listed, result_rows, rows_table, scrolled_table, section, shown
 from proteoscope.engine.views.identification import mass_error_histogram, score_histogram
 from proteoscope.engine.views.run_account import RunAccount, run_account
@@ -28,6 +28,8 @@ __all__ = ["report_html", "write_report", "write_report_and_pages"]
 
 MAXIMUM_ROWS = 100
 """Of each table."""
+_HISTOGRAM = (400.0, 210.0)
+"""Width and height of a figure, points."""
 _MAXIMUM_FILES, _MAXIMUM_LOG = 200, 200
 _FIGURED = ("score", "bit_score", "tm_score", "similarity", "distance", "identity")
 """Columns of which a table without matches of spectra has a figure: the first of these that it has, or its first of numbers."""
@@ -104,7 +106,7 @@ def _figures(run: FinishedRun, search: Search, progress: Progress) -> Iterator[s
     for histogram in _histograms(run, search):
         progress.check()
         if not histogram.is_empty:
-            yield f"<figure>{svg(draw_histogram(histogram)).decode()}</figure>"
+            yield f"<figure>{svg(lay_out(histogram_figure(histogram), _HISTOGRAM)).decode()}</figure>"
 
 
 def _histograms(run: FinishedRun, search: Search) -> Iterator[Histogram]:

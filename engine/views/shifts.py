@@ -1,4 +1,4 @@
-"""Mass shifts of the matches of a run, counted in bars of any width."""
+"""Mass shifts of the matches of a run, counted in bars of any width, and their figure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,28 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ShiftBars", "Shifts", "bar_edges"]
+from proteoscope.engine.views.drawings import Axis, Scale
+from proteoscope.engine.views.figures import Bars, Figure, Names, Panel, Picked
+
+__all__ = ["ShiftBars", "Shifts", "bar_edges", "shifts_figure"]
 
 _NO_ROW = -1
+_SMALLEST = 0.01
+"""Dalton that are shown at least."""
+_BAR = 2.0
+"""Pixels of a bar at least."""
+_NEAR = 3.0
+"""Pixels next to a bar that are meant for it, too."""
+_MAXIMUM_TIPPED = 4
+"""Names of a bar that the pointer shows."""
+_MAXIMUM_NAMED = 100
+"""Bars in sight whose names are tried, the highest."""
+_PALE, _SOLID = 0.47, 0.86
+_FOOT = 0.5
+"""Where a logarithmic axis begins: one match is above it."""
+_HEADROOM = {"linear": 1.25, "square-root": 1.45, "logarithmic": 6.0}
+"""Above the highest bar is space for names."""
+_LONGEST_NAME = 26
 
 
 def bar_edges(low: float, high: float, n_most: int) -> NDArray[np.float64]:
@@ -92,3 +111,52 @@ class Shifts:
 def _sums(truths: NDArray[np.bool_]) -> NDArray[np.int64]:
     """How many hold before each place, (n + 1,)."""
     return np.concatenate(([0], np.cumsum(truths)))
+
+
+def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "square-root", rows: frozenset[int] = frozenset()) -> Figure:
+    """How many matches have which shift: solid those with a name or without a shift, pale the others; a click chooses the ends of a bar.
+
+    Parameters
+    ----------
+    whole : least and greatest shift, dalton. scale : of the counts. rows : of the table of modifications whose matches are marked.
+    """
+    x, foot = Axis(*whole, "Mass shift (Da)"), _FOOT if scale == "logarithmic" else 0.0
+
+    def of_view(low: float, high: float, n_columns: int) -> Panel:
+        bars = shifts.bars(bar_edges(low, high, max(1, int(n_columns / _BAR))), rows)
+        y = Axis(foot, max(1, int(bars.counts.max(initial=0))) * _HEADROOM[scale], "PSMs", is_whole=True, scale=scale)
+        left, right = bars.edges[:-1], bars.edges[1:]
+        pale, solid, marked = (counts.astype(np.float64) for counts in (bars.counts, bars.explained, bars.marked))
+        layers = Bars(left, right, pale, "target", _PALE), Bars(left, right, solid, "target", _SOLID), Bars(left, right, marked, "mark")
+        return Panel(x, y, (*layers, _names(shifts, bars, low, high)), pick=lambda *place: _picked(shifts, bars, place[0], place[2]))
+
+    panel = Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view)
+    return Figure("Mass shifts", f"{len(shifts)} matches from {whole[0]:g} to {whole[1]:g} Da", (panel,))
+
+
+def _names(shifts: Shifts, bars: ShiftBars, low: float, high: float) -> Names:
+    """The names of the highest bars, each once, over the highest of its bars."""
+    middle = (bars.edges[:-1] + bars.edges[1:]) / 2
+    in_sight = np.flatnonzero((bars.counts > 0) & (middle >= low) & (middle <= high))
+    bar_of: dict[str, int] = {}
+    for i in in_sight[np.argsort(-bars.counts[in_sight], kind="stable")[:_MAXIMUM_NAMED]].tolist():
+        bar_of.setdefault(shifts.name(float(bars.edges[i]), float(bars.edges[i + 1])), i)
+    named, heights = np.array(list(bar_of.values()), np.int64), bars.counts.astype(np.float64)
+    texts = [name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…" for name in bar_of]
+    return Names(middle[named], heights[named], texts, heights[named], "text", middle[in_sight], heights[in_sight])
+
+
+def _picked(shifts: Shifts, bars: ShiftBars, shift: float, pixel: float) -> Picked | None:
+    """The bar with matches at a shift, or the nearest one next to it."""
+    some = np.flatnonzero(bars.counts)
+    away = np.maximum(0.0, np.maximum(bars.edges[some] - shift, shift - bars.edges[some + 1])) / pixel
+    if not len(some) or away.min() > _NEAR:
+        return None
+    bar = int(some[away.argmin()])
+    low, high = float(bars.edges[bar]), float(bars.edges[bar + 1])
+    n, decimals = int(bars.counts[bar]), max(0, 1 - math.floor(math.log10(high - low) + 1e-9))
+    names = shifts.counts_by_name(low, high)
+    more = f", {len(names) - _MAXIMUM_TIPPED} more" if len(names) > _MAXIMUM_TIPPED else ""
+    counted = f"{n:,} {'match' if n == 1 else 'matches'}, {bars.explained[bar]:,} with a name or without a shift"
+    listed = ", ".join(f"{number:,} {name}" for name, number in names[:_MAXIMUM_TIPPED]) + more
+    return Picked((low, high), f"{low:,.{decimals}f} to {high:,.{decimals}f} Da: {counted}\n{listed}")

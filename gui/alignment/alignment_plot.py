@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.engine.views.alignment_drawing import AlignmentSheet, draw_alignment
-from proteoscope.gui.plots.drawing_view import WidgetMeasure, paper_figure
-from proteoscope.gui.plots.export import ExportFigure
+from proteoscope.engine.views.drawings import PaperFigure
+from proteoscope.gui.plots.drawing_view import WidgetMeasure
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
 
 __all__ = ["AlignmentPlot"]
@@ -113,9 +113,9 @@ class AlignmentPlot(ScrolledDrawing):
         sheet.marks = self.marks
         return sheet
 
-    def _figure(self) -> ExportFigure | None:
+    def _figure(self) -> PaperFigure | None:
         pair = self.pair
-        return None if pair is None else paper_figure(f"{pair.query_name} {pair.subject_name}", draw_alignment(pair))
+        return None if pair is None else PaperFigure(f"{pair.query_name} {pair.subject_name}", draw_alignment(pair))
 
     def _line(self) -> float:
         return super()._line() if self._sheet is None else self._sheet.line

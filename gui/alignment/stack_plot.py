@@ -6,10 +6,10 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, Signal
 from PySide6.QtWidgets import QWidget
 
+from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.stack_colours import ColouredStack
 from proteoscope.engine.views.stack_drawing import StackSheet, draw_stack
-from proteoscope.gui.plots.drawing_view import WidgetMeasure, paper_figure
-from proteoscope.gui.plots.export import ExportFigure
+from proteoscope.gui.plots.drawing_view import WidgetMeasure
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
 
 __all__ = ["StackPlot"]
@@ -60,8 +60,8 @@ class StackPlot(ScrolledDrawing):
         sheet.marked = self.marked
         return sheet
 
-    def _figure(self) -> ExportFigure | None:
-        return None if self.painted is None else paper_figure(f"{self.painted.stack.query_name} and hits", draw_stack(self.painted))
+    def _figure(self) -> PaperFigure | None:
+        return None if self.painted is None else PaperFigure(f"{self.painted.stack.query_name} and hits", draw_stack(self.painted))
 
     def _tip(self, x: float, y: float) -> str:
         assert self._sheet is not None and self.painted is not None

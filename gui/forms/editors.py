@@ -35,6 +35,7 @@ from proteoscope.gui.forms.file_survey import SORTS, SearchedRun
 from proteoscope.gui.forms.modification_picker import ModificationPicker
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.labels import tip_text
 
 __all__ = ["Editor", "RunEditor", "editor_for"]
 
@@ -236,7 +237,7 @@ class RunEditor(Editor):
         self._combo.clear()
         for name, text in {"": "the newest", **(self._offered or {})}.items():
             self._combo.addItem(text, name)
-            self._combo.setItemData(self._combo.count() - 1, text, Qt.ItemDataRole.ToolTipRole)
+            self._combo.setItemData(self._combo.count() - 1, tip_text(text), Qt.ItemDataRole.ToolTipRole)
         self.set_value(chosen)
         self._combo.blockSignals(False)
         self.changed.emit()
@@ -524,7 +525,7 @@ class _LinesEditor(Editor):
     def _append(self, text: str) -> None:
         item = QListWidgetItem(text)
         item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
-        item.setToolTip(text)
+        item.setToolTip(tip_text(text))
         self.lines.addItem(item)
 
     def _enable(self) -> None:

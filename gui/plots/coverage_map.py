@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QWidget
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature
 from proteoscope.engine.views.coverage_drawing import CoverageSheet, draw_coverage
+from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.feature_drawing import QUANTITY, feature_lines, key_tip
 from proteoscope.engine.views.peptide_quantities import PeptideQuantities
-from proteoscope.gui.plots.drawing_view import WidgetMeasure, paper_figure
-from proteoscope.gui.plots.export import ExportFigure
+from proteoscope.gui.plots.drawing_view import WidgetMeasure
 from proteoscope.gui.plots.feature_groups import GroupActions
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
 from proteoscope.gui.tables.columns import shown_text
@@ -72,10 +72,10 @@ class CoverageMap(ScrolledDrawing):
         sheet.chosen, sheet.residues = self.chosen, self.residues
         return sheet
 
-    def _figure(self) -> ExportFigure | None:
+    def _figure(self) -> PaperFigure | None:
         if self.coverage is None:
             return None
-        return paper_figure("Coverage", draw_coverage(self.coverage, shown=self.shown, quantities=self.quantities))
+        return PaperFigure("Coverage", draw_coverage(self.coverage, shown=self.shown, quantities=self.quantities))
 
     def _peptide_at(self, x: float, y: float) -> PlacedPeptide | None:
         """The peptide whose bar is at a place, or the shortest one over the residue there."""

@@ -29,12 +29,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from proteoscope.engine.views.drawings import Area, Bar, Clip, Curve, Drawing, Image, Label, Points, Shape, Sticks, Stroke
-from proteoscope.engine.views.palette import PAPER, Ink, Palette
+from proteoscope.engine.views.drawings import Area, Bar, Clip, Curve, Drawing, Image, Label, PaperFigure, Points, Shape, Sticks, Stroke
+from proteoscope.engine.views.palette import Ink, Palette
 from proteoscope.engine.views.sheets import TextMeasure
 from proteoscope.gui.colours import palette_of, plot_colours, qt_colour
 from proteoscope.gui.labels import tip_text
-from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.room import pixels_with_letters
 
 __all__ = ["DrawingView", "WidgetMeasure", "paint_drawing"]
@@ -232,13 +232,12 @@ class DrawingView(QWidget):
         self._describe()
         self.update()
 
-    def _figure(self) -> ExportFigure | None:
+    def _figure(self) -> PaperFigure | None:
         if self._make is None:
             return None
         drawing = self._make(self._figure_size.width(), self._figure_size.height(), _FIGURE_FONT)
-        # What follows the colon tells all that is drawn, for people who do not see it.
-        name = drawing.title.partition(":")[0]
-        return ExportFigure(name, self._figure_size, lambda painter, area: paint_drawing(painter, drawing, PAPER, figure_font()))
+        # The text after the colon describes all that is drawn, for people who do not see it.
+        return PaperFigure(drawing.title.partition(":")[0], drawing)
 
 
 def paint_drawing(painter: QPainter, drawing: Drawing, palette: Palette, font: QFont) -> None:
@@ -358,9 +357,3 @@ def _polygon(places: np.ndarray) -> QPolygonF:
 
 def _box(bar: Bar) -> QRectF:
     return QRectF(bar.x, bar.y, bar.width, bar.height)
-
-
-def paper_figure(name: str, drawing: Drawing) -> ExportFigure:
-    """A drawing to export."""
-    size = QSizeF(drawing.width, drawing.height)
-    return ExportFigure(name, size, lambda painter, _: paint_drawing(painter, drawing, PAPER, figure_font()))

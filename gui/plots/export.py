@@ -13,6 +13,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.views.drawings import PaperFigure
 
 __all__ = ["FIGURE_FILTER", "ExportAction", "ExportFigure", "Paint", "export_figure", "figure_font"]
 
@@ -78,7 +79,7 @@ class ExportAction(QAction):
     tell : takes a sentence on how that went.
     """
 
-    def __init__(self, owner: QWidget, figure: Callable[[], ExportFigure | None], tell: Callable[[str], None]) -> None:
+    def __init__(self, owner: QWidget, figure: Callable[[], PaperFigure | ExportFigure | None], tell: Callable[[str], None]) -> None:
         super().__init__("&Export figure…", owner)
         self._owner, self._figure, self._tell = owner, figure, tell
         self.setShortcut(QKeySequence("Ctrl+E"))
@@ -99,7 +100,7 @@ class ExportAction(QAction):
         if not Path(path).suffix:
             path += chosen[chosen.index("*") + 1 : chosen.index(")")]
         try:
-            export_figure(path, figure.size, figure.paint, title=figure.name)
+            _write(Path(path), figure)
         except StorageError as error:
             self._tell(str(error))
             # What was asked for and is not there must not pass in the status bar.
@@ -119,7 +120,16 @@ class ExportAction(QAction):
         """
         figure = self._figure()
         if figure is not None:
-            export_figure(path, figure.size, figure.paint, title=figure.name)
+            _write(path, figure)
+
+
+def _write(path: Path, figure: PaperFigure | ExportFigure) -> None:
+    if isinstance(figure, PaperFigure):
+        from proteoscope.engine.views.paper import write_figure  # loads ReportLab, which the window starts without
+
+        write_figure(path, figure.drawing)
+    else:
+        export_figure(path, figure.size, figure.paint, title=figure.name)
 
 
 def _file_name(name: str) -> str:

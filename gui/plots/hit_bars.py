@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.coverage import ProteinFeature
+from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.feature_drawing import feature_lines, key_tip
 from proteoscope.engine.views.hit_drawing import HitSheet, draw_hits
 from proteoscope.engine.views.hits import QueryBars
-from proteoscope.gui.plots.drawing_view import WidgetMeasure, paper_figure
-from proteoscope.gui.plots.export import ExportFigure
+from proteoscope.gui.plots.drawing_view import WidgetMeasure
 from proteoscope.gui.plots.feature_groups import GroupActions
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
 from proteoscope.gui.tables.columns import shown_text
@@ -66,10 +66,10 @@ class HitBars(ScrolledDrawing):
         sheet.chosen = self.chosen
         return sheet
 
-    def _figure(self) -> ExportFigure | None:
+    def _figure(self) -> PaperFigure | None:
         # On the screen a table next to the figure names query and hits, which a figure in a document must do itself.
         return (
-            None if self.bars is None else paper_figure(f"Hits of {self.bars.query}", draw_hits(self.bars, groups=self.group_actions.shown))
+            None if self.bars is None else PaperFigure(f"Hits of {self.bars.query}", draw_hits(self.bars, groups=self.group_actions.shown))
         )
 
     def _place_of(self, row: int | None) -> int | None:

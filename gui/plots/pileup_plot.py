@@ -9,12 +9,13 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.formats.tracks import TrackFeature
+from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.pileup import MAXIMUM_WIDTH, Pileup
 from proteoscope.engine.views.pileup_drawing import PileupSheet, draw_pileup, inner_region
 from proteoscope.engine.views.reads import ShownText
 from proteoscope.gui.colours import palette_of, plot_colours
-from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing, paper_figure
-from proteoscope.gui.plots.export import ExportAction, ExportFigure
+from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
+from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot
 from proteoscope.gui.room import pixels_with_letters
 
@@ -152,7 +153,7 @@ class PileupPlot(ZoomedPlot):
         if sheet is not None and read is not None:
             self.rowChosen.emit(int(sheet.pile.row[read]))
 
-    def _figure(self) -> ExportFigure | None:
+    def _figure(self) -> PaperFigure | None:
         if self.pile is None:
             return None
-        return paper_figure(f"{self.pile.text.name} piled up", draw_pileup(self.pile, self.features, self._ranges[0]))
+        return PaperFigure(f"{self.pile.text.name} piled up", draw_pileup(self.pile, self.features, self._ranges[0]))

@@ -9,12 +9,12 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-from proteoscope.engine.views.drawings import Bar, Drawing
+from proteoscope.engine.views.drawings import Bar, Drawing, PaperFigure
 from proteoscope.engine.views.sheets import Region, Sheet
 from proteoscope.gui.colours import palette_of, plot_colours
 from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
-from proteoscope.gui.plots.export import ExportAction, ExportFigure
+from proteoscope.gui.plots.export import ExportAction
 
 __all__ = ["ScrolledDrawing"]
 
@@ -162,7 +162,7 @@ class ScrolledDrawing(QAbstractScrollArea):
     def _new_sheet(self, measure: WidgetMeasure, width: float) -> Sheet | None:
         raise NotImplementedError
 
-    def _figure(self) -> ExportFigure | None:
+    def _figure(self) -> PaperFigure | None:
         raise NotImplementedError
 
     def _tip(self, x: float, y: float) -> str:

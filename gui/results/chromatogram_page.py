@@ -20,7 +20,7 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.wheel import ChoiceBox
 from proteoscope.gui.plots.chromatogram_plot import ChromatogramPlot
-from proteoscope.gui.plots.zoomed import zoom_buttons
+from proteoscope.gui.plots.figure_view import zoom_buttons
 from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["ChromatogramPage"]
@@ -116,7 +116,7 @@ class ChromatogramPage(QWidget):
         self._source = None
         self._surveys.clear()
         self.plot.show_chromatogram(None, text or " ")
-        self.plot.mark(None)
+        self.plot.mark_time(None)
 
     def show_spectrum(self, file: str | None, seconds: float | None, mz: float | None) -> None:
         """Mark the time of a spectrum, in its own file, and take its m/z for what is extracted next."""
@@ -124,7 +124,7 @@ class ChromatogramPage(QWidget):
         is_other = at is not None and at != self.file.currentIndex()
         if is_other and at is not None:
             self.file.setCurrentIndex(at)
-        self.plot.mark(None if seconds is None else seconds / 60)
+        self.plot.mark_time(None if seconds is None else seconds / 60)
         if mz is not None and not self.mz.hasFocus() and self.kind.currentData() != "extracted":
             self.mz.blockSignals(True)
             self.mz.setValue(round(mz, 4))

@@ -11,13 +11,22 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from proteoscope.engine.entry import Search
-from proteoscope.engine.views.clusters import ClusterSummary, cluster_conditions, cluster_summary, compared_member, members_of_cluster
+from proteoscope.engine.views.clusters import (
+    ClusterFilter,
+    ClusterSummary,
+    cluster_conditions,
+    cluster_summary,
+    compared_member,
+    members_of_cluster,
+)
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.results.cluster_filter import ClusterFilterBar
+from proteoscope.gui.forms.numbers import IntegerBox
 from proteoscope.gui.results.facts import files_facts, time_facts
+from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
+from proteoscope.gui.results.structure_filter import OptionalNumberBox
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 
@@ -25,6 +34,45 @@ __all__ = ["ClusterView"]
 
 _NO_SPECTRUM = "Choose a spectrum to compare it with its cluster's consensus spectrum."
 _METHODS = {"hierarchical": "hierarchical", "dbscan": "DBSCAN", "k-means": "k-means"}
+
+
+_MOST_SPECTRA = 10_000_000
+
+
+class ClusterFilterBar(FilterBar):
+    """What to show of clusters and spectra."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            "Spectrum or label",
+            "Shows clusters with a spectrum of this name, or with this label, and the spectra of this name",
+            "Shows all clusters of the run again",
+            parent,
+        )
+        self.minimum_spectra = IntegerBox(1, _MOST_SPECTRA, "")
+        self.minimum_spectra.setFixedWidth(self.fontMetrics().horizontalAdvance("00000") + 36)
+        self.lowest_mz, self.highest_mz = OptionalNumberBox(10.0, 400.0), OptionalNumberBox(10.0, 1000.0)
+        for box in (self.lowest_mz, self.highest_mz):
+            box.setFixedWidth(self.fontMetrics().horizontalAdvance("0000.0000") + 30)
+        self._add_number(
+            self.minimum_spectra, "&Spectra ≥", "Least spectra of a cluster", "Hides clusters of fewer spectra, and their spectra"
+        )
+        self._add_number(self.lowest_mz, "&m/z from", "Lowest m/z", "Hides what has a precursor of a smaller m/z")
+        self._add_number(self.highest_mz, "t&o", "Highest m/z", "Hides what has a precursor of a larger m/z")
+
+    @property
+    def chosen(self) -> ClusterFilter:
+        """What is asked for."""
+        return ClusterFilter(self.text.text(), self.minimum_spectra.value(), self.lowest_mz.entered, self.highest_mz.entered)
+
+    def open(self) -> None:
+        """Show all of a run; tells nobody."""
+        self._reset_quietly()
+
+    def _usual(self) -> None:
+        self.minimum_spectra.setValue(1)
+        for box in (self.lowest_mz, self.highest_mz):
+            box.clear_value()
 
 
 class ClusterView(RunView):

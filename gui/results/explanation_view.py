@@ -15,6 +15,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.explanations import (
+    ExplanationFilter,
     compared_explanation,
     explanation_conditions,
     explanation_counts,
@@ -25,8 +26,8 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
-from proteoscope.gui.results.explanation_filter import ExplanationFilterBar
 from proteoscope.gui.results.facts import time_facts
+from proteoscope.gui.results.filter_bar import MassFilterBar
 from proteoscope.gui.results.matches import spectrum_title
 from proteoscope.gui.results.mirrored_run_view import MirroredRunView
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
@@ -35,6 +36,25 @@ from proteoscope.gui.results.summary_header import SummaryNumber
 __all__ = ["ExplanationView"]
 
 _NO_SPECTRUM = "Choose a spectrum to compare it with the identified one that it resembles."
+
+
+class ExplanationFilterBar(MassFilterBar):
+    """What to show of the explained spectra."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            "Peptide or spectrum",
+            "Shows explanations by a peptide with this text, or with it in the name of one of the two spectra",
+            "Shows explanations by a peptide of the same mass, or of another mass",
+            "modified",
+            "what is accepted only at a larger false discovery rate",
+            parent,
+        )
+
+    @property
+    def chosen(self) -> ExplanationFilter:
+        """What is asked for."""
+        return ExplanationFilter(self.text.text(), self.largest_q_value, self.kind.currentData())
 
 
 class ExplanationView(MirroredRunView):

@@ -13,7 +13,7 @@ from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.forms.wheel import ChoiceBox
 
-__all__ = ["FilterBar", "RatedFilterBar", "q_value_box"]
+__all__ = ["FilterBar", "MassFilterBar", "RatedFilterBar", "q_value_box"]
 
 _TYPING_MS = 150
 
@@ -255,3 +255,26 @@ class _Cell(QWidget):
             self._grid.addWidget(widget, *place, Qt.AlignmentFlag.AlignCenter)
         self.updateGeometry()
         return True
+
+
+class MassFilterBar(RatedFilterBar):
+    """Text, q-value, and whether the mass is the same.
+
+    Parameters
+    ----------
+    looked_in, text_tip : see `FilterBar`. kind_tip : of the field for the mass. other : what a match of
+    another mass is called, in the field and in the filter. hidden : what the largest q-value hides.
+    """
+
+    def __init__(self, looked_in: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:
+        super().__init__(looked_in, text_tip, parent)
+        self.kind = self._choices("Mass", kind_tip)
+        for text, kind in (("any mass", None), ("same mass", "same"), (other, other)):
+            self.kind.addItem(text, kind)
+        self._add_number(self.q_value, "&q-value ≤", "Largest q-value", f"Hides {hidden}; 1 shows everything")
+        self._add(self.kind, "&Mass")
+        self.open(0.01)
+
+    def _usual(self) -> None:
+        super()._usual()
+        self.kind.setCurrentIndex(0)

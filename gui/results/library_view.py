@@ -10,13 +10,20 @@ from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.library_matches import LibraryOverview, compared_match, library_conditions, library_overview, matched_spectrum
+from proteoscope.engine.views.library_matches import (
+    LibraryFilter,
+    LibraryOverview,
+    compared_match,
+    library_conditions,
+    library_overview,
+    matched_spectrum,
+)
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.facts import files_facts, time_facts
-from proteoscope.gui.results.library_filter import LibraryFilterBar
+from proteoscope.gui.results.filter_bar import MassFilterBar
 from proteoscope.gui.results.mirrored_run_view import MirroredRunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 
@@ -24,6 +31,25 @@ __all__ = ["LibraryView"]
 
 _NO_SPECTRUM = "Choose a match to compare its spectrum with the library's."
 _NO_SHIFTS = "No accepted match has another mass than its entry."
+
+
+class LibraryFilterBar(MassFilterBar):
+    """What to show of the matches."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            "Name, peptide, formula or InChIKey",
+            "Shows matches with this text in the entry's name, peptide, formula or InChIKey, the modification, or the spectrum's name",
+            "Shows matches with entries of the same mass, or of another mass",
+            "shifted",
+            "what is accepted only at a larger false discovery rate, and what has none",
+            parent,
+        )
+
+    @property
+    def chosen(self) -> LibraryFilter:
+        """What is asked for."""
+        return LibraryFilter(self.text.text(), self.largest_q_value, kind=self.kind.currentData())
 
 
 class LibraryView(MirroredRunView):

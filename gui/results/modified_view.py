@@ -34,8 +34,8 @@ from proteoscope.engine.views.modified import (
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.plots.figure_view import zoom_buttons
 from proteoscope.gui.plots.shift_plot import ShiftPlot
-from proteoscope.gui.plots.zoomed import zoom_buttons
 from proteoscope.gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
 from proteoscope.gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from proteoscope.gui.results.modified_filter import ModifiedFilterBar
@@ -138,7 +138,7 @@ class ModifiedView(SpectraRunView):
         """Select no modification and no protein: the PSMs shown are no longer theirs."""
         for panel in (self.modifications, self.proteins):
             panel.clear_choice()
-        self.histogram.mark(frozenset())
+        self.histogram.mark_modifications(frozenset())
 
     @property
     def _panel_with_buttons(self) -> TablePanel:
@@ -240,7 +240,7 @@ class ModifiedView(SpectraRunView):
             panel.show_rows(filter=modified_conditions(chosen, name))
 
     def _show_marks(self) -> None:
-        self.histogram.mark(frozenset(chosen_modification.row for chosen_modification in self.chosen_modifications))
+        self.histogram.mark_modifications(frozenset(chosen_modification.row for chosen_modification in self.chosen_modifications))
 
     def _show_chosen_modifications(self) -> None:
         rows = self.chosen_modifications
@@ -260,7 +260,7 @@ class ModifiedView(SpectraRunView):
         accessions = list(values["accessions"])
         more = f" and {len(accessions) - 1} more" if len(accessions) > 1 else ""
         self.modifications.clear_choice()
-        self.histogram.mark(frozenset())
+        self.histogram.mark_modifications(frozenset())
         self.histogram.show_place(None)
         self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {accessions[0]}{more}", takes_first=True)
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.views.quantities import QuantityFilter
 from proteoscope.gui.forms.numbers import NumberBox
+from proteoscope.gui.labels import tip_text
 from proteoscope.gui.results.filter_bar import FilterBar, q_value_box
 
 __all__ = ["QuantityFilterBar"]
@@ -58,7 +59,7 @@ class QuantityFilterBar(FilterBar):
         self.comparison.clear()
         for number, name in enumerate(comparisons):
             self.comparison.addItem(shortened(name, _LETTERS), name)
-            self.comparison.setItemData(number, name, Qt.ItemDataRole.ToolTipRole)
+            self.comparison.setItemData(number, tip_text(name), Qt.ItemDataRole.ToolTipRole)
         self.comparison.setVisible(len(comparisons) > 1)
         for widget in (self.q_value, self.fold_change, self.changed):
             widget.setEnabled(bool(comparisons))

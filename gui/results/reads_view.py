@@ -30,8 +30,8 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.forms.wheel import ChoiceBox
 from proteoscope.gui.plots.depth_plot import DepthPlot
+from proteoscope.gui.plots.figure_view import zoom_buttons
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
-from proteoscope.gui.plots.zoomed import zoom_buttons
 from proteoscope.gui.results.pileup_page import PileupPage
 from proteoscope.gui.results.reads import read_facts, told_missing, with_facts
 from proteoscope.gui.results.reads_filter import ReadFilterBar
@@ -213,7 +213,7 @@ class ReadsView(RunView):
     def _mark_depth(self) -> None:
         """Show in the depth where the chosen row and the chosen place lie, if that is in its text."""
         row, text, place = self._row, self._drawn, self._place
-        self.coverage.mark(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
+        self.coverage.mark_letters(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
         self.coverage.show_place(place[1:] if place is not None and place[0].is_same(text) else None)
 
     def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
@@ -239,7 +239,7 @@ class ReadsView(RunView):
     def _fail_row(self, error: Exception) -> None:
         self._row = None
         self.alignment.show_pair(None, str(error))
-        self.coverage.mark(None)
+        self.coverage.mark_letters(None)
 
     def _count(self) -> None:
         source, chosen, is_log = self._statistics, self.filters.chosen, self.log_axis.isChecked()
@@ -270,7 +270,7 @@ class ReadsView(RunView):
         self._row = None
         self.pileup.plot.choose(None)
         self.alignment.show_pair(None)
-        self.coverage.mark(None)
+        self.coverage.mark_letters(None)
 
     def _keep_a_choice(self) -> None:
         """After a filter hid the chosen row, the first one is chosen, and where there is none nothing is shown."""

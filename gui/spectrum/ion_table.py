@@ -13,6 +13,7 @@ from proteoscope.engine.chemistry.fragments import SERIES
 from proteoscope.engine.views.annotation import AnnotatedSpectrum
 from proteoscope.engine.views.ion_table import NUMBER, RESIDUE, IonTable, ion_table
 from proteoscope.gui.colours import plot_colours
+from proteoscope.gui.labels import tip_text
 
 __all__ = ["IonTableView"]
 
@@ -72,7 +73,7 @@ class _IonModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return QLocale().toString(float(spectrum.ions.mz[ion]), "f", 3)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{spectrum.name(ion)}: {'found' if is_found else 'not found'}{_shift_text(spectrum, ion)}"
+            return tip_text(f"{spectrum.name(ion)}: {'found' if is_found else 'not found'}{_shift_text(spectrum, ion)}")
         if role == Qt.ItemDataRole.BackgroundRole and spectrum.carries_shift[ion]:
             tint = QColor(plot_colours(self._widget.palette()).mark)
             tint.setAlpha(_TINT)
@@ -88,7 +89,7 @@ class _IonModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return ions.residue(row)
         if role == Qt.ItemDataRole.ToolTipRole and names:
-            return ", ".join(names)
+            return tip_text(", ".join(names))
         if role == Qt.ItemDataRole.FontRole:
             return self._bold
         if role == Qt.ItemDataRole.ForegroundRole and names:

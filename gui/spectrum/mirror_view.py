@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from proteoscope.engine.views.mirror import MirroredSpectra
-from proteoscope.gui.plots.export import ExportAction, ExportFigure
-from proteoscope.gui.room import pixels_with_letters
-from proteoscope.gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
+from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
+from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.spectrum.spectrum_view import RING
 from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
 __all__ = ["MirrorView"]
@@ -28,9 +27,9 @@ class MirrorView(QWidget):
         self.export_button.setText("Export…")
         self.export_button.setToolTip("Save the spectra as they are zoomed now as SVG, PDF or PNG (Ctrl+E)")
         self.export_button.setAccessibleName("Export the spectra as a figure")
-        self.plot = MirrorPlot()
-        self.plot.setMinimumHeight(pixels_with_letters(self, 130))
-        self.plot.peakHovered.connect(self._tell_peak)
+        self.plot = FigureView("Two spectra compared", least=(160, 130), has_heading=False)
+        self.plot.targetHovered.connect(self._hover)
+        self.plot.message.connect(self.message)
         self.readout = ReadoutLabel("Peak under the pointer")
         self._text = QLabel()
         self._text.setTextFormat(Qt.TextFormat.PlainText)
@@ -39,7 +38,7 @@ class MirrorView(QWidget):
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._text.setContentsMargins(24, 24, 24, 24)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.export_action = ExportAction(self, self._figure, self.message.emit)
+        self.export_action = self.plot.export_action
         # Also while the keyboard is in a table.
         self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self.export_button.clicked.connect(self.export_action.ask)
@@ -79,7 +78,7 @@ class MirrorView(QWidget):
     def show_text(self, text: str) -> None:
         """Say why there are no spectra."""
         self.spectra = None
-        self.plot.show_spectra(None)
+        self.plot.show_figure(None)
         self.export_action.setEnabled(False)
         self._text.setText(text)
         self._stack.setCurrentWidget(self._text)
@@ -88,15 +87,24 @@ class MirrorView(QWidget):
         """Show a spectrum and the one that it is compared with."""
         self.spectra = spectra
         self._title.set_text(spectra.title)
-        self.plot.show_spectra(spectra)
+        self.plot.show_figure(mirror_figure(spectra))
         self.plot.setAccessibleDescription(f"{spectra.title}, {self._summary()}")
-        self._tell_peak(-1, -1)
+        self.readout.setText(self._summary())
         self.export_action.setEnabled(True)
         self._stack.setCurrentWidget(self._shown)
 
-    def _tell_peak(self, half: int, peak: int) -> None:
-        if self.spectra is not None:
-            self.readout.setText(self._summary() if peak < 0 else peak_text(self.spectra, half, peak))
+    def _hover(self, target: int | None) -> None:
+        """Mark the peak of a target and the same one of the other spectrum, and show what they are."""
+        if self.spectra is None:
+            return
+        if target is None:
+            self.plot.mark()
+            self.readout.setText(self._summary())
+            return
+        half, peak = mirrored_peak(target)
+        partner = self.spectra.partner(half, peak)
+        self.plot.mark(target, *(() if partner is None else (partner if half else ~partner,)), size=RING)
+        self.readout.setText(localised(mirrored_peak_text(self.spectra, half, peak)))
 
     def _summary(self) -> str:
         assert self.spectra is not None
@@ -115,10 +123,3 @@ class MirrorView(QWidget):
         ions = self.spectra.halves[half].ions
         is_first = ions is next((one.ions for one in self.spectra.halves if one.ions is not None), None)
         return "none" if ions is None else f"{len(ions.matches)} ({ions.explained * 100:.0f} %{' of intensity' if is_first else ''})"
-
-    def _figure(self) -> ExportFigure | None:
-        return None if self.spectra is None else ExportFigure(self.spectra.title, FIGURE_SIZE, self._paint)
-
-    def _paint(self, painter: QPainter, area: QRectF) -> None:
-        if self.spectra is not None:
-            paint_mirror(painter, area, self.spectra, self.plot.shown_range)

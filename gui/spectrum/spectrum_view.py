@@ -7,24 +7,25 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QPainter, QResizeEvent
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match
 from proteoscope.engine.views.annotation_choice import AnnotationChoice
 from proteoscope.engine.views.peaks import Peaks
-from proteoscope.gui.plots.export import ExportAction, ExportFigure
+from proteoscope.engine.views.spectrum_figures import ErrorUnit, peak_text, spectrum_figure
+from proteoscope.gui.plots.figure_view import FigureView, localised
 from proteoscope.gui.spectrum.annotation_menu import AnnotationMenu
-from proteoscope.gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
 from proteoscope.gui.spectrum.ion_table import IonTableView
 from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
-from proteoscope.gui.spectrum.spectrum_plot import SpectrumPlot
 from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
-__all__ = ["SpectrumView"]
+__all__ = ["RING", "SpectrumView"]
 
+RING = 7.0
+"""Pixels across a ring on a peak, which leaves its name readable."""
 _WIDE = 820
 """Pixels from which there is room for the ion table beside the spectrum."""
 
@@ -66,19 +67,23 @@ class SpectrumView(QWidget):
         self.export_button.setToolTip("Save the spectrum as it is zoomed now as SVG, PDF or PNG (Ctrl+E)")
         self.export_button.setAccessibleName("Export the spectrum as a figure")
         self.ladder = PeptideLadder()
-        self.plot = SpectrumPlot()
-        self.plot.peakHovered.connect(self._tell_peak)
+        self.plot = FigureView("Annotated spectrum", has_heading=False)
+        self.plot.targetHovered.connect(self._hover)
+        self.plot.message.connect(self.message)
         self.ion_table = IonTableView()
         self.ion_table.ionChosen.connect(self._show_ion)
         self.ion_table.hide()
         self.readout = ReadoutLabel("Peak under the pointer")
         self._text = QLabel()
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._text.setContentsMargins(24, 24, 24, 24)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.copy_action = self._action("&Copy as picture", QKeySequence("Ctrl+Shift+P"), self.copy_picture)
-        self.export_action = ExportAction(self, self._figure, self.message.emit)
+        self.export_action = self.plot.export_action
+        self.addAction(self.export_action)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         # Also while the keyboard is in a table.
         self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self.export_button.clicked.connect(self.export_action.ask)
@@ -167,21 +172,18 @@ class SpectrumView(QWidget):
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         action.triggered.connect(lambda: use())
         self.addAction(action)
+        self.plot.addAction(action)
         return action
 
     def _take(self, spectrum: AnnotatedSpectrum, *, keeps_range: bool = False) -> None:
-        unit_before = self._unit
         if self.spectrum is None or self.spectrum.settings.tolerance.unit != spectrum.settings.tolerance.unit:
             self.unit.setCurrentText(spectrum.settings.tolerance.unit)
-        if self._unit == unit_before:
-            self.plot.set_error_unit(self._unit)
         self.spectrum = spectrum
         self._title.set_text(spectrum.title)
         self.ladder.show_spectrum(spectrum)
-        self.plot.show_spectrum(spectrum, keeps_range=keeps_range)
-        self.plot.setAccessibleDescription(f"{spectrum.title}, {len(spectrum.matches)} of {len(spectrum.peaks.mz)} peaks explained")
+        self.plot.show_figure(spectrum_figure(spectrum, self._unit), keeps_range=keeps_range)
         self.ion_table.show_spectrum(spectrum)
-        self._tell_peak(-1)
+        self._show_peak(None)
         self._enable(True)
         self._stack.setCurrentWidget(self._shown)
 
@@ -190,18 +192,23 @@ class SpectrumView(QWidget):
             action.setEnabled(is_there)
 
     def _change_unit(self) -> None:
-        self.plot.set_error_unit(self._unit)
+        if self.spectrum is not None:
+            self.plot.show_figure(spectrum_figure(self.spectrum, self._unit), keeps_range=True)
 
     def _annotate_again(self) -> None:
         if self.spectrum is not None and self._row is not None and self._asked is not None:
             settings = self.annotation.choice.settings(self._asked)
             self._take(annotate_match(self._row, self.spectrum.peaks, settings, self.spectrum.title), keeps_range=True)
 
-    def _tell_peak(self, peak: int) -> None:
+    def _hover(self, peak: int | None) -> None:
+        self.plot.mark(*(() if peak is None else (peak,)), size=RING)
+        self._show_peak(peak)
+
+    def _show_peak(self, peak: int | None) -> None:
         if self.spectrum is None:
             return
-        if peak >= 0:
-            self.readout.setText(hover_text(self.spectrum, peak))
+        if peak is not None:
+            self.readout.setText(localised(peak_text(self.spectrum, peak)))
             return
         locale = self.locale()
         share = locale.toString(self.spectrum.explained * 100, "f", 0)
@@ -213,7 +220,7 @@ class SpectrumView(QWidget):
             return
         match = np.flatnonzero(self.spectrum.matches.ion == ion)
         if len(match):
-            self._tell_peak(int(self.spectrum.matches.peak[match[0]]))
+            self._show_peak(int(self.spectrum.matches.peak[match[0]]))
         else:
             mz = self.locale().toString(float(self.spectrum.ions.mz[ion]), "f", 4)
             self.readout.setText(f"{self.spectrum.name(ion)}   m/z {mz}   not found")
@@ -230,14 +237,3 @@ class SpectrumView(QWidget):
             self._splitter.setSizes([max(1, self.width() - width), width])
         elif not is_shown:
             self.ion_table.hide()
-
-    def _figure(self) -> ExportFigure | None:
-        return None if self.spectrum is None else ExportFigure(_file_name(self.spectrum), FIGURE_SIZE, self._paint)
-
-    def _paint(self, painter: QPainter, area: QRectF) -> None:
-        if self.spectrum is not None:
-            paint_figure(painter, area, self.spectrum, self.plot.shown_range, self._unit)
-
-
-def _file_name(spectrum: AnnotatedSpectrum) -> str:
-    return f"{spectrum.peptidoform.sequence}_{spectrum.peptidoform.charge}+"

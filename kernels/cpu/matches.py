@@ -10,34 +10,31 @@ from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG
 from proteoscope.kernels.cpu.scores import (
     AROUND,
     CORRELATION_HALF_WINDOW,
+    NEEDS_CORRELATION,
     NONE,
     PROTON_MASS,
-    XCORR_OF_SUM,
     IndexedSpectrum,
+    Matched,
     correlation_height,
-    hyperscore,
     index_spectrum,
-    kernel_dot_product,
     list_rows,
     look_up_ions,
     match_ions,
     maximum_peaks,
     new_scratch,
+    score_of,
     sum_masses,
 )
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["feature_names", "form_masses", "measure_matches"]
 
-# Columns that `measure_matches` writes.
+# Columns that `measure_matches` writes before those of the scores.
 (
     _MATCHED_IONS,
     _TOTAL_IONS,
     _MATCHED_N_TERM_IONS,
     _MATCHED_C_TERM_IONS,
-    _SPECTRAL_DOT_PRODUCT,
-    _HYPERSCORE,
-    _KSDP,
-    _XCORR,
     _LONGEST_RUN,
     _COMPLEMENTARY_PAIRS,
     _EXPLAINED_WEIGHT,
@@ -47,7 +44,9 @@ __all__ = ["feature_names", "form_masses", "measure_matches"]
     _TOP_PEAKS_MATCHED,
     _C_TERM_DOT_PRODUCT,
     _CHANCE,
-) = range(17)
+    _FIRST_SCORE,
+) = range(14)
+_N_SCORES = len(SCORE_KINDS)
 
 
 def feature_names() -> tuple[str, ...]:
@@ -57,10 +56,6 @@ def feature_names() -> tuple[str, ...]:
         "total_ions",
         "matched_n_term_ions",
         "matched_c_term_ions",
-        "spectral_dot_product",
-        "hyperscore",
-        "ksdp",
-        "xcorr",
         "longest_run",
         "complementary_pairs",
         "explained_weight",
@@ -70,6 +65,7 @@ def feature_names() -> tuple[str, ...]:
         "top_peaks_matched",
         "c_term_dot_product",
         "chance",
+        *(kind.column for kind in SCORE_KINDS),
     )
 
 
@@ -218,12 +214,9 @@ def measure_matches(spectra, matches, peptides, modification_mass, settings, fir
         out[row, _TOTAL_IONS] = (length - 1) * (n_n + n_c) * charges
         out[row, _MATCHED_N_TERM_IONS] = count_n
         out[row, _MATCHED_C_TERM_IONS] = count_c
-        out[row, _SPECTRAL_DOT_PRODUCT] = dot
-        out[row, _HYPERSCORE] = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
-        out[row, _KSDP] = kernel_dot_product(
-            matched_peak, scratch.root, low, (n_n + n_c) * charges, length - 1, settings.ksdp_window, settings.ksdp_power
-        )
-        out[row, _XCORR] = correlation * XCORR_OF_SUM
+        matched = Matched(count_n, count_c, dot, correlation, matched_peak, scratch.root, low, n_rows, length - 1)
+        for code in range(_N_SCORES):
+            out[row, _FIRST_SCORE + code] = score_of(code, matched, settings) if dot > 0 or NEEDS_CORRELATION[code] else 0.0
         out[row, _LONGEST_RUN] = longest_run
         out[row, _COMPLEMENTARY_PAIRS] = pairs
         out[row, _EXPLAINED_WEIGHT] = explained

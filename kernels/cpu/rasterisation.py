@@ -1,11 +1,15 @@
-"""Triangles drawn into a picture: those that face the viewer, the nearest at each pixel, colours even between their corners."""
+"""Triangles and points drawn into pictures.
+
+Of triangles those that face the viewer, the nearest at each pixel, colours even between their corners. Of points the groups that most of a
+pixel's belong to, or dots.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-__all__ = ["draw_triangles"]
+__all__ = ["count_points", "draw_dots", "draw_triangles", "shade_counts"]
 
 _MINIMUM_AREA = 1e-9  # twice, in pixels
 
@@ -53,3 +57,69 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
                             image[row, column, channel] = np.uint8(min(max(value, 0.0), 255.0))
                 a += step_0
                 b += step_1
+
+
+@njit(nogil=True, cache=True)
+def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
+    """Find the pixels of points, count the points of each group in each pixel, and return how many there are.
+
+    Parameters
+    ----------
+    x, y : (n,) float32. group : (n,) uint8. is_shown : (g,) bool, by group.
+    x_range, y_range : the values at the picture's edges; x to the right, y upwards.
+    pixel : (n,) int32, of each point, by rows; -1 where it is outside or not shown; is written to.
+    counts : (height, width, g) uint16, zeros; is written to, up to its greatest value.
+    """
+    height, width, _ = counts.shape
+    across, up = width / (x_range[1] - x_range[0]), height / (y_range[1] - y_range[0])
+    n = 0
+    for i in range(len(x)):
+        column, row = int(np.floor((x[i] - x_range[0]) * across)), int(np.floor((y_range[1] - y[i]) * up))
+        pixel[i] = -1
+        if is_shown[group[i]] and 0 <= column < width and 0 <= row < height:
+            n += 1
+            pixel[i] = row * width + column
+            counts[row, column, group[i]] = min(np.int64(counts[row, column, group[i]]) + 1, 65535)
+    return n
+
+
+@njit(nogil=True, cache=True)
+def shade_counts(counts, shades, picture):
+    """Give each pixel the shade of the group that most of its points have, the last of those that are alike, by the number of its points.
+
+    Parameters
+    ----------
+    counts : (height, width, g) uint16. shades : (g, k) uint32, of a group for 0, 1 ... points; the last for more.
+    picture : (height, width) uint32, is written to.
+    """
+    height, width, n_groups = counts.shape
+    most = shades.shape[1] - 1
+    for row in range(height):
+        for column in range(width):
+            total, best = np.int64(counts[row, column, 0]), 0
+            for group in range(1, n_groups):
+                total += counts[row, column, group]
+                if counts[row, column, group] > 0 and counts[row, column, group] >= counts[row, column, best]:
+                    best = group
+            picture[row, column] = shades[best, min(total, most)]
+
+
+@njit(nogil=True, cache=True)
+def draw_dots(pixel, group, shades, radius, picture):
+    """Draw a dot in the last of its group's shades for each point, groups that come later in front.
+
+    Parameters
+    ----------
+    pixel : see `count_points`. group : (n,) uint8. radius : pixels. shades, picture : see `shade_counts`.
+    """
+    height, width = picture.shape
+    n_groups, n_shades = shades.shape
+    reach = int(np.ceil(radius))
+    for front in range(n_groups):
+        for i in range(len(pixel)):
+            if pixel[i] >= 0 and group[i] == front:
+                row, column = pixel[i] // width, pixel[i] % width
+                for at_row in range(max(0, row - reach), min(height, row + reach + 1)):
+                    for at in range(max(0, column - reach), min(width, column + reach + 1)):
+                        if (at_row - row) ** 2 + (at - column) ** 2 <= radius * radius:
+                            picture[at_row, at] = shades[front, n_shades - 1]

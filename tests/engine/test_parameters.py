@@ -108,6 +108,14 @@ def test_a_wrong_setting_names_the_field_the_value_and_what_is_allowed(setting, 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["\udcff", "a\x1b[31m", "\0", "\x9b2J", "a\x7f"])
+@pytest.mark.parametrize("field", ["note", "names", "turns", "way"])
+def test_values_with_control_characters_are_refused(field: str, value: str) -> None:
+    with pytest.raises(ParameterError, match=f"{field} = .*holds control characters, or is not valid UTF-8") as caught:
+        Parameters().changed([f"{field}=x{value}"])
+    assert str(caught.value).isprintable()
+
+
 def test_every_wrong_value_is_told_at_once():
     with pytest.raises(ParameterError, match=r"turns = 0.*; width = 9"):
         Parameters.checked({"turns": 0, "width": 9})

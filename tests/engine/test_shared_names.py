@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from proteoscope.engine import shared_names
-from proteoscope.engine.shared_names import distinct_names, relative_name, without_folders
+from proteoscope.engine.shared_names import distinct_names, relative_name, without_folders, without_private
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,27 @@ def test_relative_names_do_not_name_the_user(path: str, folder: str, name: str, 
 
 def test_messages_name_no_folder() -> None:
     assert without_folders("/data/my lab/run.mzML: 3 spectra at m/z 500 skipped") == "…/run.mzML: 3 spectra at m/z 500 skipped"
+
+
+@pytest.mark.parametrize("home", ["/", "", "~", "relative", "m/z", "."])
+def test_messages_stay_the_same_when_home_is_no_folder(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", home)
+    text = "run.mzML: 0.5 Da, m/z 500.25, relative"
+    assert without_folders(text) == without_private(text) == text
+    assert relative_name("/data/lab/in/run.mzML", Path("/data/lab/out"), "run.mzML") == "../in/run.mzML"
+
+
+def test_only_the_home_folder_itself_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/h/ada")
+    assert without_folders("/h/ada") == "~"
+    assert without_folders("/h/ada: full") == "~: full"
+    assert without_folders("cd /h/adam") == "cd …/adam"
+    assert without_folders("/mnt/h/ada/x") == "…/x"
+
+
+def test_messages_survive_a_user_without_home_and_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(shared_names.Path, "home", fail)
+    assert without_folders("/data/run.mzML") == "…/run.mzML"

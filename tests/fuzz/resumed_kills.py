@@ -17,6 +17,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -176,8 +177,15 @@ def run(
     database: Path = DATABASE,
     *,
     is_timed_again: bool = True,
-) -> tuple[int, int]:
-    """Kill runs `n` times; how many of the kills came while a run was at work, and how many runs went on."""
+) -> Counter[str]:
+    """Kill runs `n` times, and compare their tables with those of undisturbed runs.
+
+    Returns
+    -------
+    Counter of str
+        Numbers of kills `at work`, that is before a run had ended, of those of runs that were being `resumed`, and of `resumptions`; the
+        same for each kind, as ``identify: at work``.
+    """
     os.environ[VARIABLE] = str(folder / "cache")  # where the checkpoints are too
     chance, of_kinds = random.Random(seed), cases(folder, data, database)
     places = [
@@ -185,14 +193,15 @@ def run(
         for kind, arguments in of_kinds.items()
         if not kinds or kind in kinds
     ]
-    n_killed = n_at_work = n_resumed = 0
+    n_killed, counts = 0, Counter[str]()
     while n_killed < n:
         place = places[n_killed % len(places)]
-        process, threads = place.begin(), 2
+        process, threads, is_resumed = place.begin(), 2, False
         while True:
             time.sleep(chance.uniform(0.3, 1.0) * place.seconds)
-            n_at_work += process.poll() is None
             n_killed += 1
+            if process.poll() is None:
+                _count(counts, place.kind, "at work", *(["resumed"] if is_resumed else []))
             process.send_signal(chance.choice(_SIGNALS))
             process.communicate()
             project = Project.open(place.project)
@@ -200,9 +209,10 @@ def run(
             if stopped.status == "done":
                 break
             threads = 3 - threads
-            is_resumable = stopped.id in project.resumable()
-            n_resumed += is_resumable
-            process = place.resume(stopped.id, threads) if is_resumable else place.begin()
+            is_resumed = stopped.id in project.resumable()
+            if is_resumed:
+                _count(counts, place.kind, "resumptions")
+            process = place.resume(stopped.id, threads) if is_resumed else place.begin()
             if chance.random() >= _SHARE_KILLED_AGAIN:
                 place.finish(process)
                 break
@@ -211,8 +221,18 @@ def run(
         stem = Project.open(place.project).checkpoint_key(last).path.stem
         left = [str(path) for path in checkpoint_folder().glob(f"{stem}*")]
         assert not left, f"{last} has ended and has the checkpoint {left}"
-        print(f"{n_killed} kills, {n_at_work} of runs at work, {n_resumed} resumed", flush=True)
-    return n_at_work, n_resumed
+        print(f"{n_killed} kills: {_described(counts)}", flush=True)
+    return counts
+
+
+def _count(counts: Counter[str], kind: str, *names: str) -> None:
+    counts.update(names)
+    counts.update(f"{kind}: {name}" for name in names)
+
+
+def _described(counts: Counter[str], kind: str = "") -> str:
+    at_work, resumed, resumptions = (counts[f"{kind}{name}"] for name in ("at work", "resumed", "resumptions"))
+    return f"{at_work} of runs at work, {resumed} of them of resumed ones; {resumptions} resumptions"
 
 
 def main() -> int:
@@ -224,8 +244,10 @@ def main() -> int:
     parser.add_argument("--data", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
-        n_at_work, n_resumed = run(options.kills, options.seed, Path(folder), options.kinds, options.data)
-    print(f"{options.kills} kills, {n_at_work} of runs at work, {n_resumed} went on; all tables are the same")
+        counts = run(options.kills, options.seed, Path(folder), options.kinds, options.data)
+    print(f"{options.kills} kills or more: {_described(counts)}; all tables are the same")
+    for kind in sorted({name.partition(": ")[0] for name in counts if ": " in name}):
+        print(f"  {kind}: {_described(counts, f'{kind}: ')}")
     return 0
 
 

@@ -48,8 +48,8 @@ def test_killed_runs_that_go_on_have_the_tables_of_undisturbed_ones(tmp_path, mo
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
 def test_twenty_killed_runs_of_all_kinds_that_go_on_have_the_tables_of_undisturbed_ones(tmp_path, monkeypatch, shared_data):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
-    n_at_work, n_resumed = resumed_kills.run(20, 5, tmp_path, None, shared_data)
-    assert n_at_work >= 10 and n_resumed >= 5
+    counts = resumed_kills.run(20, 5, tmp_path, None, shared_data)
+    assert counts["at work"] >= 10 and counts["resumptions"] >= 5
 
 
 @pytest.mark.long

@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, Q
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
+from proteoscope.engine.views.figures import Corner
+from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.tables.elided_label import ElidedLabel
@@ -37,6 +39,12 @@ def click_row(panel: TablePanel, position: int, qtbot: QtBot) -> None:
     view.scrollTo(index)
     at = view.visualRect(index).center()
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
+
+
+def corner_texts(plot: FigureView) -> list[str]:
+    """The texts in the corners of a plot."""
+    panels = () if plot.figure is None else plot.figure.panels
+    return [mark.text for panel in panels for mark in panel.marks if isinstance(mark, Corner)]
 
 
 def overlapping(bar: FilterBar) -> list[str]:

@@ -12,7 +12,7 @@ from proteoscope.engine.searches import run_search
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.window import MainWindow
 from tests.engine.library_search.test_search import compound_entries, files
-from tests.gui.result_views import cut_off, overlapping, settle, shown
+from tests.gui.result_views import corner_texts, cut_off, overlapping, settle, shown
 from tests.gui.test_libraries import shot
 from tests.gui.x_events import Hand, why_no_hand
 
@@ -56,7 +56,7 @@ def test_matches_are_filtered_and_looked_at_by_hand(results: MainWindow, qtbot: 
     hand, view = Hand(qtbot), results.results
 
     def corners() -> str:
-        return " ".join(view.mirror.plot.corner_texts)
+        return " ".join(corner_texts(view.mirror.plot))
 
     try:
         qtbot.waitUntil(lambda: view.matches.model.rowCount() > 20)

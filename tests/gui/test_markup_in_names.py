@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import gemmi
 import pytest
+from PySide6 import QtGui
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QTextDocument
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QToolTip, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.evidence.entry import EVIDENCE
+from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.views.drawings import Bar, Drawing
+from proteoscope.gui.forms.editors import ModificationsEditor, RunEditor
+from proteoscope.gui.forms.file_survey import SearchedRun
+from proteoscope.gui.labels import tip_text
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.results.evidence_view import EvidenceView
+from proteoscope.gui.results.quantity_filter import QuantityFilterBar
+from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.structure.hit_list import HitList
 from tests.engine.evidence.evidence_projects import write_albumin, write_identification
 from tests.gui.result_views import click_row, opened, settle
@@ -96,3 +106,49 @@ def test_hits_and_bars_called_like_markup_have_tips_of_text(qtbot: QtBot) -> Non
     qtbot.waitUntil(lambda: "img/src" in QToolTip.text())
     assert MARKUP not in QToolTip.text()
     QToolTip.hideText()
+
+
+@pytest.mark.parametrize("name", [MARKUP, "&lt;b&gt;x", "a & b", "plain"])
+def test_tooltips_show_entities_and_tags_as_text(name: str, qtbot: QtBot) -> None:
+    shown = QLabel(tip_text(name))
+    qtbot.addWidget(shown)
+    document = QTextDocument()
+    if QtGui.Qt.mightBeRichText(shown.text()):
+        document.setHtml(shown.text())
+    else:
+        document.setPlainText(shown.text())
+    assert document.toPlainText() == name
+
+
+def test_tooltips_of_choices_show_names_as_text(qtbot: QtBot) -> None:
+    bar = QuantityFilterBar()
+    qtbot.addWidget(bar)
+    bar.open([f"{MARKUP} / B"], 0.01)
+    run = RunEditor()
+    qtbot.addWidget(run)
+    run.offer([SearchedRun("identify-0001", datetime(2026, 1, 1, tzinfo=UTC), (f"{MARKUP}.mgf",))])
+    lines = ModificationsEditor(IdentificationParameters.describe()[0])
+    qtbot.addWidget(lines)
+    lines.append([MARKUP])
+    tips = [
+        bar.comparison.itemData(0, Qt.ItemDataRole.ToolTipRole),
+        run.findChildren(QComboBox)[0].itemData(1, Qt.ItemDataRole.ToolTipRole),
+    ]
+    for tip in (*tips, lines.lines.item(0).toolTip()):
+        assert MARKUP not in tip
+        assert "img/src" in tip
+
+
+def test_ion_table_shows_names_of_modifications_as_text(qtbot: QtBot) -> None:
+    view = SpectrumView()
+    qtbot.addWidget(view)
+    view.show_text(MARKUP)
+    assert view.findChildren(QLabel)
+    check_texts(view)
+    model = view.ion_table.model()
+    spectrum = SimpleNamespace(
+        found=[False], name=lambda ion: "b", shift=SimpleNamespace(name=MARKUP), carries_shift=[True], ions=SimpleNamespace(mz=[1.0])
+    )
+    assert MARKUP not in model._of_ion(spectrum, 0, Qt.ItemDataRole.ToolTipRole)
+    ions = SimpleNamespace(modifications=((MARKUP,),), residue=lambda row: "A")
+    assert MARKUP not in model._of_residue(ions, 0, Qt.ItemDataRole.ToolTipRole)

@@ -1,9 +1,7 @@
-"""A score is a line of the table, a function for the processor and a kernel; parameters, searches and counts by chance follow."""
+"""A score that is added in three files is searched by on every device; `tests/test_new_score.py` has what reports it."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,38 +20,9 @@ from proteoscope.kernels.layouts import (
     SpectrumArrays,
 )
 from proteoscope.kernels.score_kinds import SDP
+from tests.new_score import with_new_score
 from tests.shim.search_inputs import random_search
 from tests.shim.shim_card import missing_compiler
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-
-# That of Morpheus (Wenger & Coon 2013, J Proteome Res 12:1377): how many ions match, and which share of the spectrum they are.
-CHANGES = {
-    "kernels/score_kinds.py": (
-        ')\n"""All scores;',
-        '    ScoreKind("morpheus", "Morpheus", "Matched ions + SDP", "morpheus", "search_by_morpheus", 0.5),\n',
-    ),
-    "kernels/cpu/scores.py": (
-        "def _choice(",
-        "@njit(nogil=True, cache=True, _nrt=False, forceinline=True)\n"
-        "def morpheus(matched, settings):\n"
-        "    return matched.count_n + matched.count_c + matched.dot\n\n\n",
-    ),
-    "kernels/cuda/sparse_search.cu": (
-        "",
-        "\nstruct Morpheus {\n"
-        "    static constexpr bool kNeedsRoots = false, kNeedsCorrelation = false;\n"
-        "    static __device__ __forceinline__ double of(const Match& match, const Inputs&) {\n"
-        "        return match.count_n + match.count_c + match.dot;\n"
-        "    }\n"
-        "};\n\n"
-        'extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)\n'
-        "search_by_morpheus(const Settings* settings, const Inputs* inputs, int maximum_peaks) {\n"
-        "    search<Morpheus>(settings, inputs, maximum_peaks);\n"
-        "}\n",
-    ),
-}
-"""For each file that changes: before what it is put (at the end where that is nothing), and what."""
 
 USE = """
 import sys
@@ -114,29 +83,11 @@ def assert_scores_are_those_of_the_features(found: HitArrays) -> None:
     np.testing.assert_allclose(found.score[query, column], expected, rtol=1e-6)
 
 
-# All searches of the processor are compiled anew for it, which takes half a minute: with --all.
+# The processor's search by it takes a while to compile: with --all.
 @pytest.mark.parametrize("devices", [["card"], pytest.param(["card", "processor"], marks=pytest.mark.long)], ids=" and ".join)
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_a_new_score_is_at_most_three_changed_files(devices: list[str], tmp_path: Path) -> None:
-    # All is linked but the kernels, which are changed.
-    (tmp_path / "proteoscope").mkdir()
-    for path in (REPOSITORY / "proteoscope").iterdir():
-        if path.name != "__pycache__":
-            (tmp_path / "proteoscope" / path.name).symlink_to(path.resolve())
-    (tmp_path / "proteoscope" / "kernels").unlink()
-    (tmp_path / "proteoscope" / "kernels").symlink_to(tmp_path / "kernels")
-    shutil.copytree(REPOSITORY / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
-    for name, (place, text) in CHANGES.items():
-        path = tmp_path / name
-        content = path.read_text(encoding="utf-8")
-        assert not place or content.count(place) == 1, name
-        path.write_text(content.replace(place, text + place) if place else content + text, encoding="utf-8")
-    assert len(CHANGES) <= 3
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)]),
-        "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
-    }
+def test_new_score_is_searched_by_on_devices(devices: list[str], tmp_path: Path) -> None:
+    environment = with_new_score(tmp_path)
     path = tmp_path / "hits.npz"
     done = subprocess.run([sys.executable, "-c", USE, str(path), *devices], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

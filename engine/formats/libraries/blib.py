@@ -43,6 +43,7 @@ _COLUMNS = (
 )
 _NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
 _ROWS = 500
+_LONGEST_PROTEINS = 1 << 14  # characters of the accessions of an entry
 _MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
 """Of one spectrum, and rows beyond that in any case."""
 _PEAKS_AT_ONCE = 1 << 20
@@ -162,27 +163,31 @@ class _Modifications:
         return sorted(self._by_spectrum.get(spectrum, ()))
 
 
-def _proteins(connection: sqlite3.Connection) -> dict[int, str]:
+def _proteins(connection: sqlite3.Connection) -> dict[int, list[str]]:
     """Accessions by spectrum, where the library has them."""
     if computed_table(connection, ("Proteins", "RefSpectraProteins")):
         return {}
     _check_number(connection, "Proteins", _PROTEINS_OF_SPECTRUM)
     _check_number(connection, "RefSpectraProteins", _PROTEINS_OF_SPECTRUM)
-    accessions = {number: str(accession)[:_ROWS] for number, accession in connection.execute("SELECT id, accession FROM Proteins")}
-    found: dict[int, str] = {}
+    accessions = {
+        number: str(accession)[:_LONGEST_PROTEINS] for number, accession in connection.execute("SELECT id, accession FROM Proteins")
+    }
+    found: dict[int, list[str]] = {}
+    lengths: dict[int, int] = {}
     for batch in _batches(connection.execute("SELECT RefSpectraId, ProteinId FROM RefSpectraProteins")):
         for spectrum, protein in batch:
-            if isinstance(spectrum, int) and protein in accessions and len(before := found.get(spectrum, "")) < (1 << 14):
-                found[spectrum] = f"{before};{accessions[protein]}" if before else accessions[protein]
+            if isinstance(spectrum, int) and protein in accessions and lengths.get(spectrum, 0) < _LONGEST_PROTEINS:
+                found.setdefault(spectrum, []).append(accessions[protein])
+                lengths[spectrum] = lengths.get(spectrum, 0) + len(accessions[protein]) + 1
     return found
 
 
 def _entry(
-    line: int, row: Any, modifications: _Modifications, proteins: dict[int, str]
+    line: int, row: Any, modifications: _Modifications, proteins: dict[int, list[str]]
 ) -> tuple[Entry, NDArray[np.float64], NDArray[np.float64]]:
     """An entry of a row of the query, and its peaks."""
     number, sequence, noted, charge, mz, minutes, n_peaks, copies, molecule, formula, inchikey, adduct, packed_mz, packed_intensity = row
-    entry = Entry(line, str(noted or sequence or molecule or ""), proteins=proteins.get(number, "") if isinstance(number, int) else "")
+    entry = Entry(line, str(noted or sequence or molecule or ""), proteins=proteins.get(number, []) if isinstance(number, int) else [])
     entry.formula, entry.inchikey, entry.adduct = (str(text or "") for text in (formula, inchikey, adduct))
     nothing = np.empty(0)
     if not (isinstance(charge, int) and isinstance(mz, float | int) and isinstance(n_peaks, int) and 0 <= n_peaks <= MAXIMUM_PEAKS):

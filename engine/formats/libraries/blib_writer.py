@@ -17,6 +17,7 @@ import numpy as np
 from proteoscope.engine.files import atomic_path, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.library_entries import LibraryEntries
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 
 __all__ = ["write_blib"]
 
@@ -98,7 +99,7 @@ def _insert(connection: sqlite3.Connection, pieces: Iterable[LibraryEntries], pr
         links = [
             (n + i, proteins.setdefault(one, len(proteins) + 1))
             for i, text in enumerate(entries.proteins.to_pylist(), 1)
-            for one in dict.fromkeys((text or "").split(";"))
+            for one in dict.fromkeys((text or "").split(PROTEIN_SEPARATOR))
             if one
         ]
         connection.executemany("INSERT INTO RefSpectraProteins VALUES (?, ?)", links)

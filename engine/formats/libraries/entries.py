@@ -19,6 +19,7 @@ from proteoscope.engine.chemistry.modification_naming import Namer
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, write
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.escaped_names import escape_unprintable
 from proteoscope.engine.formats.numbers import MISSING, POINT, number_or_nan, read_number
 from proteoscope.engine.formats.spectrum_blocks import (
     HIGHEST_CHARGE,
@@ -30,7 +31,7 @@ from proteoscope.engine.formats.spectrum_blocks import (
     MINIMUM_MZ,
 )
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.spectra.spectral_library import MAXIMUM_SKIPPED_TOLD, Skipped, SkippedEntry, SpectralLibrary
+from proteoscope.engine.spectra.spectral_library import MAXIMUM_SKIPPED_TOLD, PROTEIN_SEPARATOR, Skipped, SkippedEntry, SpectralLibrary
 from proteoscope.engine.spectra.spooling import GrowingColumn
 from proteoscope.engine.unfolding import LIBRARY_PEAKS, Unfolding
 
@@ -51,7 +52,8 @@ class Entry:
 
     Attributes
     ----------
-    line : where it begins, from 1. name, proteins, formula, inchikey, adduct : as in the file, empty where it says nothing. peptide : as it
+    line : where it begins, from 1. proteins : accessions. name, formula, inchikey, adduct : as in the file, empty where it says nothing.
+        peptide : as it
         notes it, or as ProForma describes it; None where it is none. charge : negative of negative ions, 0 unknown. precursor_mz : thomson,
         NaN unknown. retention_time : seconds, NaN unknown. n_announced : peaks that the file says it has, -1 where it says nothing.
     polarity : 1 or -1 where the file names that of the ions, else 0; the sign of a charge that is known counts more.
@@ -61,7 +63,7 @@ class Entry:
     line: int
     name: str = ""
     peptide: NotedPeptide | Peptidoform | None = None
-    proteins: str = ""
+    proteins: Sequence[str] = ()
     formula: str = ""
     inchikey: str = ""
     adduct: str = ""
@@ -91,15 +93,15 @@ class LibraryCollector:
         self.remarks: dict[str, tuple[int, int]] = {}
         """Of the file that is being read: what of entries was not used, with the number of these entries and the line of the first."""
         self._source, self._unfolding = -1, Unfolding("", 0)
-        self.n_read = self.n_taken = 0
-        """Of the file that is being read: entries, and those of them that were taken."""
+        self.n_read = self.n_taken = self.n_escaped = 0
+        """Of the file that is being read: entries, those of them that were taken, and names with escaped characters."""
 
     def begin(self, unfolding: Unfolding) -> None:
         """Continue with the next file, with the counts of what it unfolds to."""
         self._source += 1
         self._unfolding = unfolding
         self.remarks = {}
-        self.n_read = self.n_taken = 0
+        self.n_read = self.n_taken = self.n_escaped = 0
 
     def first_fault(self) -> tuple[int, str]:
         """Line and reason of the first entry of this file that was not taken."""
@@ -136,8 +138,7 @@ class LibraryCollector:
                 self.skip(entry.line, fault)
                 continue
             if entry.remark:
-                n, line = self.remarks.get(entry.remark, (0, entry.line))
-                self.remarks[entry.remark] = (n + 1, line)
+                self._remark(entry.remark, entry.line)
             precursor_mz = entry.precursor_mz
             if isinstance(found, Peptidoform):
                 if not precursor_mz > 0 and entry.charge > 0:
@@ -147,13 +148,35 @@ class LibraryCollector:
             else:
                 texts["peptidoform"].append(None)
                 texts["sequence"].append(None)
-            texts["name"].append(entry.name or (texts["peptidoform"][-1] or ""))
-            for name in ("proteins", "formula", "inchikey", "adduct"):
-                texts[name].append(getattr(entry, name)[:_MAXIMUM_TEXT] or None)
+            texts["name"].append(self._escape(entry.name) or (texts["peptidoform"][-1] or ""))
+            for name in ("formula", "inchikey", "adduct"):
+                texts[name].append(self._escape(getattr(entry, name)[:_MAXIMUM_TEXT]) or None)
+            texts["proteins"].append(self._joined_proteins(entry))
             kept.append(i)
             numbers.append((self.n_read, entry.charge, precursor_mz, entry.retention_time, entry.is_decoy, entry.n_members, entry.polarity))
         self.n_taken += len(kept)
         self._store(np.array(kept, np.int64), numbers, owner, left, mz, heights)
+
+    def _remark(self, remark: str, line: int) -> None:
+        """Count an entry of which something is not used."""
+        n, first = self.remarks.get(remark, (0, line))
+        self.remarks[remark] = (n + 1, first)
+
+    def _escape(self, name: str) -> str:
+        """Return a name without characters that cannot be printed, and count it if it changed."""
+        if name.isprintable():
+            return name
+        escaped = escape_unprintable(name)
+        self.n_escaped += escaped != name
+        return escaped
+
+    def _joined_proteins(self, entry: Entry) -> str | None:
+        """Return the accessions of an entry as `SpectralLibrary.proteins` has them: as many as there is space for."""
+        joined = PROTEIN_SEPARATOR.join(map(self._escape, entry.proteins))
+        if len(joined) > _MAXIMUM_TEXT:
+            self._remark("of a long list of proteins only the first are used", entry.line)
+            joined = joined[: _MAXIMUM_TEXT + 1].rpartition(PROTEIN_SEPARATOR)[0]
+        return joined or None
 
     def _store(
         self,

@@ -237,9 +237,10 @@ def _take_proteins(entry: Entry, pairs: dict[str, str]) -> None:
     count, slash, names = text.partition("/")
     # SpectraST counts them first: 2/P1,P2; NIST writes the line of the FASTA file.
     if slash and count.isdigit():
-        entry.proteins = ";".join(name for name in names.split(",") if name)
+        entry.proteins = [name for name in names.split(",") if name]
     else:
-        entry.proteins = without_description(text)
+        accession = without_description(text)
+        entry.proteins = [accession] if accession else []
 
 
 def without_description(text: str) -> str:

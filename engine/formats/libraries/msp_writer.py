@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from proteoscope.engine.formats.libraries.entry_texts import joined, msp_modifications, number_texts, peak_lines, peptide_ions, present
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.library_entries import LibraryEntries
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 
 __all__ = ["MspWriter"]
 
@@ -15,7 +18,16 @@ _MASS_DECIMALS = 5
 
 
 class MspWriter:
-    """Writer of MSP."""
+    """Writer of MSP.
+
+    Attributes
+    ----------
+    n_escaped : entries with a protein whose accession holds a comma or a quote, which MSP has around and between accessions.
+    """
+
+    def __init__(self) -> None:
+        self.n_escaped = 0
+        self._lock = threading.Lock()
 
     def begin(self, name: str) -> bytes:
         """MSP begins with its first entry."""
@@ -26,7 +38,7 @@ class MspWriter:
         modifications = msp_modifications(entries.sequence, entries.modifications)
         mz = entries.precursor_mz
         # NIST's MW is that of the ion.
-        proteins = pa.compute.replace_substring(pa.compute.replace_substring(entries.proteins, '"', "'"), ";", ",")
+        proteins = self._proteins(entries.proteins)
         held = pa.compute.cast(pa.compute.add(pa.compute.count_substring(proteins, ","), 1), "string")
         return joined(
             [
@@ -47,6 +59,14 @@ class MspWriter:
                 *("\nNum peaks: ", number_texts(np.diff(entries.offsets)), "\n", peak_lines(entries, '"'), "\n"),
             ]
         )
+
+    def _proteins(self, accessions: pa.StringArray) -> pa.StringArray:
+        """Return accessions with commas between them."""
+        if n := pa.compute.sum(pa.compute.match_substring_regex(accessions, '[",]')).as_py():
+            with self._lock:
+                self.n_escaped += n
+            accessions = pa.compute.replace_substring(pa.compute.replace_substring(accessions, '"', "%22"), ",", "%2C")
+        return pa.compute.replace_substring(accessions, PROTEIN_SEPARATOR, ",")
 
     def end(self) -> bytes:
         """MSP ends with its last entry."""

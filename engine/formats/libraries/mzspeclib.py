@@ -93,7 +93,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
         return by_term[term].value if term in by_term else ""
 
     entry.name = text(_SPECTRUM_NAME)
-    entry.proteins = ";".join(dict.fromkeys(one.value for one in attributes if one.term == _PROTEIN))
+    entry.proteins = list(dict.fromkeys(one.value for one in attributes if one.term == _PROTEIN))
     entry.formula, entry.inchikey, entry.adduct = text(_FORMULA), text(_INCHIKEY), text(_ADDUCT)
     entry.charge = first_charge(text(_CHARGE))
     entry.precursor_mz = next((number for term in _MZ if (number := number_or_nan(text(term))) > 0), math.nan)

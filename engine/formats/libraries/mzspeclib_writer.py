@@ -9,6 +9,7 @@ import numpy as np
 from proteoscope.engine.formats.libraries.entry_texts import number_texts, peak_lines, peptide_ions, present
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.library_entries import LibraryEntries
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 from proteoscope.engine.version import VERSION
 
 __all__ = ["MzSpecLibWriter"]
@@ -76,7 +77,7 @@ class MzSpecLibWriter:
 
 def _proteins(accessions: object) -> object:
     """A group of attributes for each protein of an entry, ``[2]MS:1000885|...``."""
-    listed = pa.compute.split_pattern(accessions, ";")
+    listed = pa.compute.split_pattern(accessions, PROTEIN_SEPARATOR)
     counts = pa.compute.fill_null(pa.compute.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(counts)))
     number = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts) + 2

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.escaped_names import warn_escaped_names
 from proteoscope.engine.formats.libraries.entries import LibraryCollector
 from proteoscope.engine.formats.recognition import recognise
 from proteoscope.engine.formats.registry import names_of
@@ -57,6 +58,7 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
                 f"{path}: {library.n_read - library.n_taken:,} of {library.n_read:,} entries left out; the first: line {line}, {reason}",
                 "warning",
             )
+        warn_escaped_names(progress, path, library.n_escaped)
         for remark, (n, line) in sorted(library.remarks.items()):
             progress.message(f"{path}: {counted(n, 'entry', 'entries')}, the first in line {line}: {remark}", "warning")
     return library.finish()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 import numpy as np
 
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
@@ -39,7 +42,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     charge = cells.whole(*_CHARGE, missing=0)
     precursor_mz, mz, intensity = (cells.numbers(*some) for some in (_PRECURSOR_MZ, _MZ, _INTENSITY))
     is_decoy = _truths(cells.text(*_DECOY))
-    proteins = pa.compute.replace_substring(cells.text(*_PROTEINS), ",", ";")
+    proteins = cells.text(*_PROTEINS)
     if not len(cells):
         return
     coded = text.dictionary_encode()
@@ -62,7 +65,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
         taken = proteins.take(pa.array(some)).to_pylist()
         for row, accessions, broken in zip(some.tolist(), taken, is_broken[begin : begin + _BATCH].tolist(), strict=True):
             name, found = noted[peptide[row]]
-            entry = Entry(int(cells.line[row]), f"{name}/{charge[row]}", found, accessions)
+            entry = Entry(int(cells.line[row]), f"{name}/{charge[row]}", found, _split(accessions))
             entry.charge, entry.precursor_mz, entry.is_decoy = int(charge[row]), float(precursor_mz[row]), bool(is_decoy[row])
             entry.fault = "its peptide cannot be read" if found is None else "a number or a row of it cannot be read" if broken else ""
             entries.append(entry)
@@ -81,6 +84,12 @@ def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:
         except ValueError:
             found.append((text, None))
     return found
+
+
+@lru_cache(1 << 12)
+def _split(accessions: str) -> tuple[str, ...]:
+    """Return the accessions of a cell."""
+    return tuple(filter(None, re.split("[;,]", accessions)))
 
 
 def _truths(texts: object) -> np.ndarray:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.escaped_names import ESCAPES
 from proteoscope.engine.formats.registry import FileFormat, formats_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.separated import write_lines
@@ -86,3 +87,6 @@ def write_library(
     write_lines(
         out, writer.begin(out.name), pieces, writer.text, progress, threads=threads, then=getattr(writer, "written", bytes), end=writer.end
     )
+    if n := getattr(writer, "n_escaped", 0):
+        entries = "1 entry names" if n == 1 else f"{n:,} entries name"
+        progress.message(f"{out.name}: {entries} proteins with commas or quotes, which the format needs; they are {ESCAPES}", "warning")

@@ -21,6 +21,7 @@ from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, i
 from proteoscope.engine.matches.tables import Counted, Tables
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.statistics.target_decoy import best_by_group, expected_decoys
+from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["JudgedMatches", "ListedTables", "counted_ions", "listed_tables"]
 
@@ -208,10 +209,8 @@ def _psm_table(
         "missed_cleavages": peptides.missed_cleavages[matches.peptide].astype(np.int8),
         "matched_ions": np.minimum(judged.matched, 32767).astype(np.int16),
         "total_ions": np.minimum(judged.total, 32767).astype(np.int16),
-        "spectral_dot_product": missing,
-        "hyperscore": missing,
+        **dict.fromkeys(("delta_score", "search_score", "expectation", *(kind.column for kind in SCORE_KINDS)), missing),
         "score": _known(judged.score),
-        "delta_score": missing,
         "q_value": _known(judged.rates.q_value),
         "posterior_error_probability": _known(judged.rates.posterior_error),
         "rank": judged.rank.astype(np.int8),
@@ -220,10 +219,6 @@ def _psm_table(
         "spectrum_index": spectra.index[of],
         "spectrum": of,
         "peptide_q_value": _known(peptide_q_value),
-        "search_score": missing,
-        "xcorr": missing,
-        "ksdp": missing,
-        "expectation": missing,
         **{name: pa.ListArray.from_arrays(offsets, items).take(at) for name, items in named.items()},
         "protein_starts": pa.ListArray.from_arrays(lists, pa.array(matches.start + 1, mask=matches.start < 0).cast(pa.int32())),
         "residues_before": pa.ListArray.from_arrays(lists, before),

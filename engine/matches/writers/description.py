@@ -66,8 +66,11 @@ class SearchDescription:
 
     @property
     def database_files(self) -> Sequence[str]:
-        """The FASTA files, contaminants among them where the passes name them."""
-        return tuple(dict.fromkeys((*self.databases, *(path for one in self.passes for path in one.databases))))
+        """The FASTA files, contaminants among them where the passes name them; a record has names without folders."""
+        given = [f"/{Path(path).as_posix()}" for path in self.databases]
+        recorded = (path for one in self.passes for path in one.databases)
+        others = (path for path in recorded if not any(known.endswith(f"/{path}") for known in given))
+        return tuple(dict.fromkeys((*self.databases, *others)))
 
     @property
     def searches_found_proteins_alone(self) -> bool:

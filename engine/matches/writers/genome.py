@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.escaped_names import ESCAPES, NameCharacters
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import rows, scalar
+from proteoscope.engine.matches.writers.tables import MatchesSource, rows, scalar
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,8 +30,9 @@ _IN_NAMES = "!$*+-.:?@^_|~"
 _IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255
-_REPORTED_TOGETHER = 1000
-"""Places between two looks at a cancel."""
+_BED_CHARACTERS = NameCharacters(bytes(range(ord("!"), 127)) + bytes(range(128, 256)), not_first=b"#")
+_BED_HEADERS = ("track", "browser")
+"""What lines begin with that are no features."""
 _QUERY = """
     SELECT frames.sequence, frames.first, frames.last, frames.strand, places.peptide, places.start, places.length, places.accession,
         places.q_value, places.n_psms
@@ -85,11 +86,26 @@ def write_bed(source: MatchesSource, out: Path, progress: Progress) -> list[Path
     ParameterError : the run translated no nucleotides. StorageError : the disk refused.
     """
     with _translated(source, progress) as connection, atomic_file(out) as file:
+        names: dict[str, str] = {}
         for one in _places(connection, source, out, progress):
+            chromosome = names.setdefault(one.sequence, _bed_chromosome(one.sequence))
             score = 0 if one.q_value is None else _bed_score(one.q_value)
-            cells = ("_".join(one.sequence.split()), one.first - 1, one.last, one.peptide[:_LONGEST_BED_NAME], score, one.strand)
+            cells = (chromosome, one.first - 1, one.last, one.peptide[:_LONGEST_BED_NAME], score, one.strand)
             file.write(("\t".join(map(str, cells)) + "\n").encode())
+    if n := sum(name != escaped for name, escaped in names.items()):
+        verb = "sequence has another name" if n == 1 else "sequences have other names"
+        progress.message(f"{out.name}: {n:,} {verb}: blanks, and what headers begin with, are {ESCAPES}", "warning")
     return [out]
+
+
+def _bed_chromosome(name: str) -> str:
+    """Return the name of a sequence without what BED has no place for: blanks, and what headers and comments begin with.
+
+    >>> _bed_chromosome("chr 1"), _bed_chromosome("#1"), _bed_chromosome("track")
+    ('chr%201', '%231', '%74rack')
+    """
+    escaped = _BED_CHARACTERS.escape(name)
+    return f"%{ord(escaped[0]):02X}{escaped[1:]}" if escaped.startswith(_BED_HEADERS) else escaped
 
 
 def _bed_score(q_value: float) -> int:
@@ -110,13 +126,8 @@ def _places(connection: duckdb.DuckDBPyConnection, source: MatchesSource, out: P
     is_without_decoys = "true" if scalar(connection, "SELECT count(q_value) = 0 FROM peptides") else "false"
     query = _QUERY.format(fdr=source.search.threshold, is_without_decoys=is_without_decoys)
     progress.stage(f"writing {out.name}", scalar(connection, f"SELECT count(*) FROM ({query})"))
-    n_reported = n_read = 0
     for sequence, first, last, strand, peptide, start, length, frame, q_value, n_psms in rows(connection, query):
         before, behind = 3 * (start - 1), 3 * (start - 1 + length)
         bounds = (first + before, first + behind - 1) if strand == "+" else (last - behind + 1, last - before)
         yield _PlacedPeptide(sequence, *bounds, strand, peptide, frame, q_value, n_psms)
-        n_read += 1
-        if n_read - n_reported == _REPORTED_TOGETHER:
-            progress.advance(_REPORTED_TOGETHER)
-            n_reported = n_read
-    progress.advance(n_read - n_reported)
+        progress.advance()

@@ -22,9 +22,9 @@ from proteoscope.engine.formats.registry import FileFormat, bare_name, format_of
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.writers.description import SearchDescription, file_addresses
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import columns, rows, scalar
+from proteoscope.engine.matches.writers.tables import MatchesSource, columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
+from proteoscope.kernels.score_kinds import ordered_scores
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,21 +41,21 @@ _SPECIFICITY_RULES = {
 }
 
 _SCORES = (
-    ("hyperscore", "MS:1001331", "X!Tandem:hyperscore"),
+    *((kind.column, *kind.term) for kind in ordered_scores("files") if kind.term),
     ("q_value", "MS:1002354", "PSM-level q-value"),
     # The local false discovery rate of a PSM is its posterior error probability.
     ("posterior_error_probability", "MS:1002351", "PSM-level local FDR"),
 )
 _OTHER_SCORES = (
-    *(("score", "score"), ("delta_score", "delta score"), ("spectral_dot_product", "spectral dot product"), ("xcorr", "XCorr")),
-    *(("ksdp", "KSDP"), ("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
+    *(("score", "score"), ("delta_score", "delta score")),
+    *((kind.column, kind.exported_as or kind.title) for kind in ordered_scores("files") if not kind.term),
+    *(("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
     *(("mass_shift", "mass shift (Da)"), ("site_probability", "site probability")),
 )
 """Scores that the vocabulary has no term for, or only a term for another program's own."""
 
 _ENGINE = "Engine"
 """Id of the software that found imported matches."""
-_PIECE = 2_000
 
 
 def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
@@ -402,13 +402,14 @@ class _Psm(NamedTuple):
 def _spectra(
     connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]
 ) -> Iterator[tuple[list[str], int]]:
-    """The identified spectra with their PSMs, in pieces with the number of PSMs in each."""
+    """Yield the lines of each identified spectrum with its PSMs, and the number of these."""
     present = columns(connection, "psms")
     # The beginning of each score's line, up to its value.
-    scores = {
+    begins = {
         **{column: f'<cvParam cvRef="PSI-MS" accession="{accession}" name="{name}" value="' for column, accession, name in _SCORES},
-        **{column: f'<userParam name="{name}" value="' for column, name in _OTHER_SCORES if column in present},
+        **{column: f'<userParam name="{name}" value="' for column, name in _OTHER_SCORES},
     }
+    scores = {column: begin for column, begin in begins.items() if column in present}
     query = f"""
         SELECT spectrum, spectrum_file, spectrum_id, scan, spectrum_index, retention_time, psm_id, rank, charge, precursor_mz,
             calculated_mass, form, len(forms.proteins),
@@ -417,24 +418,18 @@ def _spectra(
         FROM psms JOIN forms USING (peptide) ORDER BY spectrum_file, spectrum, rank, psm_id
         """
     n_columns = len(_Psm._fields)
-    lines: list[str] = []
-    n_psms = 0
     for _, group in groupby(rows(connection, query), key=itemgetter(0, 1)):
         items = [(_Psm._make(row[:n_columns]), row[n_columns:]) for row in group]
         spectrum = items[0][0]
         reference = attributes(spectrumID=_identifier(spectrum), spectraData_ref=f"SD_{files[spectrum.file].number}")
-        lines.append(f'<SpectrumIdentificationResult id="SIR_{spectrum.spectrum}"{reference}>\n')
+        lines = [f'<SpectrumIdentificationResult id="SIR_{spectrum.spectrum}"{reference}>\n']
         for psm, values in items:
             lines += _item(psm)
             lines += [f'{begin}{number(value)}"/>\n' for begin, value in zip(scores.values(), values, strict=True) if value is not None]
             lines.append("</SpectrumIdentificationItem>\n")
         lines += _spectrum_terms(spectrum)
         lines.append("</SpectrumIdentificationResult>\n")
-        n_psms += len(items)
-        if n_psms >= _PIECE:
-            yield lines, n_psms
-            lines, n_psms = [], 0
-    yield lines, n_psms
+        yield lines, len(items)
 
 
 def _item(psm: _Psm) -> Iterator[str]:

@@ -19,10 +19,10 @@ from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.writers.description import SearchDescription
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import columns, rows, scalar
+from proteoscope.engine.matches.writers.tables import MatchesSource, columns, rows, scalar
 from proteoscope.engine.results.queries import text_literal
 from proteoscope.engine.shared_names import distinct_names, relative_name
+from proteoscope.kernels.score_kinds import SCORE_KINDS, parted_scores
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,16 +36,16 @@ _NAMESPACE = "http://regis-web.systemsbiology.net/pepXML"
 _SCHEMA = "http://sashimi.sourceforge.net/schema_revision/pepXML/pepXML_v122.xsd"
 _HYDROXYL_MASS = WATER_MASS - HYDROGEN_MASS
 _LETTERS = "ACDEFGHIKLMNPQRSTUVWYO"
-_PIECE = 2_000
 _UNKNOWN = "?"
 """Stands for the residue beside a peptide whose place in its protein is not known."""
 
+_TERMED, _OTHERS = parted_scores("files")
 _SCORES = (
-    *("score", "hyperscore", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
+    *("score", *(kind.column for kind in _TERMED), "delta_score", *(kind.column for kind in _OTHERS), "search_score"),
     *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error", "mass_shift", "shift_position", "site_probability"),
 )
-_NAMES = {"xcorr": "cross_correlation"}
-"""Other names of scores: readers take ``xcorr`` for what decides, as in Comet's files; here it is one of several scores."""
+_NAMES = {kind.column: kind.in_pepxml for kind in SCORE_KINDS if kind.in_pepxml}
+"""Names of scores that are not those of their columns."""
 
 
 def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
@@ -203,7 +203,7 @@ class _Psm(NamedTuple):
 def _queries(
     connection: duckdb.DuckDBPyConnection, file: str, search: SearchDescription, indexes: Iterator[int]
 ) -> Iterator[tuple[list[str], int]]:
-    """The spectra of a file with their PSMs, in pieces with the number of PSMs in each."""
+    """Yield the lines of each spectrum of a file with its PSMs, and the number of these."""
     present = columns(connection, "psms")
     scores = [name for name in _SCORES if name in present]
     query = f"""
@@ -214,11 +214,9 @@ def _queries(
         """
     stem, _ = _stem_and_suffix(file)
     n_columns = len(_Psm._fields)
-    lines: list[str] = []
-    n_psms = 0
     for _, group in groupby(rows(connection, query), key=itemgetter(0, 1)):
         hits = [(_Psm._make(row[:n_columns]).without_shift(), row[n_columns:]) for row in group]
-        lines.append(_query_head(hits[0][0], stem, next(indexes)))
+        lines = [_query_head(hits[0][0], stem, next(indexes))]
         for psm, values in hits:
             lines += _hit(psm, search.enzyme)
             lines += [
@@ -228,11 +226,7 @@ def _queries(
             ]
             lines.append("</search_hit>\n")
         lines.append("</search_result>\n</spectrum_query>\n")
-        n_psms += len(hits)
-        if n_psms >= _PIECE:
-            yield lines, n_psms
-            lines, n_psms = [], 0
-    yield lines, n_psms
+        yield lines, len(hits)
 
 
 def _query_head(psm: _Psm, stem: str, index: int) -> str:

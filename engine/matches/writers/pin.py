@@ -13,33 +13,32 @@ from typing import TYPE_CHECKING
 
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import columns, scalar, write_lines
+from proteoscope.engine.matches.engine_scores import ENGINE_SCORES
+from proteoscope.engine.matches.writers.tables import MatchesSource, columns, scalar, write_lines
 from proteoscope.engine.results.queries import identifier
+from proteoscope.kernels.score_kinds import ordered_scores
 
 if TYPE_CHECKING:
     import duckdb
 
 __all__ = ["write_pin"]
 
+_OWN_SCORES = (*(kind.column for kind in ordered_scores("files") if kind.is_main), "delta_score")
+"""Plain features that matches of other engines have not: their engine's scores stand for these."""
 _PLAIN_FEATURES = {
     "length": "length(sequence)",
     "charge": "charge",
     "missed_cleavages": "missed_cleavages",
     "matched_ions": "matched_ions",
     "matched_fraction": "matched_ions / greatest(total_ions, 1)",
-    "spectral_dot_product": "spectral_dot_product",
-    "hyperscore": "hyperscore",
-    "delta_score": "delta_score",
+    **{name: name for name in _OWN_SCORES},
     "absolute_mass_error_ppm": "abs(mass_error_ppm)",
     "absolute_isotope_error": "abs(isotope_error)",
 }
 """Features where the table holds none. Score, q-value and error probability are not among them: they may have learnt from the labels."""
-_OWN_SCORES = ("spectral_dot_product", "hyperscore", "delta_score")
-"""Plain features that matches of other engines have not: their engine's scores stand for these."""
 _CHARGE = "feature_charge_"
-_LEARNT = re.compile("score_(?:percolator|mokapot|peptideprophet|iprophet|sage_discriminant|peptideshaker.*|dia_nn_pep|.*q_value)")
-"""Scores of other engines that may have learnt from the labels."""
+_LEARNT = re.compile("|".join((*(one.column for one in ENGINE_SCORES if one.has_learnt), "score_peptideshaker.*", "score_.*q_value")))
+"""Scores of other engines that may have learnt from the labels, those without a description too."""
 
 
 def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
@@ -63,18 +62,23 @@ def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
         has_scans = scalar(connection, "SELECT count(DISTINCT spectrum_file) <= 1 AND count(scan) = count(*) FROM psms")
         cells = [
-            "replace(parse_filename(spectrum_file), chr(9), ' ') || '_' || spectrum || '_' || charge || '_' || rank",
+            f"{_on_one_line('parse_filename(spectrum_file)')} || '_' || spectrum || '_' || charge || '_' || rank",
             "CASE WHEN is_decoy THEN '-1' ELSE '1' END",
             "CAST(scan AS VARCHAR)" if has_scans else "CAST(spectrum + 1 AS VARCHAR)",
             "format('{:.6f}', observed_mass)",
             "format('{:.6f}', calculated_mass)",
             *map(_feature, features.values()),
             "concat(coalesce(residues_before[1], '-'), '.', peptide, '.', coalesce(residues_after[1], '-'))",
-            "array_to_string(proteins, chr(9))",
+            f"array_to_string([{_on_one_line('one')} for one in proteins], chr(9))",
         ]
         file.write(("\t".join(["SpecId", "Label", "ScanNr", "ExpMass", "CalcMass", *features, "Peptide", "Proteins"]) + "\n").encode())
         write_lines(connection, f"SELECT concat_ws(chr(9), {', '.join(cells)}) || chr(10) FROM psms", file, progress)
     return [out]
+
+
+def _on_one_line(text: str) -> str:
+    """Return an expression of a text without control characters, which file names and the tables of a changed project may hold."""
+    return rf"regexp_replace({text}, '[\x00-\x1f\x7f]', ' ', 'g')"
 
 
 def _with_charges(features: dict[str, str], connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

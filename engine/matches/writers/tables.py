@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
+from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.results.queries import create_view, is_out_of_memory, shut_off
 from proteoscope.engine.results.reader import TableFile, row_count
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IdentificationTables",
+    "MatchesSource",
+    "MatchesWriter",
     "columns",
     "database",
     "rows",
@@ -85,6 +88,36 @@ class IdentificationTables:
             if not found.columns:
                 raise found.damaged("holds no column of an identification's tables")
             yield found
+
+
+@dataclass(frozen=True)
+class MatchesSource:
+    """Matches to write for other programs.
+
+    Attributes
+    ----------
+    tables : IdentificationTables
+        PSMs, peptides and protein groups.
+    search : SearchDescription
+        The search that found them.
+    spreadsheet_safe : bool
+        Of ``tsv``: put an apostrophe before texts that a spreadsheet would take for formulas.
+    accepted_only : bool
+        Of ``tsv``: leave out decoys and targets above the false discovery rate of the search.
+    """
+
+    tables: IdentificationTables
+    search: SearchDescription = field(default_factory=SearchDescription)
+    spreadsheet_safe: bool = False
+    accepted_only: bool = False
+
+    def connection(self, progress: Progress) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """Return a connection to the tables, see `database`."""
+        return database(self.tables, progress, is_whole=True)
+
+
+MatchesWriter: TypeAlias = Callable[[MatchesSource, Path, Progress], list[Path]]
+"""Writes matches to a file or into a folder, and returns the paths of the files."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS
-from proteoscope.engine.matches.writers.source import MatchesSource
+from proteoscope.engine.matches.writers.tables import MatchesSource
 from proteoscope.engine.results.columns import MARK_COLUMNS, Column
 from proteoscope.engine.results.marks import with_marks
 from proteoscope.engine.results.reader import TableFile

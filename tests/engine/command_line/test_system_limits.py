@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,16 +15,25 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SPECTRA = REPOSITORY / "resources" / "samples" / "BSA1.mzML.gz"
 
 
-def run(tmp_path: Path, module: str = "proteoscope", limit: int | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Convert a file in a process with a limit of address space."""
-    command = [sys.executable, "-m", module, "convert", str(SPECTRA), "--out", str(tmp_path / "x.mgf"), "--quiet"]
+def run(
+    tmp_path: Path,
+    module: str = "proteoscope",
+    limit: int | None = None,
+    *,
+    kind: int = resource.RLIMIT_AS,
+    arguments: Sequence[str] = (),
+    **environment: str,
+) -> subprocess.CompletedProcess[str]:
+    """Convert a file, or run another command, in a process with a limit of resources (address space, in bytes)."""
+    convert = ("convert", str(SPECTRA), "--out", str(tmp_path / "x.mgf"), "--quiet")
+    command = [sys.executable, "-m", module, *(arguments or convert)]
     return subprocess.run(
         command,
         cwd=REPOSITORY,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        preexec_fn=None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        preexec_fn=None if limit is None else lambda: resource.setrlimit(kind, (limit, limit)),
     )
 
 
@@ -36,12 +46,35 @@ def test_wrong_number_of_threads_is_one_sentence(value: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("module", ["proteoscope", "proteoscope.engine.command_line"])
-@pytest.mark.parametrize("limit", [200_000, 400_000])
+@pytest.mark.parametrize("limit", [100_000, 430_000])
 def test_small_memory_limit_is_one_sentence(module: str, limit: int, tmp_path: Path) -> None:
     done = run(tmp_path, module, limit << 10)
     assert done.returncode == 2
     sentence = f"the memory limit of {limit >> 10} MB (ulimit -v) is too small; raise it, or remove it with ulimit -v unlimited"
     assert done.stderr == f"proteoscope: {sentence}\n"
+
+
+@pytest.mark.parametrize("limit", [30_000, 100_000])
+def test_small_limit_of_data_is_one_sentence(limit: int, tmp_path: Path) -> None:
+    done = run(tmp_path, "proteoscope.engine.command_line", limit << 10, kind=resource.RLIMIT_DATA)
+    sentence = f"the memory limit of {limit >> 10} MB (ulimit -d) is too small; raise it, or remove it with ulimit -d unlimited"
+    assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")
+
+
+@pytest.mark.parametrize("limit", [10, 20])
+def test_small_limit_of_open_files_is_one_sentence(limit: int, tmp_path: Path) -> None:
+    query = tmp_path / "query.fasta"
+    query.write_text(">P1\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGE\n")
+    arguments = ["align", str(query), str(query), "--out", str(tmp_path / "hits.tsv"), "--device", "cpu", "--project", str(tmp_path / "p")]
+    done = run(tmp_path, "proteoscope.engine.command_line", limit, kind=resource.RLIMIT_NOFILE, arguments=arguments)
+    sentence = f"the limit of {limit} open files (ulimit -n) is too small; raise it to 48 or more"
+    assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["query.fasta"]
+
+
+def test_small_memory_limit_leaves_lists_usable(tmp_path: Path) -> None:
+    done = run(tmp_path, "proteoscope.engine.command_line", 60_000 << 10, arguments=["presets"])
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout
 
 
 def test_usual_settings_are_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 
 finite = st.floats(min_value=1e-30, max_value=1e30)
 spectrum = st.fixed_dictionaries(
@@ -288,3 +289,12 @@ def test_a_profile_in_mgf_is_recognised(written: Callable[..., Path]) -> None:
     np.testing.assert_allclose(read_spectra([path]).mz, [500.0], atol=1e-4)
     with pytest.raises(InputError, match="profile"):
         read_spectra([path], centroid=False)
+
+
+def test_mgf_titles_keep_control_characters_at_their_ends_escaped(tmp_path):
+    path = tmp_path / "run.mgf"
+    peaks = "PEPMASS=500\n100 1\n200 2\n300 3\nEND IONS\n"
+    path.write_text("".join(f"BEGIN IONS\nTITLE={title}\n{peaks}" for title in ("\x1b[31m", "[31m", " a\x01 ")))
+    progress = RecordingProgress(Progress())
+    assert read_spectra([path], progress=progress).identifier == ["%1B[31m", "[31m", "a%01"]
+    assert any("run.mgf: 2 names hold characters that cannot be printed" in text for text in progress.messages)

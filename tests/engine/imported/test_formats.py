@@ -394,3 +394,19 @@ def test_a_table_that_is_cut_off_before_its_last_column_is_told(name, tmp_path):
     path.write_text("\n".join([*lines[:-1], last, ""]))
     read_identifications([path], progress)
     assert not any("cut off" in one for one in progress.messages)
+
+
+def test_quotes_at_one_end_of_a_cell_belong_to_its_text(tmp_path: Path) -> None:
+    text = FORMATS["maxquant"][1]()
+    path = tmp_path / "msms.txt"
+    path.write_text(text.replace("\tP3\t", '\t"P3\t').replace("\tP2\t", '\t"P""2"\t'))
+    assert '"P3' in (names := read_identifications([path]).accessions)
+    assert 'P"2' in names
+
+
+def test_accessions_that_would_become_the_same_are_refused(tmp_path: Path) -> None:
+    text = FORMATS["mzidentml"][1]().replace('accession="P1"', 'accession="a&#9;b"').replace('accession="P2"', 'accession="a%09b"')
+    path = tmp_path / "x.mzid"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"two accessions are a%09b, once control characters are .*Rename one of the two"):
+        read_identifications([path])

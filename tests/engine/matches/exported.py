@@ -8,8 +8,7 @@ from typing import Any
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.exports import PLACES_ON_GENOMES, WRITERS
 from proteoscope.engine.matches.writers.description import SearchDescription
-from proteoscope.engine.matches.writers.source import MatchesSource
-from proteoscope.engine.matches.writers.tables import IdentificationTables
+from proteoscope.engine.matches.writers.tables import IdentificationTables, MatchesSource
 
 FORMATS = tuple(WRITERS)
 OF_GENOMES = tuple(export.name for export in PLACES_ON_GENOMES)

@@ -15,7 +15,7 @@ from proteoscope.engine.files import atomic_file
 from proteoscope.engine.identification import IDENTIFICATION
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches import exports
-from proteoscope.engine.matches.writers.source import MatchesSource
+from proteoscope.engine.matches.writers.tables import MatchesSource
 from proteoscope.engine.project import Project
 
 

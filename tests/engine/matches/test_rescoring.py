@@ -8,7 +8,7 @@ import pytest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.matches import rescoring
-from proteoscope.engine.matches.rescoring import RescoringSettings, rescore
+from proteoscope.engine.matches.rescoring import Rescoring, RescoringSettings, rescore
 from proteoscope.engine.statistics.target_decoy import q_values
 
 TWICE, FROM_FEW = RescoringSettings(divisions=2), RescoringSettings(minimum_peptides=0)
@@ -36,8 +36,15 @@ def repeated(run: tuple[np.ndarray, ...], copies: int, noise: float) -> tuple[np
     return features + noise * rng.normal(size=features.shape), is_decoy, peptide, initial, is_true
 
 
-def names(features: np.ndarray) -> list[str]:
-    return [f"feature {number}" for number in range(features.shape[1])]
+def columns(features: np.ndarray) -> dict[str, np.ndarray]:
+    return {f"feature {number}": column for number, column in enumerate(features.T)}
+
+
+def weights(result: Rescoring) -> np.ndarray:
+    """(models, features and the initial score): weights of standardised features in models whose scores have variance 1."""
+    assert result.learnt is not None
+    scaled = result.learnt.weights[..., :-1] / result.learnt.width[..., None]
+    return scaled.reshape(-1, scaled.shape[-1])
 
 
 def accepted(score: np.ndarray, is_decoy: np.ndarray) -> np.ndarray:
@@ -46,13 +53,13 @@ def accepted(score: np.ndarray, is_decoy: np.ndarray) -> np.ndarray:
 
 def test_features_that_tell_more_than_the_search_score_give_more_targets_and_true_ones() -> None:
     features, is_decoy, peptide, initial, is_true = simulated_run(2_000, 800, 1)
-    result = rescore(features, names(features), is_decoy, peptide, initial)
+    result = rescore(columns(features), is_decoy, peptide, initial)
     rows = accepted(result.score, is_decoy)
-    assert result.used
+    assert result.learnt is not None
     assert len(rows) > 1.1 * len(accepted(initial, is_decoy))
     assert np.mean(~is_true[rows]) < 0.025
-    assert result.weights.shape == (50, 13), "ten divisions into five folds"
-    assert (result.weights[:, 1:4].min(axis=1) > np.abs(result.weights[:, 4:12]).max(axis=1)).all(), "informative features weigh most"
+    assert weights(result).shape == (50, 13), "ten divisions into five folds"
+    assert (weights(result)[:, 1:4].min(axis=1) > np.abs(weights(result)[:, 4:12]).max(axis=1)).all(), "informative features weigh most"
 
 
 @pytest.mark.parametrize(("n", "n_true", "n_runs"), [(140, 80, 40), pytest.param(600, 90, 20, marks=pytest.mark.long), (2_000, 300, 6)])
@@ -61,7 +68,7 @@ def test_rescoring_adds_no_false_targets_beyond_those_of_the_search_score(n: int
     before, after, gain = [], [], []
     for seed in range(n_runs):
         features, is_decoy, peptide, initial, is_true = simulated_run(n, n_true, seed)
-        result = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(minimum_peptides=0, divisions=2))
+        result = rescore(columns(features), is_decoy, peptide, initial, settings=RescoringSettings(minimum_peptides=0, divisions=2))
         for proportions, score in ((before, initial), (after, result.score)):
             rows = accepted(score, is_decoy)
             proportions.append(np.mean(~is_true[rows]) if len(rows) else 0.0)
@@ -79,7 +86,7 @@ def test_replicates_of_a_sample_add_no_false_targets(noise: float) -> None:
     for seed in range(3):
         features, is_decoy, peptide, initial, is_true = repeated(simulated_run(400, 200, seed, 40), 5, noise)
         for how, numbers in (("by peptide", peptide), ("by match", np.arange(len(peptide)))):
-            rows = accepted(rescore(features, names(features), is_decoy, numbers, initial, settings=TWICE).score, is_decoy)
+            rows = accepted(rescore(columns(features), is_decoy, numbers, initial, settings=TWICE).score, is_decoy)
             shares[how].append(np.mean(~is_true[rows]) if len(rows) else 0.0)
     assert np.mean(shares["by peptide"]) < 0.02
     assert np.mean(shares["by match"]) > 2 * np.mean(shares["by peptide"]), "else this test could not tell"
@@ -88,12 +95,12 @@ def test_replicates_of_a_sample_add_no_false_targets(noise: float) -> None:
 def test_matches_that_do_not_compete_change_nothing_and_are_scored_alike() -> None:
     run = simulated_run(600, 300, 4)
     features, is_decoy, peptide, initial, _ = run
-    alone = rescore(features, names(features), is_decoy, peptide, initial)
+    alone = rescore(columns(features), is_decoy, peptide, initial)
     rng = np.random.default_rng(1)
     more = [np.concatenate((column, column[:200])) for column in run]
     more[0][700:] += rng.normal(size=12)
     competes = np.arange(800) < 600
-    together = rescore(more[0], names(features), more[1], more[2], more[3], competes)
+    together = rescore(columns(more[0]), more[1], more[2], more[3], competes)
     np.testing.assert_array_equal(alone.score, together.score[:600])
     np.testing.assert_array_equal(together.score[600:700], alone.score[:100])
 
@@ -103,27 +110,27 @@ def test_pure_noise_stays_noise() -> None:
     found = []
     for seed in range(12):
         features, is_decoy, peptide, initial, _ = simulated_run(300, 0, seed, 20)
-        result = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(minimum_peptides=0, divisions=2))
+        result = rescore(columns(features), is_decoy, peptide, initial, settings=RescoringSettings(minimum_peptides=0, divisions=2))
         found.append(len(accepted(result.score, is_decoy)))
-        assert not rescore(features, names(features), is_decoy, peptide, initial).used
+        assert rescore(columns(features), is_decoy, peptide, initial).learnt is None
     assert np.mean(found) < 2
 
 
 def test_labels_shuffled_over_spectra_leave_nothing_to_learn() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(1_000, 400, 5)
     shuffled = np.random.default_rng(5).permutation(is_decoy)
-    result = rescore(features, names(features), shuffled, peptide, initial, settings=FROM_FEW)
+    result = rescore(columns(features), shuffled, peptide, initial, settings=FROM_FEW)
     assert len(accepted(result.score, shuffled)) < 20
 
 
 def test_no_model_sees_the_peptides_that_it_scores() -> None:
     """Swapping the labels of one peptide's matches changes the models of the folds that it is not in, and no other."""
     features, is_decoy, peptide, initial, _ = repeated(simulated_run(800, 400, 7), 3, 0.1)
-    first = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
+    first = rescore(columns(features), is_decoy, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
     changed = is_decoy.copy()
     changed[peptide == 3] ^= True
-    second = rescore(features, names(features), changed, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
-    direction = [w / np.linalg.norm(w, axis=1, keepdims=True) for w in (first.weights, second.weights)]
+    second = rescore(columns(features), changed, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
+    direction = [w / np.linalg.norm(w, axis=1, keepdims=True) for w in (weights(first), weights(second))]
     same = np.isclose(direction[0], direction[1], rtol=1e-9, atol=1e-12).all(axis=1)
     assert same.reshape(4, 3).sum(axis=1).tolist() == [1, 1, 1, 1], "its own fold's in each division"
 
@@ -131,30 +138,29 @@ def test_no_model_sees_the_peptides_that_it_scores() -> None:
 def test_rows_in_another_order_and_a_second_run_give_the_same_scores() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 3)
     order = np.random.default_rng(0).permutation(len(initial))
-    first = rescore(features, names(features), is_decoy, peptide, initial)
-    again = rescore(features, names(features), is_decoy, peptide, initial)
-    other = rescore(features[order], names(features), is_decoy[order], peptide[order], initial[order])
+    first = rescore(columns(features), is_decoy, peptide, initial)
+    again = rescore(columns(features), is_decoy, peptide, initial)
+    other = rescore(columns(features[order]), is_decoy[order], peptide[order], initial[order])
     np.testing.assert_array_equal(first.score, again.score)
     np.testing.assert_allclose(first.score[order], other.score, rtol=1e-6, atol=1e-8)
 
 
 def test_models_learnt_side_by_side_are_those_learnt_one_after_the_other() -> None:
     features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
-    one, several = (rescore(features, names(features), is_decoy, peptide, score, resources=Resources(threads)) for threads in (1, 3))
-    assert len(one.weights)
+    one, several = (rescore(columns(features), is_decoy, peptide, score, resources=Resources(threads)) for threads in (1, 3))
     assert np.array_equal(one.score, several.score)
-    assert np.array_equal(one.weights, several.weights)
+    assert np.array_equal(weights(one), weights(several))
 
 
 def test_more_matches_are_scored_as_if_they_had_stood_among_those_that_do_not_compete() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
     competes = np.arange(900) < 600
-    together = rescore(features, names(features), is_decoy, peptide, initial, competes)
-    alone = rescore(features[:600], names(features), is_decoy[:600], peptide[:600], initial[:600])
+    together = rescore(columns(features), is_decoy, peptide, initial, competes)
+    alone = rescore(columns(features[:600]), is_decoy[:600], peptide[:600], initial[:600])
     assert alone.learnt is not None
-    later = alone.learnt.score(features[600:], initial[600:], peptide[600:])
+    later = alone.learnt.score(columns(features[600:]), initial[600:], peptide[600:])
     assert np.array_equal(np.concatenate((alone.score, later)), together.score)
-    assert rescore(features[:0], names(features), is_decoy[:0], peptide[:0], initial[:0]).learnt is None
+    assert rescore(columns(features[:0]), is_decoy[:0], peptide[:0], initial[:0]).learnt is None
 
 
 def test_learning_can_be_cancelled() -> None:
@@ -162,25 +168,24 @@ def test_learning_can_be_cancelled() -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
-        rescore(features, names(features), is_decoy, peptide, score, resources=Resources(progress=progress))
+        rescore(columns(features), is_decoy, peptide, score, resources=Resources(progress=progress))
 
 
 def test_units_and_constant_columns_do_not_matter() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 5)
     scaled = np.column_stack([features * 10.0 ** np.arange(-6, 6), np.full(len(features), 7.0)])
-    first = rescore(features, names(features), is_decoy, peptide, initial)
-    second = rescore(scaled, names(scaled), is_decoy, peptide, 1e3 * initial + 5)
-    assert first.used
+    first = rescore(columns(features), is_decoy, peptide, initial)
+    second = rescore(columns(scaled), is_decoy, peptide, 1e3 * initial + 5)
+    assert first.learnt is not None
     np.testing.assert_allclose(first.score, second.score, rtol=1e-6, atol=1e-6)
 
 
 def test_where_too_few_targets_are_found_the_search_score_stays_and_the_message_says_so() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(100, 5, 1)
-    result = rescore(features, names(features), is_decoy, peptide, initial)
-    assert not result.used
+    result = rescore(columns(features), is_decoy, peptide, initial)
+    assert result.learnt is None
     assert "too few" in result.message
     np.testing.assert_array_equal(result.score, initial)
-    assert result.weights.shape == (0, 13)
 
 
 def test_useless_features_cost_little_and_admit_nothing_false() -> None:
@@ -189,8 +194,8 @@ def test_useless_features_cost_little_and_admit_nothing_false() -> None:
     for seed in range(5):
         _, is_decoy, peptide, initial, is_true = simulated_run(2_000, 900, seed)
         noise = np.random.default_rng(seed).normal(size=(len(initial), 30))
-        result = rescore(noise, names(noise), is_decoy, peptide, initial, settings=TWICE)
-        assert result.used
+        result = rescore(columns(noise), is_decoy, peptide, initial, settings=TWICE)
+        assert result.learnt is not None
         before, after = before + len(accepted(initial, is_decoy)), after + len(accepted(result.score, is_decoy))
         false += np.count_nonzero(~is_true[accepted(result.score, is_decoy)])
     assert after > 0.8 * before
@@ -198,11 +203,11 @@ def test_useless_features_cost_little_and_admit_nothing_false() -> None:
 
 
 def test_empty_and_decoyless_runs_are_skipped() -> None:
-    nothing = rescore(np.empty((0, 3)), ["a", "b", "c"], np.empty(0, bool), np.empty(0, np.int64), np.empty(0))
-    assert not nothing.used
+    nothing = rescore(dict.fromkeys("abc", np.empty(0)), np.empty(0, bool), np.empty(0, np.int64), np.empty(0))
+    assert nothing.learnt is None
     assert len(nothing.score) == 0
-    without = rescore(np.ones((60, 1)), ["a"], np.zeros(60, bool), np.arange(60), np.arange(60.0))
-    assert not without.used
+    without = rescore({"a": np.ones(60)}, np.zeros(60, bool), np.arange(60), np.arange(60.0))
+    assert without.learnt is None
     assert "0 peptides of decoys are too few" in without.message
 
 
@@ -210,7 +215,7 @@ def test_a_feature_that_is_not_finite_is_named() -> None:
     features = np.ones((3, 2))
     features[1, 1] = np.nan
     with pytest.raises(ValueError, match="not finite: second"):
-        rescore(features, ["first", "second"], np.array([True, False, False]), np.arange(3), np.arange(3.0))
+        rescore(dict(zip(("first", "second"), features.T, strict=True)), np.array([True, False, False]), np.arange(3), np.arange(3.0))
 
 
 def test_the_solver_agrees_with_scikit_learn() -> None:
@@ -228,8 +233,8 @@ def test_a_large_run_is_divided_less_often_than_a_small_one() -> None:
     divisions = {}
     for n in (500, 10_000, 40_000):
         features, is_decoy, peptide, initial, _ = simulated_run(n, n // 3, 1, 5)
-        learnt = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(iterations=1))
-        divisions[n] = len(learnt.weights) // 5
+        result = rescore(columns(features), is_decoy, peptide, initial, settings=RescoringSettings(iterations=1))
+        divisions[n] = len(weights(result)) // 5
     assert divisions == {500: 10, 10_000: 4, 40_000: 2}
 
 
@@ -244,17 +249,17 @@ def test_of_a_large_run_whole_peptides_are_learnt_from_and_all_matches_are_score
         return learn(table, decoy, settings)
 
     monkeypatch.setattr(rescoring, "_learn", noted)
-    result = rescore(features, names(features), is_decoy, peptide, initial)
-    assert result.used and len(result.score) == 6000
+    result = rescore(columns(features), is_decoy, peptide, initial)
+    assert result.learnt is not None and len(result.score) == 6000
     assert max(map(len, learnt_from)) < 0.4 * 6000
     found = accepted(result.score, is_decoy)
     monkeypatch.undo()
-    of_all = accepted(rescore(features, names(features), is_decoy, peptide, initial).score, is_decoy)
+    of_all = accepted(rescore(columns(features), is_decoy, peptide, initial).score, is_decoy)
     assert is_true[found].sum() > 0.97 * is_true[of_all].sum()
 
 
 def test_matches_scored_some_at_a_time_have_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
-    at_once = rescore(features, names(features), is_decoy, peptide, initial)
+    at_once = rescore(columns(features), is_decoy, peptide, initial)
     monkeypatch.setattr(rescoring, "_ROWS_SCORED", 7)
-    assert np.array_equal(rescore(features, names(features), is_decoy, peptide, initial).score, at_once.score)
+    assert np.array_equal(rescore(columns(features), is_decoy, peptide, initial).score, at_once.score)

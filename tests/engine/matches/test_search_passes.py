@@ -263,6 +263,20 @@ def test_what_cannot_be_understood_is_said(wrong):
         asked_passes({**PARAMETERS, **wrong})
 
 
+@pytest.mark.parametrize(
+    ("recorded", "expected"),
+    [
+        (("x.fasta", "contaminants.fasta"), ("/data/a/x.fasta", "/data/b/y.fasta", "contaminants.fasta")),
+        (("a/x.fasta", "b/y.fasta"), ("/data/a/x.fasta", "/data/b/y.fasta")),
+        (("/data/a/x.fasta", "b/x.fasta"), ("/data/a/x.fasta", "/data/b/y.fasta", "b/x.fasta")),
+    ],
+)
+def test_database_files_names_each_file_once(recorded, expected):
+    """Records have names of files with as many folders as distinguish them; the project has the paths."""
+    search = SearchDescription(databases=("/data/a/x.fasta", "/data/b/y.fasta"), done=(replace(FIRST, databases=recorded),))
+    assert search.database_files == expected
+
+
 def test_run_without_a_record_has_no_passes(tmp_path):
     with Project.create_or_open(tmp_path / "p").run("identify", {**PARAMETERS, "second_pass": False}, [], version="1") as run:
         pass

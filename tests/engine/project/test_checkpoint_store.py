@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ def store(project: Project, run: str = RUN) -> Path:
     key = project.checkpoint_key(run)
     CheckpointFile.create(key.prepare(), CheckpointHeader(key.real_folder, run, {"of": str(project.folder)})).close()
     return key.path
+
+
+def opened(path: Path) -> CheckpointFile:
+    file = CheckpointFile.open(path)
+    assert file is not None
+    return file
 
 
 def place(project: Project, run: str = RUN) -> str:
@@ -126,37 +133,44 @@ def test_checkpoint_folder_is_private(project: Project) -> None:
         store(project)
 
 
-def test_old_and_excess_checkpoints_are_pruned(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = [store(project, f"toy-000{number}") for number in range(1, 5)]
-    for days, path in zip((1.5, 2, 3, 91), paths, strict=True):
-        time = path.stat().st_mtime - days * 86400
-        os.utime(path, (time, time))
-    prune_checkpoints()
-    assert {file.path for file in list_checkpoints()} == set(paths[:3])
-    monkeypatch.setattr(checkpoint_store, "TOTAL_BYTES", 2 * paths[0].stat().st_size)
-    prune_checkpoints()
-    assert {file.path for file in list_checkpoints()} == set(paths[:2])
-    monkeypatch.setattr(checkpoint_store, "TOTAL_BYTES", 0)
-    os.utime(paths[0])
-    prune_checkpoints()
-    assert [file.path for file in list_checkpoints()] == [paths[0]], "one used within a day stays"
+def store_of_ages(project: Project, *days: float) -> list[Path]:
+    """Store a checkpoint for each of these ages (negative: in the future), the paths in the same order."""
+    paths = [store(project, f"toy-000{number}") for number in range(1, len(days) + 1)]
+    for age, path in zip(days, paths, strict=True):
+        used = path.stat().st_mtime - age * 86400
+        os.utime(path, (used, used))
+    return paths
 
 
-@pytest.mark.parametrize("now", [0.0, -1e9, 1e9])
-def test_prune_keeps_checkpoints_when_the_clock_was_set_back(project: Project, monkeypatch: pytest.MonkeyPatch, now: float) -> None:
-    path = store(project)
-    monkeypatch.setattr(checkpoint_store.time, "time", lambda: now)
+@pytest.mark.parametrize("name", ["TOTAL_BYTES", "MAXIMUM_CHECKPOINTS"])
+def test_prune_removes_those_used_longest_ago(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    paths = store_of_ages(project, 2, -400, 0.1, 3)
+    monkeypatch.setattr(checkpoint_store, name, 2 * paths[0].stat().st_size if name == "TOTAL_BYTES" else 2)
     prune_checkpoints()
-    assert project.checkpoint_key(RUN).find() is not None
-    monkeypatch.setattr(checkpoint_store, "TOTAL_BYTES", 0)
+    assert [file.path for file in list_checkpoints()] == [paths[1], paths[2]]
+
+
+def test_prune_keeps_checkpoints_in_use(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = store_of_ages(project, 500, 1)
+    with closing(opened(paths[0])):
+        monkeypatch.setattr(checkpoint_store, "TOTAL_BYTES", 0)
+        prune_checkpoints()
+        assert [file.path for file in list_checkpoints()] == [paths[0]]
     prune_checkpoints()
-    assert not path.exists(), "a time in the future does not exceed the limit"
+    assert list_checkpoints() == []
+
+
+@pytest.mark.parametrize("days", [-40_000, -91, -1, 1, 91, 40_000])
+def test_prune_keeps_checkpoints_when_the_clock_jumps(project: Project, days: float) -> None:
+    (path,) = store_of_ages(project, days)  # as after a jump of the clock by these days
+    store(project, "toy-0002")  # which prunes, and is dated after the jump
+    prune_checkpoints()
+    assert path.exists() and place(project, "toy-0002") == "here"
 
 
 def test_cleared_checkpoints_are_gone_but_those_in_use(project: Project) -> None:
     store(project)
-    used = CheckpointFile.open(store(project, "toy-0002"))
-    assert used is not None
+    used = opened(store(project, "toy-0002"))
     assert [file.title for file in list_checkpoints() if file.title] == [f"{RUN} of {os.path.realpath(project.folder)}"]
     assert sorted(clear_checkpoint(file) for file in list_checkpoints()) == [False, True]
     used.close()

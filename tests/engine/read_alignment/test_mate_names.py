@@ -173,3 +173,7 @@ def test_empty_and_very_short_names_are_no_tags() -> None:
     names = ["/1", "/2", "1", "2", "a", "a"]
     assert template_names(Texts.of(names)).strings() == ["/1", "/1", "1", "1", "a", "a"]
     assert other_names(Texts.of(["/1", "1"]), Texts.of(["/2", "2"])).tolist() == [0, 1]
+
+
+def test_template_names_are_not_empty_when_names_are_tags() -> None:
+    assert template_names(Texts.of(["/1", "/2", "a/1", "a/2"])).strings() == ["/1", "/1", "a", "a"]

@@ -7,7 +7,7 @@ import pytest
 
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import ParameterError, StorageError
-from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from tests.engine.read_alignment import sam_check
 from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
@@ -50,7 +50,7 @@ def test_sam_is_as_the_specification_has_it(tmp_path, mode, is_sorted):
         assert places == sorted(places)
     else:
         for one, (name, read, qualities) in zip(primary, records, strict=True):
-            assert one.name == name.split("\t")[0].replace("@", "_").replace("é", "__")
+            assert one.name == name.split("\t")[0].replace("@", "%40").replace("é", "%C3%A9")
             given = (one.letters, one.qualities) if not one.flag & 16 else (one.letters.translate(OTHER)[::-1], one.qualities[::-1])
             assert given == (read or "*", qualities or "*")
     assert any("S" in one.cigar for one in found) == (mode == "local")
@@ -271,3 +271,21 @@ def test_a_cancel_leaves_neither_a_file_nor_what_was_to_be_sorted(tmp_path):
             texts, reads, folder / "o.sam", ReadAlignmentParameters(), format="sam", is_sorted=True, device="cpu", progress=Stopping()
         )
     assert list(folder.iterdir()) == []
+
+
+def test_sam_names_of_different_reads_differ(tmp_path):
+    names = ["@SQ", "_SQ", "*", "a\x1bb", "a\x02b", "a_b", "a@b", "a%40b", "é", "è"]
+    letters = "ACGTTGCATGACCGTA"
+    (tmp_path / "reference.fasta").write_text(f">(x)\n{letters * 3}\n>)x(\n{letters[::-1] * 3}\n")
+    (tmp_path / "reads.fastq").write_text("".join(f"@{name}\n{letters}\n+\n{'I' * 16}\n" for name in names))
+    progress, asked = RecordingProgress(Progress()), ReadAlignmentParameters().changed(mode="within", places="every")
+    files = tmp_path / "reference.fasta", tmp_path / "reads.fastq"
+    align_reads(*files, tmp_path / "found.sam", asked, format="sam", device="cpu", progress=progress)
+    header, found = sam_check.read(tmp_path / "found.sam")
+    assert [line.split("\t")[1] for line in header if line.startswith("@SQ")] == ["SN:%28x%29", "SN:%29x%28"]
+    written = list(dict.fromkeys(one.name for one in found))
+    assert written == ["%40SQ", "_SQ", "%2A", "a%1Bb", "a%02b", "a_b", "a%40b", "a%2540b", "%C3%A9", "%C3%A8"]
+    warnings = "\n".join(progress.messages)
+    assert "reads.fastq: 2 names hold characters that cannot be printed" in warnings
+    assert "6 reads have names with characters that SAM does not allow" in warnings
+    assert "2 references have other names in SAM" in warnings

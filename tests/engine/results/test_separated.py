@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import (
     DIGITS,
@@ -89,3 +89,16 @@ def test_a_disk_that_refuses_is_told(tmp_path: Path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError):
         write_separated(tmp_path / "file" / "t.tsv", TABLE, (NAME,), Progress(), ROUNDED)
+
+
+def test_semicolons_in_lists_are_escaped_and_counted(tmp_path: Path) -> None:
+    table = pa.table({"proteins": pa.array([["a;b"], ["a", "b"], ["c"], None], pa.list_(pa.string()))})
+    progress = RecordingProgress(Progress())
+    write_separated(tmp_path / "a.tsv", table, [Column("proteins", kind="texts")], progress, DIGITS)
+    assert (tmp_path / "a.tsv").read_text() == "proteins\na%3Bb\na;b\nc\n\n"
+    assert progress.messages == ("a.tsv: 1 text in a list holds semicolons, which separate texts there; they are written as %3B",)
+
+
+def test_line_separators_of_unicode_end_no_row() -> None:
+    line = separated_lines(pa.table({"name": ["a\u2028b\u2029c"]}), [NAME], DIGITS).decode()
+    assert line == "a b c\n"

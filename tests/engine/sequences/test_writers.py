@@ -13,6 +13,7 @@ from math import log
 import numpy as np
 import pytest
 
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.project import Project
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequences.hits import COLUMNS
@@ -193,9 +194,9 @@ def test_sam_names_are_short_and_each_of_one_sequence_and_sequences_hold_no_star
     database = fasta("d.fasta", list(zip(names, (proteins[0], proteins[0], proteins[0], proteins[1]), strict=True)))
     align([query], [database], tmp_path / "o.sam", SequenceSearchParameters(maximum_e_value=1e-6), format="sam", device="cpu")
     lines = [line.split("\t") for line in (tmp_path / "o.sam").read_text().splitlines()]
-    assert [line[1][3:] for line in lines if line[0] == "@SQ"] == ["same", "same_2", "same_3", "n" * 260]
+    assert [line[1][3:] for line in lines if line[0] == "@SQ"] == ["same", "same_2", "same_3", "%2A=" + "n" * 260]
     records = [line for line in lines if line[0][0] != "@"]
-    assert [line[0] for line in records] == ["n" * 254] * 3 + ["n" * 252 + "_2", "_"]
+    assert [line[0] for line in records] == ["n" * 254] * 3 + ["n" * 252 + "_2", "%2A"]
     assert all(re.fullmatch(r"[!-?A-~]{1,254}", line[0]) and re.fullmatch(r"\*|[A-Za-z=.]+", line[9]) for line in records)
 
 
@@ -299,3 +300,15 @@ def test_the_joined_headers_of_ncbi_are_shown_apart(fasta, random_protein, tmp_p
     align([fasta("q.fasta", [("q", protein)])], [database], tmp_path / "o", SequenceSearchParameters(), format="html", device="cpu")
     page = (tmp_path / "o").read_text()
     assert "first [Homo] &gt;b.1 second" in page and not re.search(r"[\x00-\x08\x0b-\x1f]", page)
+
+
+def test_sam_query_named_like_header_is_record(fasta, random_protein, tmp_path):
+    proteins = [random_protein(k, 60) for k in range(2)]
+    query = fasta("q.fasta", [("@SQ", proteins[0]), ("@CO", proteins[1])])
+    database = fasta("d.fasta", [("a(b", proteins[0]), ("a)b", proteins[1])])
+    progress, asked = RecordingProgress(Progress()), SequenceSearchParameters(maximum_e_value=1e-6)
+    align([query], [database], tmp_path / "o.sam", asked, format="sam", device="cpu", progress=progress)
+    lines = [line.split("\t") for line in (tmp_path / "o.sam").read_text().splitlines()]
+    assert [line[0] for line in lines if line[0].startswith("@")] == ["@HD", "@SQ", "@SQ", "@PG"]
+    assert [(line[0], line[2]) for line in lines if not line[0].startswith("@")] == [("%40SQ", "a%28b"), ("%40CO", "a%29b")]
+    assert sum("2 queries have other names in SAM" in text or "2 database sequences have" in text for text in progress.messages) == 2

@@ -66,7 +66,7 @@ def test_names_cover_neither_each_other_nor_peaks(is_below) -> None:
     (clip,) = (shape for shape in drawing.shapes if isinstance(shape, Clip))
     labels = [shape for shape in clip.shapes if isinstance(shape, Label)]
     assert 10 <= len(labels) < 60
-    boxes = np.array([(one.x, one.y - 8.8, one.x + len(one.text) * 4.48, one.y) for one in labels])
+    boxes = np.array([(one.x - 2.8 * len(one.text), one.y - 8.8, one.x + 2.8 * len(one.text), one.y) for one in labels])
     overlap = (boxes[:, None, 0] < boxes[None, :, 2]) & (boxes[:, None, 2] > boxes[None, :, 0])
     overlap &= (boxes[:, None, 1] < boxes[None, :, 3]) & (boxes[:, None, 3] > boxes[None, :, 1])
     assert overlap.sum() == len(labels)

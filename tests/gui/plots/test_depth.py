@@ -13,10 +13,10 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.views.depth import Depth
 from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.plots.depth_plot import DepthPlot
-from proteoscope.gui.plots.export import export_figure
 from proteoscope.gui.theme import Theme
 from tests.effort import lines_run
 from tests.engine.views.test_depth import LENGTH, counted, ranges
+from tests.gui.plots.pictures import pull
 
 
 @pytest.fixture
@@ -32,8 +32,7 @@ def shown(qtbot: QtBot, theme: Theme) -> Iterator[DepthPlot]:
 
 
 def x_of(shown: DepthPlot, letter: float) -> float:
-    low, high = shown.ranges[0]
-    return shown.inner.left() + (letter - low) / (high - low) * shown.inner.width()
+    return shown.place_of(letter, 0.0).x()
 
 
 def test_drawing_does_not_take_a_line_of_python_for_each_alignment(shown: DepthPlot) -> None:
@@ -47,9 +46,9 @@ def test_drawing_does_not_take_a_line_of_python_for_each_alignment(shown: DepthP
 def test_a_click_chooses_the_letters_under_the_pointer(shown: DepthPlot, qtbot: QtBot) -> None:
     shown.show_range(((100.5, 140.5),))
     for letter in (101, 117, 140):
-        at = QPoint(round(x_of(shown, letter)), round(shown.inner.center().y()))
+        at = QPoint(round(x_of(shown, letter)), round(shown.inner().center().y()))
         with qtbot.waitSignal(shown.placeChosen) as chosen:
-            QTest.mouseClick(shown, Qt.MouseButton.LeftButton, pos=at)
+            QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=at)
         assert chosen.args == [letter, letter]
         depth = counted(*ranges(300))[letter - 1]
         assert shown.text_at(QPointF(at)) == f"{letter}: depth {depth}"
@@ -58,10 +57,10 @@ def test_a_click_chooses_the_letters_under_the_pointer(shown: DepthPlot, qtbot: 
 
 def test_of_a_whole_chromosome_a_click_chooses_what_a_pixel_and_those_beside_it_hold(shown: DepthPlot, qtbot: QtBot) -> None:
     shown.show_depth(Depth.of_ranges("genome", 3_000_000, *ranges(1000, 3_000_000)))
-    per_pixel = 3_000_000 / shown.inner.width()
-    at = QPoint(round(x_of(shown, 1_500_000)), round(shown.inner.center().y()))
+    per_pixel = 3_000_000 / shown.inner().width()
+    at = QPoint(round(x_of(shown, 1_500_000)), round(shown.inner().center().y()))
     with qtbot.waitSignal(shown.placeChosen) as chosen:
-        QTest.mouseClick(shown, Qt.MouseButton.LeftButton, pos=at)
+        QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=at)
     first, last = chosen.args
     assert first < 1_500_000 < last and last - first == pytest.approx(2 * per_pixel, rel=0.01)
     assert shown.text_at(QPointF(at)).startswith(f"{first} to {last}: depth ") and shown.text_at(QPointF(at)).endswith("at most")
@@ -71,11 +70,8 @@ def test_it_is_zoomed_by_a_box_by_keys_and_by_steps(shown: DepthPlot, qtbot: QtB
     whole = shown.ranges
     assert whole == ((0.5, LENGTH + 0.5),)
     first, last = (QPoint(round(x_of(shown, letter)), 40) for letter in (200, 300))
-    wanted = tuple(shown._values_at(QPointF(at))[0] for at in (first, last))
-    QTest.mousePress(shown, Qt.MouseButton.LeftButton, pos=first)
-    QTest.mouseMove(shown, (first + last) / 2)
-    QTest.mouseMove(shown, last)
-    QTest.mouseRelease(shown, Qt.MouseButton.LeftButton, pos=last)
+    wanted = tuple(shown.values_at(QPointF(at))[1] for at in (first, last))  # type: ignore[index]
+    pull(shown, first, last)
     assert shown.ranges[0] == pytest.approx(wanted)
     shown.setFocus()
     box = shown.ranges[0]
@@ -98,10 +94,10 @@ def test_it_is_zoomed_by_a_box_by_keys_and_by_steps(shown: DepthPlot, qtbot: QtB
 
 def test_the_chosen_alignment_is_brought_into_sight_and_another_text_begins_anew(shown: DepthPlot) -> None:
     shown.show_range(((10.5, 60.5),))
-    shown.mark((400, 430))
+    shown.mark_letters((400, 430))
     low, high = shown.ranges[0]
     assert low < 400 < 430 < high and high - low == pytest.approx(50)
-    where = QPointF(x_of(shown, 415), shown.inner.top() + 3)
+    where = QPointF(x_of(shown, 415), shown.inner().top() + 3)
     assert shown.grab().toImage().pixelColor(where.toPoint()) != plot_colours(shown.palette()).background
     shown.show_depth(Depth.of_ranges("genome", LENGTH, *ranges(10)), keeps_range=True)
     assert shown.ranges[0] == (low, high) and shown.marked == (400, 430)
@@ -110,10 +106,8 @@ def test_the_chosen_alignment_is_brought_into_sight_and_another_text_begins_anew
 
 
 def test_it_is_exported_with_the_name_of_its_sequence(shown: DepthPlot, tmp_path: Path) -> None:
-    figure = shown._figure()
-    assert figure is not None
-    export_figure(tmp_path / "depth.svg", figure.size, figure.paint, title=figure.name)
+    shown.export_action.write(tmp_path / "depth.svg")
     assert "Position in genome" in (tmp_path / "depth.svg").read_text(encoding="utf-8")
     shown.show_depth(None, "No pattern has an alignment.")
-    assert shown._figure() is None and shown.text_at(QPointF(300, 60)) == ""
+    assert shown.drawing() is None and shown.text_at(QPointF(300, 60)) == ""
     shown.zoom(1)

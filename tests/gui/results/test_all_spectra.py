@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
 from proteoscope import resources
@@ -110,9 +110,9 @@ def test_chromatograms_and_map_mark_the_chosen_spectrum_and_choose_another(
     assert page.plot.chromatogram is not None and len(page.plot.chromatogram) == len(stored)
     details = view.pane._shown.details  # type: ignore[union-attr]
     assert page.plot.marked == pytest.approx(details["retention_time"] / 60)
-    at = page.plot.inner.center().toPoint()
-    expected = page.plot.chromatogram.nearest(page.plot._values_at(page.plot.inner.center())[0])
-    qtbot.mouseClick(page.plot, Qt.MouseButton.LeftButton, pos=QPoint(at))
+    at = page.plot.inner().center().toPoint()
+    expected = page.plot.chromatogram.nearest(page.plot.values_at(QPointF(at))[1])  # type: ignore[index]
+    qtbot.mouseClick(page.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(at))
     settle(view, qtbot)
     assert view.lists.currentWidget() is view.spectra.panel
     chosen = view.spectra.panel.table.view.chosen
@@ -138,7 +138,7 @@ def test_chromatograms_and_map_mark_the_chosen_spectrum_and_choose_another(
     settle(view, qtbot)
     points = view.spectra.map.points
     assert points is not None and len(points) == len(stored) and points.counts[1] > 0
-    marked = view.spectra.map.canvas.marked
+    marked = view.spectra.map.marked
     assert marked is not None and points.spectrum[marked] == chosen
     other = int(np.flatnonzero(points.spectrum != chosen)[0])
     view.spectra.map.spectrumChosen.emit(int(points.spectrum[other]))

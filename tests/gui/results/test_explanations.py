@@ -18,6 +18,7 @@ from proteoscope.gui.results.explanation_view import ExplanationView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.cluster_projects import project_with_explanation
 from tests.engine.views.result_projects import rows_of
+from tests.gui.plots.pictures import place_of_point, point_at
 from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 
 
@@ -47,13 +48,13 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ExplanationVi
 def point_with(view: ExplanationView, status: int) -> int:
     points = view.spectra.map.points
     assert points is not None
-    canvas = view.spectra.map.canvas
-    return next(i for i in range(len(points)) if points.status[i] == status and canvas.point_at(canvas.place_of(i)) == i)
+    shown = view.spectra.map
+    return next(i for i in range(len(points)) if points.status[i] == status and point_at(shown, place_of_point(shown, i)) == i)
 
 
 def click_point(view: ExplanationView, point: int, qtbot: QtBot) -> int:
-    at = view.spectra.map.canvas.place_of(point).toPoint()
-    QTest.mouseClick(view.spectra.map.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
+    at = place_of_point(view.spectra.map, point).toPoint()
+    QTest.mouseClick(view.spectra.map.canvas.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
     settle(view, qtbot)
     assert view.spectra.map.points is not None
     return int(view.spectra.map.points.spectrum[point])
@@ -80,7 +81,7 @@ def test_a_chosen_row_is_marked_on_the_map(view: ExplanationView, project: Proje
     for position in (0, 2):
         click_row(view.explained, position, qtbot)
         settle(view, qtbot)
-        points, marked = view.spectra.map.points, view.spectra.map.canvas.marked
+        points, marked = view.spectra.map.points, view.spectra.map.marked
         assert points is not None and marked is not None and points.spectrum[marked] == rows_of(project, "explained")[position]["spectrum"]
 
 
@@ -135,7 +136,7 @@ def test_where_no_explanation_is_in_sight_nobody_is_asked_to_choose_one(view: Ex
     view.filters.text.returnPressed.emit()
     settle(view, qtbot)
     assert view.mirror.spectra is None and view.mirror.text.startswith("There is no match in sight")
-    assert view.spectra.map.canvas.marked is None, "the map marks what is shown"
+    assert view.spectra.map.marked is None, "the map marks what is shown"
     view.tables.setCurrentWidget(view.spectra.panel)
     settle(view, qtbot)
     assert view.mirror.spectra is not None

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import QEvent, QLocale, QPoint, QPointF, QRectF, QSizeF, Qt
+from PySide6.QtCore import QEvent, QLocale, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QAction, QColor, QGuiApplication, QHelpEvent, QTextDocument
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
@@ -26,11 +26,12 @@ from proteoscope.engine.sequences.alignment import align_pair
 from proteoscope.engine.sequences.database import read_sequences
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
+from proteoscope.engine.views.drawings import svg
+from proteoscope.engine.views.figure_layout import lay_out
+from proteoscope.engine.views.histograms import histogram_figure
 from proteoscope.engine.views.hits import Bar, QueryBars
-from proteoscope.gui.colours import PAPER, plot_colours
+from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.forms.field import Outlined
-from proteoscope.gui.plots.export import export_figure, figure_font
-from proteoscope.gui.plots.histogram import paint_histogram
 from proteoscope.gui.plots.hit_bars import HitBars
 from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.theme import Theme
@@ -448,11 +449,7 @@ def test_three_sequences_of_one_score_have_an_axis_of_whole_scores_and_no_legend
     assert np.array_equal(np.diff(histogram.edges), np.ones(len(histogram.edges) - 1)) and len(histogram.edges) > 10
     assert histogram.series[0][1].tolist() == [3, *[0] * (len(histogram.edges) - 2)]
     # So wide that there would be room for parts of a score.
-    export_figure(
-        tmp_path / "scores.svg",
-        QSizeF(1600, 300),
-        lambda painter, area: paint_histogram(painter, area, histogram, PAPER, figure_font(), is_log=True),
-    )
+    (tmp_path / "scores.svg").write_bytes(svg(lay_out(histogram_figure(histogram, is_log=True), (1600.0, 300.0))))
     drawn = [text.strip() for text in ElementTree.parse(tmp_path / "scores.svg").getroot().itertext() if text.strip()]
     assert "Expected by chance" not in drawn
     along = [text for text in drawn if re.fullmatch(r"[\d.]+", text)]

@@ -14,7 +14,7 @@ from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
 from proteoscope.gui.results.library_view import LibraryView
 from tests.engine.views.library_projects import project_with_library_search
-from tests.gui.result_views import click_row, opened
+from tests.gui.result_views import click_row, corner_texts, opened
 
 
 @pytest.fixture
@@ -28,13 +28,13 @@ def view(tmp_path, monkeypatch, qtbot, theme):
 
 def test_a_match_stands_above_its_library_entry_and_moved_peaks_are_told_apart(view, qtbot):
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
-    qtbot.waitUntil(lambda: any("Compound" in text for text in view.mirror.plot.corner_texts))
-    assert any("spectral entropy" in text for text in view.mirror.plot.corner_texts)
+    qtbot.waitUntil(lambda: any("Compound" in text for text in corner_texts(view.mirror.plot)))
+    assert any("spectral entropy" in text for text in corner_texts(view.mirror.plot))
     view.filters.kind.setCurrentIndex(view.filters.kind.findData("shifted"))
     view.filters.kind.activated.emit(view.filters.kind.currentIndex())
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 1)
     click_row(view.matches, 0, qtbot)
-    qtbot.waitUntil(lambda: any("4 peaks moved by" in text for text in view.mirror.plot.corner_texts))
+    qtbot.waitUntil(lambda: any("4 peaks moved by" in text for text in corner_texts(view.mirror.plot)))
 
 
 def test_header_shows_count_at_5_percent_when_none_is_accepted(view, qtbot):

@@ -193,7 +193,7 @@ def test_a_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -
         settle(view, qtbot)
         table = view.spectra.panel.table
         assert _lists(view).currentWidget() is view.spectra.panel and table.view.chosen == points.spectrum[at]
-        assert view.spectra.map.canvas.marked == at
+        assert view.spectra.map.marked == at
         if status == EXPLAINED:
             assert mirror.spectra is not None and mirror.spectra.lower is not None
             assert f"resembles {shown(table, 'peptide')[int(points.spectrum[at])]}" in mirror.title
@@ -260,7 +260,7 @@ def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(
     click_row(matches, 3, qtbot)
     settle(view, qtbot)
     values = matches.model.values(3)
-    points, marked = view.spectra.map.points, view.spectra.map.canvas.marked
+    points, marked = view.spectra.map.points, view.spectra.map.marked
     assert values is not None and points is not None and points.scan is not None and marked is not None
     assert points.scan[marked] == values["scan"]
     of_match = view.mirror.title

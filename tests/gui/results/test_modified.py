@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import search_of_kind
+from proteoscope.engine.views.figures import Bars
 from proteoscope.engine.views.modified import ModificationRow, variable_modifications
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.results.modified_view import ModifiedView
@@ -79,19 +80,25 @@ def test_it_tells_what_was_found_by_kind_of_shift(view: ModifiedView, accepted: 
     assert shown(view.psms, "scan") and view.psms.view.chosen is not None
 
 
+def bars_of(view: ModifiedView) -> list[Bars]:
+    """The bars of all matches, of those with a name or without a shift, and of the chosen ones."""
+    return [mark for mark in view.histogram.panel_in_sight().marks if isinstance(mark, Bars)]
+
+
 def test_the_histogram_counts_the_accepted_matches(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
-    bars = view.histogram.bars
-    assert bars is not None
+    counts, explained_counts, _ = bars_of(view)
+    edges = np.append(counts.left, counts.right[-1])
     shift = np.array([row["mass_shift"] for row in accepted])
-    assert bars.counts.tolist() == np.histogram(shift, bars.edges)[0].tolist()
+    assert counts.height.tolist() == np.histogram(shift, edges)[0].tolist()
     explained = np.array([row["shift_kind"] != "unnamed" for row in accepted])
-    assert bars.explained.tolist() == np.histogram(shift[explained], bars.edges)[0].tolist()
+    assert explained_counts.height.tolist() == np.histogram(shift[explained], edges)[0].tolist()
 
 
 def test_a_click_on_a_bar_shows_its_spectra(own_view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     view = own_view
     view.histogram.show_range(((-20.0, 60.0),))
-    QTest.mouseClick(view.histogram, Qt.MouseButton.LeftButton, pos=view.histogram.place_of(15.995).toPoint())
+    at = QPointF(view.histogram.place_of(15.995, 0.0).x(), view.histogram.inner().bottom() - 2)
+    QTest.mouseClick(view.histogram.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
     settle(view, qtbot)
     assert view.histogram.place is not None
     low, high = view.histogram.place
@@ -111,9 +118,8 @@ def test_every_modification_has_as_many_matches_as_it_tells(view: ModifiedView, 
     for at in sorted({at for places in of_kind for at in (*places[:3], *places[3::15])}):
         view.modifications.view.choose(at)
         settle(view, qtbot)
-        bars = view.histogram.bars
         assert len(view.psms.model.rows) == rows[at]["psms"], rows[at]
-        assert bars is not None and bars.marked.sum() == rows[at]["psms"], rows[at]
+        assert bars_of(view)[2].height.sum() == rows[at]["psms"], rows[at]
 
 
 def test_several_modifications_are_shown_together(view: ModifiedView, project: Project, qtbot: QtBot) -> None:

@@ -165,9 +165,9 @@ def test_a_click_on_a_place_shows_the_rows_there_and_show_all_brings_the_others_
     settle(view, qtbot)
     text = view.texts.currentText()
     view.coverage.show_range(((1000.5, 1060.5),))
-    inner = view.coverage.inner
+    inner = view.coverage.inner()
     at = QPoint(round(inner.left() + (1030 - 1000.5) / 60 * inner.width()), round(inner.center().y()))
-    QTest.mouseClick(view.coverage, Qt.MouseButton.LeftButton, pos=at)
+    QTest.mouseClick(view.coverage.viewport(), Qt.MouseButton.LeftButton, pos=at)
     settle(view, qtbot)
     rows = rows_of(project, "alignments")
     expected = [row for row in rows if row["text"] == text and row["text_start"] <= 1030 <= row["text_end"]]
@@ -185,8 +185,8 @@ def test_a_click_on_a_place_shows_the_rows_there_and_show_all_brings_the_others_
 
 def middle_of(plot: HistogramPlot, number: int) -> QPoint:
     """A place in a bin."""
-    assert plot.histogram is not None and plot._axes is not None
-    area, n = plot._axes.area, len(plot.histogram.edges) - 1
+    assert plot.histogram is not None
+    area, n = plot.inner(), len(plot.histogram.edges) - 1
     return QPoint(round(area.left() + (number + 0.5) / n * area.width()), round(area.center().y()))
 
 
@@ -202,21 +202,21 @@ def test_a_click_on_a_bar_filters_and_another_on_it_shows_all_again(view: ReadsV
     assert identity.series[0][1].sum() == len(rows) and identity.edges[-1] == 100
     for number in (int(np.argmax(identity.series[0][1][:-1])), len(identity.edges) - 2):
         n = int(identity.series[0][1][number])
-        QTest.mouseClick(view.identity, Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
+        QTest.mouseClick(view.identity.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
         settle(view, qtbot)
         assert len(view.alignments.model.rows) == n > 0
         again = view.identity.histogram
         assert again is not None and again.series[0][1].tolist() == identity.series[0][1].tolist()
         assert again.chosen == (identity.edges[number], identity.edges[number + 1])
         assert view.gaps.histogram is not None and view.gaps.histogram.series[0][1].sum() == n
-        QTest.mouseClick(view.identity, Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
+        QTest.mouseClick(view.identity.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
         settle(view, qtbot)
         assert len(view.alignments.model.rows) == len(rows)
     assert view.gaps.is_log and view.identity.is_log
     view.log_axis.click()
     settle(view, qtbot)
     assert view.gaps.histogram is not None and not view.gaps.is_log
-    QTest.mouseClick(view.gaps, Qt.MouseButton.LeftButton, pos=middle_of(view.gaps, 1))
+    QTest.mouseClick(view.gaps.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view.gaps, 1))
     settle(view, qtbot)
     assert shown(view.alignments, "gaps") == [1] * int(gaps.series[0][1][1])
     assert (view.filters.minimum_gaps.entered, view.filters.maximum_gaps.entered) == (1, 1)

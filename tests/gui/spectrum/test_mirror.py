@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.chemistry.peptidoforms import parse
@@ -20,10 +21,9 @@ from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
 from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.spectrum.mirror_view import MirrorView
-from proteoscope.gui.spectrum.peak_plot import PeakPlace
 from proteoscope.gui.theme import Theme
-from tests.gui.result_views import cut_off
-from tests.gui.spectrum.test_spectrum import made_peaks
+from tests.gui.result_views import corner_texts, cut_off
+from tests.gui.spectrum.test_spectrum import boxes_in_sight, labels_in_sight, made_peaks, move_mouse
 
 TOLERANCE = Tolerance(0.05, "Da")
 
@@ -55,10 +55,6 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[MirrorView]:
     yield widget
 
 
-def painted(view: MirrorView) -> None:
-    view.plot.viewport().repaint()
-
-
 def test_the_line_below_is_shortened_where_it_has_no_room_and_told_whole_in_the_tip(view: MirrorView, qtbot: QtBot) -> None:
     note = "No accepted spectrum of this peptide and charge without a shift."
     view.show_spectra(replace(mirrored(None), note=note))
@@ -73,59 +69,73 @@ def test_the_line_below_is_shortened_where_it_has_no_room_and_told_whole_in_the_
     assert max(dark) - min(dark) > 80, "the ellipsis is drawn at the end"
 
 
+def place_of_peak(view: MirrorView, half: int, peak: int) -> QPointF:
+    """Where the tip of a peak is drawn, in pixels of the plot."""
+    assert view.spectra is not None
+    drawn = view.spectra.shown[half]
+    return view.plot.place_of(float(drawn.mz[peak]), float(drawn.side * drawn.height[peak]))
+
+
 def test_both_spectra_are_drawn_to_their_base_peaks_on_two_sides_of_the_axis(view: MirrorView) -> None:
-    upper, lower = view.plot._drawn
+    assert view.spectra is not None
+    upper, lower = view.spectra.shown
     assert upper.height.max() == lower.height.max() == 100 and not upper.is_below and lower.is_below
     assert upper.kinds.tolist() == [UNMATCHED, SHARED, SHARED, UNMATCHED] and lower.kinds.tolist() == [SHARED, SHARED, UNMATCHED]
-    (low, high), (bottom, top) = view.plot.upper.viewRange()
+    (low, high), (bottom, top) = view.plot.ranges
     assert bottom == -top and low < 150 and high > 450
     image = view.plot.grab().toImage()
     colours = plot_colours(view.palette())
     for half, peak in ((0, 1), (1, 1)):
-        at = view.plot.pixels_of(PeakPlace(half, peak)).toPoint()
+        at = place_of_peak(view, half, peak).toPoint()
         down = 6 if half == 0 else -6
         around = [image.pixelColor(at.x() + i, at.y() + down) for i in (-1, 0, 1)]
         assert colours.ions[SHARED] in around, (half, [colour.name() for colour in around])
 
 
 def test_the_similarity_and_the_names_stand_in_the_corners(view: MirrorView) -> None:
-    assert view.plot.corner_texts == ["cosine 0.873", "spectrum 7", "consensus"]
+    assert corner_texts(view.plot) == ["cosine 0.873", "spectrum 7", "consensus"]
     assert view.title == "spectrum 7 and its cluster" and view.readout.text() == "2 peaks shared within 0.05 Da, of 4 above and 3 below"
+    whole = view.plot.inner()
+    for is_right, is_low in ((True, False), (False, False), (False, True)):
+        corner = QRectF(whole.right() - 90 if is_right else whole.left() + 5, whole.bottom() - 22 if is_low else whole.top() + 2, 85, 20)
+        picture = view.plot.grab(corner.toRect()).toImage()
+        tones = {picture.pixelColor(x, y).lightness() for x in range(picture.width()) for y in range(picture.height())}
+        assert max(tones) - min(tones) > 100, "a text is drawn"
 
 
 def test_hovering_tells_both_peaks(view: MirrorView) -> None:
     plot = view.plot
 
-    def hover(place: PeakPlace, inside: int) -> str:
-        at = plot.pixels_of(place) + QPointF(0, inside)
-        plot.scene().sigMouseMoved.emit(plot.mapToScene(at.toPoint()))
+    def hover(half: int, peak: int, inside: int) -> str:
+        move_mouse(plot, place_of_peak(view, half, peak) + QPointF(0, inside))
         return view.readout.text()
 
     both = "above: m/z 300.0200, intensity 50 (50.0 %)   below: m/z 300.0000, intensity 60 (100.0 %)   0.0200 Th apart"
-    assert hover(PeakPlace(0, 2), 8) == both and hover(PeakPlace(1, 1), -8) == both
-    assert hover(PeakPlace(1, 2), -8) == "below: m/z 450.0000, intensity 20 (33.3 %)   only here"
-    assert hover(PeakPlace(0, 0), 3) == "above: m/z 150.0000, intensity 10 (10.0 %)   only here"
-    QTest.keyClick(plot, Qt.Key.Key_Home)
-    plot._set_hovered(None)
-    assert view.readout.text().startswith("2 peaks shared")
+    assert hover(0, 2, 8) == both and hover(1, 1, -8) == both
+    (rings,) = plot._highlights
+    assert sorted(zip(rings.x.tolist(), rings.y.tolist(), strict=True)) == [(300.0, -100.0), (300.02, 50.0)]
+    assert hover(1, 2, -8) == "below: m/z 450.0000, intensity 20 (33.3 %)   only here"
+    assert hover(0, 0, 3) == "above: m/z 150.0000, intensity 10 (10.0 %)   only here"
+    QApplication.sendEvent(plot, QEvent(QEvent.Type.Leave))
+    assert view.readout.text().startswith("2 peaks shared") and not plot._highlights
 
 
 def test_zooming_keeps_the_axis_in_the_middle(view: MirrorView) -> None:
     plot = view.plot
     plot.setFocus()
-    whole = plot.upper.viewRange()
+    whole = plot.ranges
     for key in (Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Plus):
         QTest.keyClick(plot, key)
-    (low, high), (bottom, top) = plot.upper.viewRange()
+    (low, high), (bottom, top) = plot.ranges
     assert top == pytest.approx(-bottom) and top < 100 and high - low < whole[0][1] - whole[0][0]
     QTest.keyClick(plot, Qt.Key.Key_0)
-    assert np.allclose(plot.upper.viewRange(), whole)
+    assert np.allclose(plot.ranges, whole)
 
 
 def test_one_spectrum_stands_alone_on_the_whole_height(view: MirrorView) -> None:
     view.show_spectra(mirrored(None))
-    (_, _), (bottom, top) = view.plot.upper.viewRange()
-    assert bottom == 0 and top > 100 and view.plot.corner_texts == ["spectrum 7"] and view.readout.text() == "4 peaks"
+    _, (bottom, top) = view.plot.ranges
+    assert bottom == 0 and top > 100 and corner_texts(view.plot) == ["spectrum 7"] and view.readout.text() == "4 peaks"
     view.show_spectra(mirrored(Half("no peaks", peaks())))
     assert view.readout.text() == "0 peaks shared within 0.05 Da, of 4 above and 0 below"
 
@@ -137,11 +147,11 @@ def test_ions_of_the_identified_spectrum_are_named_and_colour_what_is_shared(vie
     assert len(ions.matches)
     spectra = MirroredSpectra("both", Half("unidentified", of), Half("identified", of, ions), TOLERANCE, 1.0)
     view.show_spectra(spectra)
-    painted(view)
-    upper, lower = view.plot._drawn
+    upper, lower = spectra.shown
     assert upper.kinds.tolist() == lower.kinds.tolist() and not len(upper.named) and lower.labels == ions.labels
-    assert view.plot.label_texts and set(view.plot.label_texts) <= set(ions.labels)
-    boxes, base = view.plot.label_boxes, view.plot.upper.vb.mapFromView(QPointF(500, 0)).y()
+    labels = labels_in_sight(view.plot)
+    assert labels and {label.text for label in labels} <= set(ions.labels)
+    boxes, base = boxes_in_sight(view.plot), view.plot.place_of(500, 0).y()
     assert all(box.bottom() > base for box in boxes)
     assert not any(a.intersects(b) for i, a in enumerate(boxes) for b in boxes[:i])
 

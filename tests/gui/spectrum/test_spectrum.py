@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import pypdfium2
+import pyqtgraph as pg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QImage, QMouseEvent, QWheelEvent
+from PIL import Image
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.chemistry.fragments import SERIES
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.views.annotation import AnnotatedSpectrum
 from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.drawings import Clip, Label
+from proteoscope.engine.views.figure_layout import lay_out
+from proteoscope.engine.views.figures import Names
 from proteoscope.engine.views.label_layout import place_labels
+from proteoscope.engine.views.palette import Ion, rgb_of
+from proteoscope.engine.views.paper import png
+from proteoscope.engine.views.spectrum_figures import spectrum_figure
+from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
 from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+from tests.gui.plots.pictures import on_screen
 from tests.gui.result_views import cut_off
 
 
@@ -40,6 +52,27 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
     view.show_match(ROW, made_peaks(), SETTINGS, "scan 7")
     view.plot.viewport().repaint()
     yield view
+
+
+def labels_in_sight(plot: FigureView, panel: int = 0) -> list[Label]:
+    """The names that found a place."""
+    place, figure = plot._panels[panel].place, plot.figure
+    assert place is not None and figure is not None
+    names = [mark for mark in place.panel.marks if isinstance(mark, Names)]
+    return [shape for mark in names for shape in place.shapes(mark) if isinstance(shape, Label)]
+
+
+def boxes_in_sight(plot: FigureView) -> list[QRectF]:
+    """Where these names are, in pixels."""
+    metrics = QFontMetricsF(plot.font())
+    size = metrics.height() * 0.8
+    return [QRectF(one.x - 0.35 * size * len(one.text), one.y - size, 0.7 * size * len(one.text), size) for one in labels_in_sight(plot)]
+
+
+def place_of_peak(view: SpectrumView, peak: int) -> QPointF:
+    """Where the tip of a peak is drawn, in pixels of the plot."""
+    assert view.spectrum is not None
+    return view.plot.place_of(float(view.spectrum.peaks.mz[peak]), float(view.spectrum.relative[peak]))
 
 
 boxes = st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(5, 60)), min_size=1, max_size=60)
@@ -108,14 +141,13 @@ def test_lines_from_labels_to_their_peaks_never_cross() -> None:
 def test_labels_on_the_screen_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
     counts = []
     for low, high in ((100, 1400), (300, 900), (500, 620), (560, 575)):
-        view.plot.upper.vb.setXRange(low, high, padding=0)
-        view.plot.viewport().repaint()
-        boxes = view.plot.label_boxes
+        view.plot.show_range(((low, high), view.plot.ranges[1]))
+        boxes = boxes_in_sight(view.plot)
         counts.append(len(boxes))
         for i, one in enumerate(boxes):
             assert not any(one.intersects(other) for other in boxes[:i])
     assert counts[0] > 10
-    in_sight = view.plot.label_texts
+    in_sight = [label.text for label in labels_in_sight(view.plot)]
     spectrum = view.spectrum
     assert spectrum is not None
     expected = {
@@ -140,9 +172,10 @@ def send_wheel(view: SpectrumView, at: QPointF, steps: int) -> None:
     QApplication.processEvents()
 
 
-def mouse_move(view: SpectrumView, at: QPointF, held: Qt.MouseButton) -> QMouseEvent:
-    where = view.plot.viewport().mapToGlobal(at)
-    return QMouseEvent(QEvent.Type.MouseMove, at, where, Qt.MouseButton.NoButton, held, Qt.KeyboardModifier.NoModifier)
+def move_mouse(plot: FigureView, at: QPointF, held: Qt.MouseButton = Qt.MouseButton.NoButton) -> None:
+    where = plot.viewport().mapToGlobal(at)
+    move = QMouseEvent(QEvent.Type.MouseMove, at, where, Qt.MouseButton.NoButton, held, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(plot.viewport(), move)
 
 
 def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
@@ -150,54 +183,50 @@ def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
     qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
     for i in range(1, 6):
         at = QPointF(start + (end - start) * i / 5)
-        move = mouse_move(view, at, Qt.MouseButton.LeftButton)
-        QApplication.sendEvent(viewport, move)
+        move_mouse(view.plot, at, Qt.MouseButton.LeftButton)
         qtbot.wait(25)
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
 
 
 def test_wheel_and_box_zoom_in_and_a_double_click_out(view: SpectrumView, qtbot: QtBot) -> None:
-    whole = view.plot.shown_range
-    pivot = view.plot.pixels_of_peak(200)
+    whole, whole_height = view.plot.ranges
+    pivot = place_of_peak(view, 200)
     mz = float(view.spectrum.peaks.mz[200])  # type: ignore[union-attr]
     send_wheel(view, pivot, 5)
-    zoomed = view.plot.shown_range
-    assert whole.high - whole.low > 1.3 * (zoomed.high - zoomed.low)
-    assert view.plot.pixels_of_peak(200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
-    assert zoomed.low <= mz <= zoomed.high
-    assert zoomed.top == whole.top, "the wheel leaves the height"
-    errors = view.plot.lower.viewRange()[0]
-    assert errors == pytest.approx([zoomed.low, zoomed.high]), "errors move with the spectrum"
+    (low, high), height = view.plot.ranges
+    assert whole[1] - whole[0] > 1.3 * (high - low)
+    assert place_of_peak(view, 200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
+    assert low <= mz <= high
+    assert height == whole_height, "the wheel leaves the height"
+    upper, lower = (items.place for items in view.plot._panels)
+    assert upper is not None and lower is not None
+    assert (lower.panel.x.low, lower.panel.x.high) == pytest.approx((low, high)), "errors move with the spectrum"
 
-    centre = view.plot.upper.vb.mapSceneToView(QPointF(300, 200))
-    assert centre is not None
     drag(view, QPoint(300, 150), QPoint(420, 300), qtbot)
-    boxed = view.plot.shown_range
-    assert boxed.high - boxed.low < 0.5 * (zoomed.high - zoomed.low)
-    assert boxed.top < whole.top
-    assert view.plot.upper.viewRange()[1][0] == 0, "peaks always stand on the axis"
+    (left, right), (foot, top) = view.plot.ranges
+    assert right - left < 0.5 * (high - low)
+    assert top < height[1]
+    assert foot == 0, "peaks always have the axis below them"
 
     qtbot.mouseDClick(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
     qtbot.mouseRelease(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
-    again = view.plot.shown_range
-    assert (again.low, again.high, again.top) == pytest.approx((whole.low, whole.high, whole.top))
+    np.testing.assert_allclose(view.plot.ranges, (whole, whole_height))
 
 
 def test_keys_zoom_and_move(view: SpectrumView, qtbot: QtBot) -> None:
     view.plot.setFocus()
-    whole = view.plot.shown_range
+    whole = view.plot.ranges
     qtbot.keyClick(view.plot, Qt.Key.Key_Plus)
-    zoomed = view.plot.shown_range
-    assert zoomed.high - zoomed.low == pytest.approx(0.8 * (whole.high - whole.low))
+    zoomed = view.plot.ranges[0]
+    assert zoomed[1] - zoomed[0] == pytest.approx(0.8 * (whole[0][1] - whole[0][0]))
     qtbot.keyClick(view.plot, Qt.Key.Key_Right)
-    moved = view.plot.shown_range
-    assert moved.low > zoomed.low
-    assert moved.high - moved.low == pytest.approx(zoomed.high - zoomed.low), "moving never changes the zoom"
+    moved = view.plot.ranges[0]
+    assert moved[0] > zoomed[0]
+    assert moved[1] - moved[0] == pytest.approx(zoomed[1] - zoomed[0]), "moving never changes the zoom"
     qtbot.keyClick(view.plot, Qt.Key.Key_Up)
-    assert view.plot.shown_range.top < whole.top
+    assert view.plot.ranges[1][1] < whole[1][1]
     qtbot.keyClick(view.plot, Qt.Key.Key_Home)
-    again = view.plot.shown_range
-    assert (again.low, again.high, again.top) == pytest.approx((whole.low, whole.high, whole.top))
+    np.testing.assert_allclose(view.plot.ranges, whole)
 
 
 def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
@@ -205,31 +234,37 @@ def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
     assert spectrum is not None
     match = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
     peak = int(spectrum.matches.peak[match])
-    at = view.plot.pixels_of_peak(peak) + QPointF(1, 3)
-    viewport = view.plot.viewport()
-    move = mouse_move(view, at, Qt.MouseButton.NoButton)
-    with qtbot.waitSignal(view.plot.peakHovered) as told:
-        QApplication.sendEvent(viewport, move)
+    at = place_of_peak(view, peak) + QPointF(1, 3)
+    before = view.plot.grab().toImage()
+    with qtbot.waitSignal(view.plot.targetHovered) as told:
+        move_mouse(view.plot, at)
     assert told.args == [peak]
     text = view.readout.text()
     assert f"{spectrum.peaks.mz[peak]:.4f}" in text.replace(",", "")
     assert spectrum.labels[match] in text
     assert f"{spectrum.matches.error_ppm[match]:.2f} ppm" in text
+    assert view.plot.grab().toImage() != before, "the peak is marked"
     QApplication.sendEvent(view.plot, QEvent(QEvent.Type.Leave))
     assert "peaks explained" in view.readout.text()
+    assert view.plot.grab().toImage() == before
 
 
 def test_errors_are_shown_in_the_unit_that_is_chosen(view: SpectrumView, qtbot: QtBot) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     assert view.unit.currentText() == "ppm", "the unit of the search's tolerance comes first"
-    _, y = view.plot._errors.getData()
-    assert y == pytest.approx(spectrum.matches.error_ppm)
+
+    def shown_errors() -> list[float]:
+        items = [item for item in view.plot._panels[1]._items if isinstance(item, pg.ScatterPlotItem)]
+        return sorted(float(y) for item in items for y in item.getData()[1])
+
+    assert shown_errors() == pytest.approx(sorted(spectrum.matches.error_ppm))
+    view.plot.show_range(((300, 700), view.plot.ranges[1]))
     view.unit.setFocus()
     qtbot.keyClick(view.unit, Qt.Key.Key_Down)
-    _, y = view.plot._errors.getData()
-    assert y == pytest.approx(spectrum.matches.error)
-    assert view.plot.lower.getAxis("left").labelText == "Error (Da)"
+    assert shown_errors() == pytest.approx(sorted(spectrum.matches.error))
+    assert view.plot._panels[1].left.labelText == "Error (Da)"
+    assert view.plot.ranges[0] == (300, 700), "the zoom stays"
 
 
 def test_the_ion_table_marks_what_is_found(view: SpectrumView) -> None:
@@ -288,10 +323,9 @@ def grab_and_close(menu: QMenu) -> None:
 
 
 def test_the_label_threshold_leaves_the_strong(view: SpectrumView, qtbot: QtBot) -> None:
-    before = set(view.plot.label_texts)
+    before = {label.text for label in labels_in_sight(view.plot)}
     view.annotation.least_labelled.setValue(30)
-    view.plot.viewport().repaint()
-    after = set(view.plot.label_texts)
+    after = {label.text for label in labels_in_sight(view.plot)}
     spectrum = view.spectrum
     assert spectrum is not None
     strong = {label for label, peak in zip(spectrum.labels, spectrum.matches.peak.tolist(), strict=True) if spectrum.relative[peak] >= 30}
@@ -301,14 +335,14 @@ def test_the_label_threshold_leaves_the_strong(view: SpectrumView, qtbot: QtBot)
 
 
 def test_losses_are_looked_for_only_when_asked(view: SpectrumView, qtbot: QtBot) -> None:
-    before = view.plot.shown_range
-    view.plot.upper.vb.setXRange(300, 700, padding=0)
+    before = view.plot.ranges
+    view.plot.show_range(((300, 700), before[1]))
     for box in view.annotation.losses.values():
         qtbot.keyClick(box, Qt.Key.Key_Space)
     assert view.spectrum is not None
     assert not view.spectrum.ions.loss.any()
-    assert view.plot.shown_range.low == pytest.approx(300), "the zoom stays"
-    assert before.low < 300
+    assert view.plot.ranges[0][0] == pytest.approx(300), "the zoom stays"
+    assert before[0][0] < 300
 
 
 def test_a_residue_without_mass_is_told(view: SpectrumView) -> None:
@@ -319,6 +353,43 @@ def test_a_residue_without_mass_is_told(view: SpectrumView) -> None:
 def texts_of_svg(path: Path) -> list[str]:
     root = ET.fromstring(path.read_text())
     return ["".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[float, float], top: float) -> np.ndarray:
+    """How high each tall peak that is apart from others is drawn in its colour without a gap, as a share of the axis; NaN of the rest."""
+    n_rows, n_columns = pixels.shape[:2]
+    column = (spectrum.peaks.mz - x[0]) / (x[1] - x[0]) * n_columns
+    tall = np.flatnonzero(spectrum.relative > 0.05 * top)
+    is_apart = np.diff(column[tall], prepend=-np.inf, append=np.inf) > 8
+    heights = np.full(len(column), np.nan)
+    for peak in tall[is_apart[1:] & is_apart[:-1] & (column[tall] > 4) & (column[tall] < n_columns - 4)].tolist():
+        colour = np.array(rgb_of(Ion(str(spectrum.shown.kinds[peak]))))
+        at = round(float(column[peak]))
+        is_drawn = (np.abs(pixels[:, at - 3 : at + 4].astype(int) - colour).max(axis=2) < 60).any(axis=1)[::-1]
+        # The axis and the line of the picture's edge are not the peak's.
+        gaps = np.flatnonzero(~is_drawn[4:])
+        heights[peak] = (gaps[0] + 4 if len(gaps) else n_rows) / n_rows
+    return heights
+
+
+@pytest.mark.parametrize("x_range", [None, (400.0, 900.0)])
+def test_the_window_and_a_page_without_qt_show_the_same_peaks(view: SpectrumView, x_range: tuple[float, float] | None) -> None:
+    spectrum, plot = view.spectrum, view.plot
+    assert spectrum is not None
+    if x_range is not None:
+        plot.show_range((x_range, (0.0, 60.0)))
+    x, (_, top) = plot.ranges
+    drawing = lay_out(spectrum_figure(spectrum), (1020.0, 720.0), x_range=x, y_ranges=[(0.0, top)])
+    page = np.asarray(Image.open(BytesIO(png(drawing, 144))))
+    (upper, _) = (shape for shape in drawing.shapes if isinstance(shape, Clip))
+    left, right, high, low = (round(2 * end) for end in (upper.x, upper.x + upper.width, upper.y + 1, upper.y + upper.height - 1))
+    in_window = stick_heights(on_screen(plot), spectrum, x, top)
+    on_page = stick_heights(page[high:low, left:right], spectrum, x, top)
+    both = ~np.isnan(in_window) & ~np.isnan(on_page)
+    assert both.sum() >= 8
+    true = np.minimum(spectrum.relative[both] / top, 1.0)
+    np.testing.assert_allclose(in_window[both], true, atol=0.012)
+    np.testing.assert_allclose(on_page[both], true, atol=0.012)
 
 
 def test_the_svg_holds_its_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
@@ -339,7 +410,7 @@ def test_the_svg_holds_its_labels_as_text(view: SpectrumView, tmp_path: Path) ->
 def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
-    view.plot.upper.vb.setXRange(400, 600, padding=0)
+    view.plot.show_range(((400, 600), view.plot.ranges[1]))
     view.export_action.write(tmp_path / "figure.svg")
     shown = set(texts_of_svg(tmp_path / "figure.svg")) & set(spectrum.labels)
     inside = {
@@ -349,28 +420,21 @@ def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> 
     assert shown <= inside
 
 
-def test_the_pdf_holds_text_in_embedded_fonts_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
+def test_the_pdf_holds_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
     path = tmp_path / "figure.pdf"
     view.export_action.write(path)
-    assert path.read_bytes().startswith(b"%PDF")
-    if shutil.which("pdftoppm") is None:
-        pytest.skip("poppler's programs are not there")
-    text = subprocess.run(["pdftotext", "-layout", str(path), "-"], capture_output=True, text=True, check=True).stdout
+    with closing(pypdfium2.PdfDocument(path)) as document:
+        text = document[0].get_textpage().get_text_bounded()
+        page = document[0].render(scale=60 / 72).to_pil().convert("RGB")
     spectrum = view.spectrum
     assert spectrum is not None
     assert "m/z" in text
     assert "LVNELT[Phospho]EFM[Oxidation]K/3" in text
     assert spectrum.labels[int(np.argmax(spectrum.relative[spectrum.matches.peak]))].replace("²⁺", "") in text
-    fonts = subprocess.run(["pdffonts", str(path)], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
-    assert fonts
-    assert all(line.split()[-5] == "yes" for line in fonts), "fonts are embedded"
-    subprocess.run(["pdftoppm", "-r", "60", "-png", "-singlefile", str(path), str(tmp_path / "page")], check=True)
-    image = QImage(str(tmp_path / "page.png"))
     # 510 x 360 points at 60 dots to the inch.
-    assert (image.width(), image.height()) == (425, 300)
-    colours = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
-    assert image.pixelColor(1, 1).name() == "#ffffff"
-    assert len(colours) > 20
+    assert page.size == (425, 300)
+    assert page.getpixel((1, 1)) == (255, 255, 255)
+    assert len(set(np.asarray(page).reshape(-1, 3).sum(axis=1).tolist())) > 20
 
 
 def test_the_png_is_white_with_300_dots_to_the_inch(view: SpectrumView, theme: Theme, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.formats.recognition import recognise
 from proteoscope.engine.formats.registry import formats_of
 from proteoscope.engine.formats.sources import ByteSource
-from proteoscope.engine.spectra.spectral_library import SpectralLibrary
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR, SpectralLibrary
 
 MSP = """Name: ACDM(O)K/2
 Comment: Mods=3/0,A,Acetyl/1,C,CAM/3,M,Oxidation Parent=400.25 Protein="sp|P1|X some words" Nreps=3/4 RT=2.5
@@ -222,7 +222,7 @@ def test_transitions_become_one_entry_for_each_peptide_and_charge(tmp_path: Path
     ]
     library = _read(tmp_path, "a.tsv", "\n".join([head, *("\t".join(map(str, row)) for row in rows)]) + "\n")
     assert library.peptidoform.to_pylist() == ["[Acetyl]-AC[Carbamidomethyl]K", "PEK"] and library.charge.tolist() == [2, 1]
-    assert library.is_decoy.tolist() == [False, True] and library.proteins.to_pylist() == ["P1;P2", "P3"]
+    assert library.is_decoy.tolist() == [False, True] and library.proteins.to_pylist() == [f"P1{PROTEIN_SEPARATOR}P2", "P3"]
     assert _peaks(library, 0) == [(100.5, 0.5), (200.5, 1)] and library.precursor_mz.tolist() == [400.5, 300.5]
 
 
@@ -343,7 +343,7 @@ def test_attribute_sets_count_once(tmp_path: Path, n_attributes: int, n_named: i
     )
     if is_read:
         (found,) = read_libraries([path]).proteins.to_pylist()
-        assert found == ";".join(f"P{i}" for i in range(n_attributes))
+        assert found == PROTEIN_SEPARATOR.join(f"P{i}" for i in range(n_attributes))
         return
     with pytest.raises(InputError, match=r"line 1005: .*its attribute sets hold more than 1,000"):
         read_libraries([path])

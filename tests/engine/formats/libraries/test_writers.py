@@ -8,13 +8,15 @@ from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyteomics import mass
 
 from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.formats.libraries.writing import LIBRARY_FORMATS, library_format, write_library
-from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 from tests.engine.formats.libraries.written import entries
 
 SUFFIX = {"msp": ".msp", "mzspeclib": ".mzlib.txt", "blib": ".blib"}
@@ -105,7 +107,7 @@ def test_blib_is_as_skyline_reads_it(tmp_path):
         assert connection.execute("SELECT numSpecs, majorVersion, minorVersion FROM LibInfo").fetchall() == [(30, 1, 10)]
         rows = connection.execute("SELECT peptideSeq, peptideModSeq, score, scoreType FROM RefSpectra ORDER BY id").fetchall()
         masses = dict(connection.execute("SELECT RefSpectraID, sum(mass) FROM Modifications GROUP BY 1").fetchall())
-        assert {name for (name,) in connection.execute("SELECT accession FROM Proteins")} == {f"sp|P{k}|X" for k in range(4)}
+        assert {name for (name,) in connection.execute("SELECT accession FROM Proteins")} == {f"sp|P{k}|X;{k}" for k in range(4)}
     carried = part.modifications.mass()
     for i, (sequence, noted, score, kind) in enumerate(rows):
         assert re.sub(r"\[[^]]*\]", "", noted) == sequence
@@ -136,3 +138,12 @@ def test_formats_are_told_by_their_suffix():
     assert [library_format(f"a{suffix}") for suffix in SUFFIX.values()] == list(SUFFIX)
     with pytest.raises(ParameterError, match="no format that libraries are written in"):
         library_format("library.sptxt")
+
+
+def test_msp_escapes_commas_and_quotes_of_proteins(tmp_path):
+    part = replace(entries(3, 6), proteins=pa.array(["a,b", f'"c{PROTEIN_SEPARATOR}d;e', None]))
+    progress = RecordingProgress(Progress())
+    write_library(tmp_path / "library.msp", pieces(part), "msp", progress)
+    assert re.findall(r'Protein="(.*?)"', (tmp_path / "library.msp").read_text()) == ["1/a%2Cb", "2/%22c,d;e"]
+    assert any("library.msp: 2 entries name proteins with commas or quotes" in text for text in progress.messages)
+    assert read_libraries([tmp_path / "library.msp"]).proteins.to_pylist() == ["a%2Cb", f"%22c{PROTEIN_SEPARATOR}d;e", None]

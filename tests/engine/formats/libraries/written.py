@@ -8,6 +8,7 @@ import pyarrow as pa
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
+from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 
 NAMES = ("Oxidation", "Carbamidomethyl", "Acetyl", "Glu->pyro-Glu", "+8.0142", "Amidated")
 MASSES = (15.994915, 57.021464, 42.010565, -18.010565, 8.0142, -0.984016)
@@ -40,7 +41,9 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
     places, kinds = zip(*(pair for one in modifications for pair in one), strict=True) if any(modifications) else ((), ())
     counts = np.array([len(one) for one in modifications], np.int64)
     placed = EntryModifications(offsets_of(counts), np.array(places, np.int64), np.array(kinds, np.int64), NAMES, MASSES)
-    proteins = [None if bare else ";".join(f"sp|P{k}|X" for k in range(i % 4 + 1)) for i, bare in enumerate(is_bare.tolist())]
+    proteins = [
+        None if bare else PROTEIN_SEPARATOR.join(f"sp|P{k}|X;{k}" for k in range(i % 4 + 1)) for i, bare in enumerate(is_bare.tolist())
+    ]
     return LibraryEntries(
         pa.array(sequences),
         placed,

@@ -64,7 +64,7 @@ def test_gff3_and_bed_hold_each_place_of_each_accepted_peptide(small: Identifica
     for line in (tmp_path / "places.bed").read_text(encoding="utf-8").splitlines():
         name, start, end, peptide, score, strand = line.split("\t")
         assert " " not in name and 0 <= int(score) <= 1000
-        bed.append((name.replace("_", " "), int(start) + 1, int(end), strand, peptide))
+        bed.append((unquote(name), int(start) + 1, int(end), strand, peptide))
     assert sorted(bed) == expected
 
 
@@ -95,3 +95,17 @@ def test_places_of_a_stranger_are_looked_at(small: Identification, tmp_path: Pat
     pq.write_table(frames.set_column(at, column, spoilt), folder / "reading_frames.parquet")
     with pytest.raises(InputError, match=r"reading_frames\.parquet"):
         export(folder, "bed", tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["track1", "browser", "#1", "chr 1", "a\tb\nc", "%23"])
+def test_bed_has_no_headers_named_by_sequences(small: Identification, tmp_path: Path, name: str) -> None:
+    frames = small.reading_frames
+    named = frames.set_column(frames.column_names.index("sequence"), "sequence", pa.array([name] * len(frames)))
+    folder = small.write(tmp_path / "run", is_translated=True)
+    pq.write_table(named, folder / "reading_frames.parquet")
+    export(folder, "bed", tmp_path / "places.bed", {"fdr": 0.2})
+    lines = (tmp_path / "places.bed").read_text(encoding="utf-8").split("\n")[:-1]
+    assert lines
+    assert {line.count("\t") for line in lines} == {5}
+    assert not any(line.startswith(("track", "browser", "#")) for line in lines)
+    assert {unquote(line.split("\t")[0]) for line in lines} == {name}

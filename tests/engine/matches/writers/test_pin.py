@@ -95,3 +95,15 @@ def test_mokapot_reads_it(small, tmp_path):
     assert n_psms == len(small.psms)
     assert n_targets == small.psms["is_decoy"].to_pylist().count(False)
     assert features == [name for name in small.psms.column_names if name.startswith("feature_")]
+
+
+def test_names_with_control_characters_break_no_line(small, tmp_path):
+    proteins = pa.array([["a\tb\nc\x1b"]] * len(small.psms), small.psms.schema.field("proteins").type)
+    files = pa.array(["run\n1.mgf"] * len(small.psms))
+    at, of_file = (small.psms.column_names.index(name) for name in ("proteins", "spectrum_file"))
+    psms = small.psms.set_column(at, "proteins", proteins).set_column(of_file, "spectrum_file", files)
+    header, *lines = lines_of(of(small, psms=psms), tmp_path / "x.pin")
+    assert len(lines) == len(psms)
+    assert {len(line) for line in lines} == {len(header)}
+    assert {line[-1] for line in lines} == {"a b c "}
+    assert all(line[0].startswith("run 1.mgf_") for line in lines)

@@ -1,0 +1,142 @@
+"""Names from files as formats can hold them: what one cannot hold is written as percent signs and hexadecimal digits, as in URLs and GFF3.
+
+Readers escape what no table, line or terminal can hold, so that a name is the same wherever it is shown or written. Writers of formats that
+hold less escape the rest, and warn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import Texts
+from proteoscope.engine.jobs.progress import Progress
+
+__all__ = ["ESCAPES", "NameCharacters", "escape_names", "escape_unprintable", "escape_unprintable_texts", "warn_escaped_names"]
+
+ESCAPES = "written as percent signs with hexadecimal digits"
+"""How messages describe escaped characters."""
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+"""Control characters, line separators, halves of characters, and what XML cannot hold."""
+_IS_SUSPECT = np.zeros(256, np.bool_)
+"""Bytes of UTF-8 that unprintable characters begin with, or are."""
+_IS_SUSPECT[: ord(" ")] = True
+_IS_SUSPECT[[0x7F, 0xC2, 0xE2, 0xEF]] = True
+_IS_CONTROL = np.arange(256) < ord(" ")
+_PERCENT = ord("%")
+
+
+def _percent_encoded(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
+def escape_unprintable(name: str) -> str:
+    r"""Return a name without characters that no table, line or terminal can hold.
+
+    >>> escape_unprintable("a\x1b[31m\u2028é"), escape_unprintable("%1B")
+    ('a%1B[31m%E2%80%A8é', '%1B')
+    """
+    return _UNPRINTABLE.sub(lambda found: _percent_encoded(found.group()), name)
+
+
+def escape_names(names: Sequence[str]) -> tuple[Sequence[str], int]:
+    """Return names as `escape_unprintable` makes them, and how many changed; the same object if none did.
+
+    >>> escape_names(["a", "b\\tc"])
+    (['a', 'b%09c'], 1)
+    """
+    joined = "".join(names)
+    if joined.isprintable() or _UNPRINTABLE.search(joined) is None:
+        return names, 0
+    escaped = list(map(escape_unprintable, names))
+    return escaped, sum(map(str.__ne__, names, escaped))
+
+
+def escape_unprintable_texts(names: Texts) -> tuple[Texts, int]:
+    """Return the same of names in one array."""
+    if not _IS_SUSPECT[names.own].any():
+        return names, 0
+    strings = names.strings()
+    escaped, n = escape_names(strings)
+    return (Texts.of(escaped) if n else names), n
+
+
+def warn_escaped_names(progress: Progress, path: str | Path, n: int) -> None:
+    """Warn of escaped names of a file."""
+    if n:
+        names = "1 name holds" if n == 1 else f"{n:,} names hold"
+        progress.message(f"{path}: {names} characters that cannot be printed; they are {ESCAPES}, such as %1B", "warning")
+
+
+class NameCharacters:
+    """Characters that a format allows in names.
+
+    Different names stay different: the percent sign of a name is escaped where it would look like an escape.
+
+    Parameters
+    ----------
+    allowed : bytes
+        Bytes of UTF-8.
+    not_first : bytes
+        Those of them that no name may begin with.
+    """
+
+    def __init__(self, allowed: bytes, not_first: bytes = b"") -> None:
+        self.is_allowed = np.zeros(256, np.bool_)
+        self.is_allowed[list(allowed)] = True
+        self._not_first = not_first
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[bytes]:
+        # Escapes of control characters are those of the readers, and stay.
+        escaped = {*np.flatnonzero(~self.is_allowed & ~_IS_CONTROL).tolist(), *self._not_first, _PERCENT}
+        codes = b"|".join(b"%02X" % byte for byte in sorted(escaped))
+        refused = b"".join(b"\\x%02x" % byte for byte in np.flatnonzero(~self.is_allowed).tolist())
+        first = b"".join(b"\\x%02x" % byte for byte in self._not_first or b"\0")
+        return re.compile(b"%(?=" + codes + b")|[" + refused + b"]|\\A[" + first + b"]")
+
+    def escape(self, name: str) -> str:
+        """Return a name of allowed characters.
+
+        >>> NameCharacters(b"ab%0123456789", not_first=b"b").escape("béb%61%40")
+        '%62%C3%A9b%61%2540'
+        """
+        return self._pattern.sub(lambda found: b"".join(b"%%%02X" % byte for byte in found.group()), name.encode()).decode()
+
+    def escape_texts(self, names: Texts) -> tuple[Texts, NDArray[np.bool_]]:
+        """Return names of allowed characters, and which changed.
+
+        >>> NameCharacters(b"ab").escape_texts(Texts.of(["ab", "", "a b"]))[0].strings()
+        ['ab', '', 'a%20b']
+        """
+        letters, offsets = names.own, names.offsets - names.offsets[0]
+        is_odd = ~self.is_allowed[letters] | (letters == _PERCENT)
+        lengths = np.diff(offsets)
+        begins = offsets[:-1][lengths > 0]
+        is_odd[begins] |= np.isin(letters[begins], np.frombuffer(self._not_first, np.uint8))
+        rows = np.unique(np.searchsorted(offsets, np.flatnonzero(is_odd), side="right") - 1)
+        is_changed = np.zeros(len(names), np.bool_)
+        if not len(rows):
+            return names, is_changed
+        before = [letters[offsets[row] : offsets[row + 1]].tobytes().decode() for row in rows.tolist()]
+        after = list(map(self.escape, before))
+        is_changed[rows] = list(map(str.__ne__, before, after))
+        if not is_changed.any():
+            return names, is_changed
+        return _replaced(names, rows, after), is_changed
+
+
+def _replaced(names: Texts, rows: NDArray[np.int64], texts: Sequence[str]) -> Texts:
+    """Return names with others in some rows."""
+    other = Texts.of(texts)
+    both = Texts(
+        np.concatenate([names.own, other.letters]), np.append(names.offsets - names.offsets[0], len(names.own) + other.offsets[1:])
+    )
+    order = np.arange(len(names))
+    order[rows] = len(names) + np.arange(len(rows))
+    return both.take(order)

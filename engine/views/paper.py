@@ -1,0 +1,216 @@
+"""Drawings as files, SVG, PDF and PNG, without a screen.
+
+ReportLab writes PDF, with the DejaVu fonts that are shipped; PDFium turns it into pixels. The same drawing gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as Picture
+from reportlab import rl_config
+from reportlab.lib.colors import HexColor
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfbase import pdfmetrics
+from reportlab.pdfbase.ttfonts import TTFont
+from reportlab.pdfgen.canvas import Canvas
+
+from proteoscope import resources
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import atomic_file
+from proteoscope.engine.views.drawings import (
+    Area,
+    Bar,
+    Clip,
+    Curve,
+    Drawing,
+    Image,
+    Label,
+    Points,
+    Shape,
+    Sticks,
+    Stroke,
+    colour_of,
+    svg,
+)
+
+__all__ = [
+    "BOLD",
+    "FIXED",
+    "FIXED_BOLD",
+    "FONT",
+    "draw_on",
+    "new_canvas",
+    "pdf",
+    "png",
+    "with_known_characters",
+    "write_figure",
+]
+
+FONT, BOLD, FIXED, FIXED_BOLD = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono", "DejaVuSansMono-Bold"
+"""The fonts of pages."""
+_MISSING = "\u25a1"
+"""Written for a character that the fonts lack."""
+_DPI = 300
+_POINTS_PER_INCH = 72
+
+
+def write_figure(path: Path, drawing: Drawing) -> None:
+    """Write a drawing as the file's ending says: ``.svg``, ``.pdf`` or ``.png`` (300 dpi). The file appears whole or not at all.
+
+    Raises
+    ------
+    StorageError : the ending is none of these, or the disk refused.
+    """
+    writers: dict[str, Callable[[Drawing], bytes]] = {".svg": svg, ".pdf": pdf, ".png": png}
+    ending = path.suffix.lower()
+    if ending not in writers:
+        raise StorageError(f"{path}: a figure cannot be written as '{ending}'. Choose a name that ends in .svg, .pdf or .png.")
+    content = writers[ending](drawing)
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+def pdf(drawing: Drawing) -> bytes:
+    """A drawing as a page of its size, its texts as text."""
+    file = BytesIO()
+    canvas = new_canvas(file, (drawing.width, drawing.height), drawing.title)
+    draw_on(canvas, drawing)
+    canvas.save()
+    return file.getvalue()
+
+
+def png(drawing: Drawing, dpi: int = _DPI) -> bytes:
+    """A drawing as a picture."""
+    import pypdfium2  # takes 40 ms; few figures are pictures
+
+    document = pypdfium2.PdfDocument(pdf(drawing))
+    try:
+        picture = document[0].render(scale=dpi / _POINTS_PER_INCH).to_pil().convert("RGB")
+    finally:
+        document.close()
+    file = BytesIO()
+    picture.save(file, "PNG", dpi=(dpi, dpi))
+    return file.getvalue()
+
+
+def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
+    """A canvas with the shipped fonts, whose file depends only on what is drawn."""
+    for name in (FONT, BOLD, FIXED, FIXED_BOLD):
+        if name not in pdfmetrics.getRegisteredFontNames():
+            pdfmetrics.registerFont(TTFont(name, str(resources.path("fonts", f"{name}.ttf"))))
+    # Compressed bytes need not be characters too, which would take a tenth of the time and a quarter of the size.
+    rl_config.useA85 = 0
+    canvas = Canvas(file, pagesize=size, invariant=1, pageCompression=1)
+    canvas.setTitle(title)
+    canvas.setCreator("Proteoscope")
+    return canvas
+
+
+def with_known_characters(text: str, font: str = FONT) -> str:
+    """A text with a box for each character that a font lacks."""
+    if text.isascii():
+        return text
+    known = pdfmetrics.getFont(font).face.charToGlyph
+    return "".join(one if ord(one) in known or one == "\n" else _MISSING for one in text)
+
+
+def draw_on(canvas: Canvas, drawing: Drawing) -> None:
+    """Draw all shapes, the drawing's lower left corner at the canvas's origin."""
+    for shape in drawing.shapes:
+        _draw(canvas, shape, drawing.height, drawing.font_size)
+
+
+def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
+    """Draw a shape of a drawing of a height."""
+    if not isinstance(shape, Image | Clip):
+        colour = _colour(colour_of(shape.ink))
+        canvas.setFillColor(colour)
+        canvas.setStrokeColor(colour)
+    match shape:
+        case Stroke(x1, y1, x2, y2, _, width, is_dashed):
+            _set_line(canvas, width, is_dashed=is_dashed)
+            canvas.line(x1, height - y1, x2, height - y2)
+        case Bar():
+            _draw_bar(canvas, shape, height)
+        case Curve(x, y, _, width, is_dashed):
+            _set_line(canvas, width, is_dashed=is_dashed)
+            canvas.drawPath(_path(canvas, x, height - y))
+        case Area(x, y, _, opacity):
+            canvas.setFillAlpha(opacity)
+            canvas.drawPath(_path(canvas, x, height - y), stroke=0, fill=1)
+            canvas.setFillAlpha(1)
+        case Sticks(x, y1, y2, _, width):
+            _set_line(canvas, width)
+            canvas.lines(np.column_stack((x, height - y1, x, height - y2)).tolist())
+        case Points():
+            for at, down in shape.places.tolist():
+                canvas.circle(at, height - down, shape.size / 2, stroke=0, fill=1)
+        case Label():
+            _draw_label(canvas, shape, height, font_size)
+        case Image(x, y, width, tall, pixels):
+            canvas.drawImage(ImageReader(Picture.fromarray(pixels, "RGBA")), x, height - y - tall, width, tall, mask="auto")
+        case Clip(x, y, width, tall, shapes):
+            canvas.saveState()
+            box = canvas.beginPath()
+            box.rect(x, height - y - tall, width, tall)
+            canvas.clipPath(box, stroke=0, fill=0)
+            for one in shapes:
+                _draw(canvas, one, height, font_size)
+            canvas.restoreState()
+
+
+def _draw_bar(canvas: Canvas, bar: Bar, height: float) -> None:
+    canvas.setFillAlpha(bar.opacity)
+    if bar.outline is not None:
+        canvas.setStrokeColor(_colour(colour_of(bar.outline)))
+        _set_line(canvas, 1.0)
+    has_outline = bar.outline is not None
+    if bar.is_round:
+        canvas.circle(bar.x + bar.width / 2, height - bar.y - bar.height / 2, bar.width / 2, stroke=has_outline, fill=1)
+    else:
+        canvas.rect(bar.x, height - bar.y - bar.height, bar.width, bar.height, stroke=has_outline, fill=1)
+    canvas.setFillAlpha(1)
+
+
+def _draw_label(canvas: Canvas, label: Label, height: float, font_size: float) -> None:
+    font = (FIXED_BOLD if label.is_bold else FIXED) if label.is_fixed else BOLD if label.is_bold else FONT
+    text = with_known_characters("".join(one if one.isprintable() else " " for one in label.text), font)
+    canvas.setFont(font, label.size * font_size)
+    write = {"start": canvas.drawString, "middle": canvas.drawCentredString, "end": canvas.drawRightString}[label.anchor]
+    if not label.is_upright:
+        write(label.x, height - label.y, text)
+        return
+    canvas.saveState()
+    canvas.translate(label.x, height - label.y)
+    canvas.rotate(90)
+    write(0, 0, text)
+    canvas.restoreState()
+
+
+def _set_line(canvas: Canvas, width: float, *, is_dashed: bool = False) -> None:
+    canvas.setLineWidth(width)
+    canvas.setLineJoin(1)
+    canvas.setDash([4, 3] if is_dashed else [])
+
+
+def _path(canvas: Canvas, x: NDArray[np.float64], up: NDArray[np.float64]) -> Any:
+    """A path through places, upwards from the canvas's corner."""
+    path = canvas.beginPath()
+    places = list(zip(x.tolist(), up.tolist(), strict=True))
+    path.moveTo(*places[0])
+    for at in places[1:]:
+        path.lineTo(*at)
+    return path
+
+
+@lru_cache(maxsize=256)
+def _colour(name: str) -> Any:
+    """ReportLab's colour, which it is slow to make of a name."""
+    return HexColor(name)

@@ -1,0 +1,232 @@
+"""Figures of spectra: one with the ions and errors of its peptide, two mirrored at the m/z axis, and the peptide with its fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from proteoscope.engine.results.counts import counted
+from proteoscope.engine.views.annotation import AnnotatedSpectrum
+from proteoscope.engine.views.drawings import Axis, Label, Shape, Stroke, text_width
+from proteoscope.engine.views.figures import Corner, Figure, Mark, Names, Panel, Picked, Rule, Scatter, Spikes, Strip
+from proteoscope.engine.views.mirror import MirroredSpectra
+from proteoscope.engine.views.palette import Ion
+from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
+
+__all__ = [
+    "LADDER_LINES",
+    "ErrorUnit",
+    "draw_ladder",
+    "mirror_figure",
+    "mirrored_peak",
+    "mirrored_peak_text",
+    "peak_text",
+    "spectrum_figure",
+]
+
+ErrorUnit = Literal["ppm", "Da"]
+
+_SPECTRUM_TOP, _MIRROR_TOP = 116.0, 134.0
+"""Percent of the base peak that the axes reach to: above it is its name, and in mirrored spectra the spectrum's."""
+_NEAR = 7.0
+"""Pixels from the pointer within which a peak is meant."""
+_LEAST = (0.02, 0.01)
+"""Thomson and percent that zooming leaves in sight."""
+_INTENSITY = "Relative intensity (%)"
+_LINE = 1.25
+"""Height of a line of text, in font sizes."""
+LADDER_LINES = 6 * _LINE
+"""Height of the drawing of a peptide in font sizes: two lines of modifications, residues, marks and the fragments' numbers."""
+_WIDEST = 2.1
+"""Width of a residue at most, in lines."""
+
+
+def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) -> Figure:
+    """Describe a spectrum with the names of its ions, their errors below, and its peptide above.
+
+    Parameters
+    ----------
+    unit : of the errors; None for that of the tolerance.
+    """
+    unit = unit or spectrum.settings.tolerance.unit
+    shown, peptidoform = spectrum.shown, spectrum.peptidoform
+    x = _mz_axis([shown])
+    reach = _error_reach(spectrum, unit)
+    bounds = (-reach, reach) if spectrum.settings.tolerance.unit == unit else ()
+    errors = spectrum.matches.error_ppm if unit == "ppm" else spectrum.matches.error
+    mz, kinds = spectrum.peaks.mz[spectrum.matches.peak], np.array(spectrum.kinds, dtype=str)
+    dots = [Scatter(mz[kinds == kind], errors[kinds == kind], Ion(kind), 4.0) for kind in dict.fromkeys(spectrum.kinds)]
+    rules = [Rule(0.0, is_upright=False, ink="faint", width=0.5, is_dashed=False)]
+    rules += [Rule(at, is_upright=False, ink="grid", width=0.5) for at in bounds]
+    peaks = Panel(x, Axis(0.0, _SPECTRUM_TOP, _INTENSITY), _peaks(shown), 3.2, _LEAST, is_standing=True, pick=partial(_pick, [shown]))
+    return Figure(
+        f"{peptidoform.sequence}_{peptidoform.charge}+",
+        f"Annotated spectrum of {peptidoform}: {len(spectrum.matches):,} of {counted(len(shown.mz), 'peak')} explained",
+        (peaks, Panel(x, Axis(-1.2 * reach, 1.2 * reach, f"Error ({unit})"), (*rules, *dots), 1.0, (_LEAST[0], None))),
+        tuple(text for text in (str(peptidoform), spectrum.title) if text),
+        size=(510.0, 360.0),
+        strip=Strip(LADDER_LINES, partial(draw_ladder, spectrum)),
+    )
+
+
+def mirror_figure(mirrored: MirroredSpectra) -> Figure:
+    """Describe a spectrum, and the one that it is compared with hanging from the m/z axis; the target of a peak of the latter is its
+    complement (``~peak``)."""
+    is_alone = mirrored.lower is None
+    marks: list[Mark] = [Rule(0.0, is_upright=False, width=0.5, is_dashed=False)]
+    for shown in mirrored.shown:
+        marks += _peaks(shown)
+    if mirrored.similarity is not None:
+        marks.append(Corner(f"{mirrored.similarity_name} {mirrored.similarity:.3f}", is_right=True))
+    marks.append(Corner(mirrored.upper.name))
+    if mirrored.lower is not None:
+        marks.append(Corner(mirrored.lower.name, is_low=True))
+    if mirrored.n_moved:
+        marks.append(Corner(f"{counted(mirrored.n_moved, 'peak')} moved by {mirrored.shift:.4f} Th", is_right=True, is_low=True))
+    y = Axis(0.0 if is_alone else -_MIRROR_TOP, _MIRROR_TOP, _INTENSITY, is_mirrored=True)
+    panel = Panel(_mz_axis(mirrored.shown), y, tuple(marks), smallest=_LEAST, is_standing=True, pick=partial(_pick, mirrored.shown))
+    return Figure(mirrored.title, mirrored.title, (panel,), (mirrored.title,), size=(510.0, 320.0))
+
+
+def mirrored_peak(target: int) -> tuple[int, int]:
+    """Return the half, 0 above and 1 below, and the peak of a target of `mirror_figure`."""
+    return (1, ~target) if target < 0 else (0, target)
+
+
+def peak_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
+    """Return m/z, intensity and ion of a peak on one line."""
+    text = f"m/z {spectrum.peaks.mz[peak]:,.4f}   intensity {spectrum.peaks.intensity[peak]:.4g} ({spectrum.relative[peak]:.1f} %)"
+    match = spectrum.match_of_peak.get(peak)
+    if match is None:
+        return f"{text}   not explained"
+    error, error_ppm = float(spectrum.matches.error[match]), float(spectrum.matches.error_ppm[match])
+    return f"{text}   {spectrum.labels[match]}   {error_ppm:.2f} ppm   {error:.4f} Da"
+
+
+def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
+    """Return what a peak of one spectrum is and the same peak of the other, on one line."""
+
+    def described(at: int, peak: int) -> str:
+        of = mirrored.halves[at]
+        name = "" if of.ions is None or peak not in of.ions.match_of_peak else f"{of.ions.labels[of.ions.match_of_peak[peak]]}, "
+        return f"{name}m/z {of.peaks.mz[peak]:,.4f}, intensity {of.peaks.intensity[peak]:.4g} ({of.relative[peak]:.1f} %)"
+
+    partner = mirrored.partner(half, peak)
+    side = ("above: ", "below: ") if mirrored.lower is not None else ("", "")
+    if partner is None:
+        return side[half] + described(half, peak) + ("" if mirrored.lower is None or mirrored.is_one_spectrum else "   only here")
+    both = {half: peak, 1 - half: partner}
+    difference = float(mirrored.upper.peaks.mz[both[0]] - mirrored.halves[1].peaks.mz[both[1]])
+    return f"{side[0]}{described(0, both[0])}   {side[1]}{described(1, both[1])}   {difference:.4f} Th apart"
+
+
+def _mz_axis(spectra: Sequence[ShownPeaks]) -> Axis:
+    """All peaks with a margin; 0 to 1000 without any."""
+    ends = [float(end) for shown in spectra if len(shown.mz) for end in shown.mz[[0, -1]]]
+    if not ends:
+        return Axis(0.0, 1000.0, "m/z")
+    margin = max(2.0, (max(ends) - min(ends)) * 0.03)
+    return Axis(max(0.0, min(ends) - margin), max(ends) + margin, "m/z")
+
+
+def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
+    """Peaks by colour, those that nothing explains first, and their names."""
+    y = shown.side * shown.height
+    marks: list[Mark] = []
+    for kind in sorted(dict.fromkeys(shown.kinds.tolist()), key=lambda kind: kind != UNMATCHED):
+        peaks = np.flatnonzero(shown.kinds == kind)
+        width = 0.6 if kind == UNMATCHED else 1.2
+        marks.append(Spikes(shown.mz[peaks], y[peaks], Ion(kind), width, targets=~peaks if shown.is_below else peaks))
+    named = shown.named
+    inks = [Ion(kind) for kind in shown.kinds[named].tolist()]
+    return (*marks, Names(shown.mz[named], y[named], shown.labels, shown.height[named], inks, shown.mz, y, shown.is_below))
+
+
+def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, height: float) -> Picked | None:
+    """The peak at a place; of peaks that are close together its height selects one. `width`, `height`: of a pixel."""
+    shown = spectra[-1] if y < 0 else spectra[0]
+    first, last = np.searchsorted(shown.mz, (x - _NEAR * width, x + _NEAR * width))
+    if first == last:
+        return None
+    above = np.maximum(0.0, y * shown.side - shown.height[first:last]) / height
+    distance = np.abs(shown.mz[first:last] - x) / width + 0.2 * above - 0.02 * shown.height[first:last]
+    peak = int(first + np.argmin(distance))
+    return Picked(~peak if shown.is_below else peak)
+
+
+def _error_reach(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> float:
+    """Largest error that the tolerance lets through, in a unit."""
+    tolerance = spectrum.settings.tolerance
+    if tolerance.unit == unit:
+        return max(tolerance.value, 1e-6)
+    # In the other unit the tolerance widens with m/z or narrows: the errors that there are decide.
+    errors = np.abs(spectrum.matches.error_ppm if unit == "ppm" else spectrum.matches.error)
+    return max(float(errors.max(initial=0.0)), 1e-4)
+
+
+def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: float, font_size: float) -> list[Shape]:
+    """Draw the peptide in the middle of a width, smaller where it is long, `LADDER_LINES` high.
+
+    A mark from a bond to the left and downwards means an ion of its N-terminal part (a, b, c), one to the right and upwards one of its
+    C-terminal part (x, y, z); numbers are those of the fragments.
+    """
+    sequence, line = spectrum.peptidoform.sequence, _LINE * font_size
+    length = len(sequence)
+    step = min(line * _WIDEST, (width - line) / max(length, 1))
+    residue_size, middle = min(1.1 * line, 0.95 * step), top + 3.35 * line
+    start, half = left + (width - step * length) / 2, 0.62 * residue_size
+    changed = {min(max(position, 1), length) for position, _, _ in spectrum.peptidoform.modifications}
+    shapes: list[Shape] = [
+        Label(
+            start + step * (place - 0.5),
+            middle + 0.36 * residue_size,
+            residue,
+            "middle",
+            "mark" if place in changed else "text",
+            is_bold=True,
+            size=residue_size / font_size,
+        )
+        for place, residue in enumerate(sequence, start=1)
+    ]
+    shapes += _modifications(spectrum, left, left + width, start, step, middle - half - 0.98 * line, font_size)
+    small = 0.75 * font_size
+    # Numbers of fragments are left out where they would run into each other.
+    every = 1 if step > 1.1 * text_width("00", small) else 5
+    for letters, side in (("acb", 1), ("xzy", -1)):
+        # Of several series at one bond the commonest, named last, gives the colour.
+        proven = {bond: letter for letter in letters for bond in spectrum.bonds(letter).tolist()}
+        for bond, series in proven.items():
+            x, foot = start + step * bond, middle + side * (half + 0.18 * line)
+            pen = (Ion(series), 0.1 * line)
+            shapes += [Stroke(x, middle, x, foot, *pen), Stroke(x, foot, x - side * 0.42 * step, foot, *pen)]
+            number = bond if side == 1 else length - bond
+            if number % every == 0:
+                y = foot + (small if side == 1 else -0.3 * small)
+                shapes.append(Label(x - side * 0.24 * step, y, str(number), "middle", Ion(series), size=small / font_size))
+    return shapes
+
+
+def _modifications(
+    spectrum: AnnotatedSpectrum, left: float, right: float, start: float, step: float, bottom: float, font_size: float
+) -> list[Shape]:
+    """Names over their residues, on two lines; the mass where a name does not fit, and where neither does only the residue's colour."""
+    small = 0.75 * font_size
+    shapes: list[Shape] = []
+    ends = [left, left]
+    for position, name, mass in spectrum.peptidoform.modifications:
+        x = start + step * (min(max(position, 1), len(spectrum.peptidoform.sequence)) - 0.5)
+        for text in (name, f"{mass:+.0f}"):
+            width = text_width(text, small)
+            begin = min(max(x - width / 2, left), right - width)
+            level = next((line for line in (0, 1) if begin >= ends[line] + 3), None)
+            if level is not None:
+                y = bottom - level * _LINE * small
+                shapes.append(Label(begin + width / 2, y - 0.25 * small, text, "middle", "mark", size=small / font_size))
+                if level:
+                    shapes.append(Stroke(x, y, x, bottom, "mark"))
+                ends[level] = begin + width
+                break
+    return shapes
