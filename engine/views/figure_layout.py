@@ -12,6 +12,7 @@ from proteoscope.engine.views.drawings import (
     Anchor,
     Area,
     Bar,
+    Basic,
     Clip,
     Curve,
     Drawing,
@@ -63,7 +64,6 @@ Range = tuple[float, float]
 Rectangle = tuple[float, float, float, float]
 """Left, top, right and bottom."""
 Values = NDArray[np.float64]
-Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image
 
 
 def lay_out(
