@@ -134,6 +134,8 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         layout.setContentsMargins(20, 8, 20, 8)
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         layout.addWidget(self._label)
+        # Marks may take a click, so that it never reaches the box of the panel.
+        self.scene().sigMouseClicked.connect(self._choose)
         self.export_action = ExportAction(self, self._exported, self.message.emit)
         self.setBackground(qt_colour("background", palette_of(self.palette())))
 
@@ -417,8 +419,8 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         bold = [f"<b>{line}</b>" if at == 0 else line for at, line in enumerate(lines)]
         return "<br>".join(["&nbsp;&nbsp; ".join([*bold[:1], *entries]), *bold[1:]])
 
-    def _choose(self, at: QPointF) -> None:
-        picked = self.picked_at(at)
+    def _choose(self, event: Any) -> None:
+        picked = self.picked_at(event.scenePos()) if event.button() == Qt.MouseButton.LeftButton else None
         if picked is not None and picked.target is not None:
             self.targetChosen.emit(picked.target)
 
@@ -584,10 +586,13 @@ class _PanelItems:
         seen = height != foot
         # What is narrower than a pixel would vanish between two of them.
         width = self.area.width() / (panel.x.high - panel.x.low) * float((bars.right - bars.left).min(initial=np.inf))
-        pen = self._pen(bars.ink, opacity=1.0 if bars.has_outline else bars.opacity) if bars.has_outline or width < 1 else None
-        return pg.BarGraphItem(
-            x0=bars.left[seen], x1=bars.right[seen], y0=foot[seen], y1=height[seen], pen=pen, brush=self._brush(bars.ink, bars.opacity)
+        is_thin, brush = width < 1, self._brush(bars.ink, bars.opacity)
+        pen = (
+            self._pen(bars.ink, opacity=1.0 if bars.has_outline else bars.opacity)
+            if bars.has_outline or is_thin
+            else QPen(Qt.PenStyle.NoPen)
         )
+        return pg.BarGraphItem(x0=bars.left[seen], x1=bars.right[seen], y0=foot[seen], y1=height[seen], pen=pen, brush=brush)
 
     def _picture(self, render: Any, panel: Panel) -> Any:
         x, y, ratio = (panel.x.low, panel.x.high), (panel.y.low, panel.y.high), self._view.devicePixelRatioF()
@@ -634,11 +639,6 @@ class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
             box.setTop(self.rect().top())
             box.setBottom(self.rect().bottom())
         super().updateScaleBox(box.topLeft(), box.bottomRight())
-
-    def mouseClickEvent(self, ev: Any) -> None:
-        if ev.button() == Qt.MouseButton.LeftButton:
-            ev.accept()
-            self._owner._choose(ev.scenePos())
 
 
 class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore]
