@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from PySide6.QtGui import QColor, QPalette
 
@@ -28,12 +29,14 @@ class PlotColours:
 
 def palette_of(palette: QPalette) -> Palette:
     """The surface of a widget, light or dark."""
-    roles = (QPalette.ColorRole.Base, QPalette.ColorRole.Text, QPalette.ColorRole.PlaceholderText, QPalette.ColorRole.Mid)
-    return Palette(*(palette.color(role).name() for role in roles))
+    role = QPalette.ColorRole
+    roles = (role.Base, role.Text, role.PlaceholderText, role.Mid, role.Highlight, role.HighlightedText)
+    return Palette(*(palette.color(one).name() for one in roles))
 
 
+@lru_cache(maxsize=1024)
 def qt_colour(ink: Ink, palette: Palette, opacity: float = 1.0) -> QColor:
-    """The colour of an ink on a surface."""
+    """The colour of an ink on a surface. It is shared: change a copy."""
     colour = QColor(*rgb_of(ink, palette))
     colour.setAlphaF(opacity)
     return colour

@@ -25,6 +25,7 @@ __all__ = [
     "Area",
     "Axis",
     "Bar",
+    "Basic",
     "Clip",
     "Curve",
     "Drawing",
@@ -38,6 +39,7 @@ __all__ = [
     "Stroke",
     "colour_of",
     "draw_axes",
+    "draw_x_axis",
     "in_lines",
     "shortened",
     "svg",
@@ -162,6 +164,9 @@ class Image:
     pixels: NDArray[np.uint8]
 
 
+Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image
+
+
 @dataclass(frozen=True)
 class Clip:
     """Shapes of which only what lies within a rectangle is drawn."""
@@ -170,10 +175,10 @@ class Clip:
     y: float
     width: float
     height: float
-    shapes: tuple[Stroke | Bar | Curve | Area | Sticks | Points | Label | Image, ...]
+    shapes: tuple[Basic, ...]
 
 
-Shape = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Clip
+Shape = Basic | Clip
 
 
 @dataclass(frozen=True)
@@ -275,23 +280,30 @@ def in_lines(text: str, width: float, font_size: float) -> list[str]:
 def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_size: float, *, has_x_numbers: bool = True) -> list[Shape]:
     """Two axes with ticks, numbers and titles, as long as the axes at most, around an area (left, top, right, bottom)."""
     left, top, right, bottom = area
-    shapes: list[Shape] = [Stroke(left, bottom, right, bottom), Stroke(left, top, left, bottom)]
-    ticks = x.ticks(max(2, int((right - left) / (font_size * 6))))
-    for at, text in zip((left + x.shares(np.array(ticks)) * (right - left)).tolist(), x.tick_texts(ticks), strict=True):
-        shapes.append(Stroke(at, bottom, at, bottom + 4))
-        if has_x_numbers:
-            shapes.append(Label(at, bottom + 5 + font_size, text, "middle"))
+    shapes = [*draw_x_axis((left, right), bottom, x, font_size, has_numbers=has_x_numbers), Stroke(left, top, left, bottom)]
     ticks = y.ticks(max(3, int((bottom - top) / (font_size * 3))))
     texts = y.tick_texts(ticks)
     for at, text in zip((bottom - y.shares(np.array(ticks)) * (bottom - top)).tolist(), texts, strict=True):
         shapes += [Stroke(left - 4, at, left, at), Label(left - 6, at + font_size * 0.35, text, "end")]
     widest = max((text_width(text, font_size) for text in texts), default=0.0)
-    if x.title:
-        x_title = shortened(x.fitting_title(lambda text: text_width(text, font_size), right - left), right - left, font_size)
-        shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, x_title, "middle"))
     if y.title:
         y_title = shortened(y.title, bottom - top, font_size)
         shapes.append(Label(left - 12 - widest, (top + bottom) / 2, y_title, "middle", is_upright=True))
+    return shapes
+
+
+def draw_x_axis(ends: tuple[float, float], bottom: float, x: Axis, font_size: float, *, has_numbers: bool = True) -> list[Shape]:
+    """An axis with ticks, numbers and title between two ends at a height."""
+    left, right = ends
+    shapes: list[Shape] = [Stroke(left, bottom, right, bottom)]
+    ticks = x.ticks(max(2, int((right - left) / (font_size * 6))))
+    for at, text in zip((left + x.shares(np.array(ticks)) * (right - left)).tolist(), x.tick_texts(ticks), strict=True):
+        shapes.append(Stroke(at, bottom, at, bottom + 4))
+        if has_numbers:
+            shapes.append(Label(at, bottom + 5 + font_size, text, "middle"))
+    if x.title:
+        x_title = shortened(x.fitting_title(lambda text: text_width(text, font_size), right - left), right - left, font_size)
+        shapes.append(Label((left + right) / 2, bottom + 8 + 2.2 * font_size, x_title, "middle"))
     return shapes
 
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from proteoscope.engine.views.shown_peaks import LOSS, SHARED, SHIFTED, UNMATCHED
 
-__all__ = ["ION_KINDS", "PAPER", "SERIES_COLOURS", "Ink", "Ion", "Palette", "Rgb", "Shade", "rgb_of"]
+__all__ = ["ION_KINDS", "PAPER", "SERIES_COLOURS", "Fixed", "Ink", "Ion", "Palette", "Rgb", "Shade", "rgb_of"]
 
 Rgb = tuple[int, int, int]
 
@@ -22,14 +22,22 @@ class Shade(NamedTuple):
     part: float
 
 
+class Fixed(NamedTuple):
+    """A colour that is the same on every surface."""
+
+    red: int
+    green: int
+    blue: int
+
+
 class Ion(NamedTuple):
     """The colour of an ion series, by its letter, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
 
     kind: str
 
 
-Ink = Literal["text", "faint", "grid", "background", "target", "decoy", "mark"] | int | Shade | Ion
-"""The colour of a shape: a name, the place of a series in `SERIES_COLOURS` (from 0), a shade, or an ion series."""
+Ink = Literal["text", "faint", "grid", "background", "target", "decoy", "mark", "highlight", "highlighted"] | int | Shade | Ion | Fixed
+"""The colour of a shape: a name, the place of a series in `SERIES_COLOURS` (from 0), a shade, an ion series, or a fixed colour."""
 
 SERIES_COLOURS = (
     "#0072b2",
@@ -82,12 +90,17 @@ _LIGHTER = 1.35
 
 @dataclass(frozen=True)
 class Palette:
-    """The surface that a figure is drawn on, and what text and lines have as colours there, as ``#rrggbb``."""
+    """The surface that a figure is drawn on, and what text and lines have as colours there, as ``#rrggbb``.
+
+    `highlight`: the ground of what is selected; `highlighted`: of text on it.
+    """
 
     background: str
     text: str
     faint: str
     grid: str
+    highlight: str = SERIES_COLOURS[0]
+    highlighted: str = "#ffffff"
 
     @property
     def is_dark(self) -> bool:
@@ -108,12 +121,15 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
         return red, green, blue
     if isinstance(ink, Ion):
         return _rgb((_IONS_ON_DARK if palette.is_dark else _IONS_ON_LIGHT)[ink.kind])
+    if isinstance(ink, Fixed):
+        return ink
     if isinstance(ink, int):
         colour = _rgb(SERIES_COLOURS[ink % len(SERIES_COLOURS)])
         return _lighter(colour) if palette.is_dark else colour
     if ink in _NAMED:
         return rgb_of(Ion(_NAMED[ink]), palette)
-    return _rgb({"background": palette.background, "text": palette.text, "faint": palette.faint, "grid": palette.grid}[ink])
+    surface: str = getattr(palette, ink)
+    return _rgb(surface)
 
 
 def _rgb(text: str) -> Rgb:

@@ -1,32 +1,28 @@
-"""Alignments piled up at a place of a text, with what differs in each, below the letters of the text and features of a track."""
+"""Alignments piled up at a place of a text in the window: zoomed, and chosen by a click."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.formats.tracks import TrackFeature
+from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.pileup import MAXIMUM_WIDTH, Pileup
+from proteoscope.engine.views.pileup_drawing import PileupSheet, draw_pileup, inner_region
 from proteoscope.engine.views.reads import ShownText
-from proteoscope.gui.colours import PAPER, PlotColours, plot_colours
-from proteoscope.gui.plots.axes import Axes, AxisTitles, draw_axes
-from proteoscope.gui.plots.export import ExportAction, ExportFigure, figure_font
+from proteoscope.gui.colours import palette_of, plot_colours
+from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
+from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot
 from proteoscope.gui.room import pixels_with_letters
 
 __all__ = ["PileupPlot"]
 
-_FIGURE_SIZE = QSizeF(510, 320)
-_LETTER_KINDS = {"A": "a", "C": "b", "G": "x", "T": "y", "U": "y", "-": "p", "+": "z"}
-"""Which of the colours that readers with any colour vision tell apart is a letter's, which stands beside it where there is room."""
-_HIGHEST, _LOWEST = 16.0, 3.0
-"""Pixels of a line of alignments."""
 _LEAST_LETTERS = 20.0
 _SOON_MS = 120
-_TRACK_LINES = 3
 
 
 class PileupPlot(ZoomedPlot):
@@ -54,7 +50,7 @@ class PileupPlot(ZoomedPlot):
     @property
     def inner(self) -> QRectF:
         """Where alignments are drawn."""
-        return self._inner(QRectF(self.rect()), self.font())
+        return QRectF(*inner_region(WidgetMeasure.from_font(self.font()), (self.width(), self.height())))
 
     @property
     def chosen(self) -> int | None:
@@ -65,6 +61,16 @@ class PileupPlot(ZoomedPlot):
     def is_waiting(self) -> bool:
         """True if `rangeAsked` is about to be emitted."""
         return self._later.isActive()
+
+    @property
+    def sheet(self) -> PileupSheet | None:
+        """What is shown, laid out for the size of this widget."""
+        if self.pile is None:
+            return None
+        size = float(self.width()), float(self.height())
+        sheet = PileupSheet(self.pile, self.features, self._ranges[0], WidgetMeasure.from_font(self.font()), size)
+        sheet.chosen = self._chosen
+        return sheet
 
     @property
     def letters(self) -> tuple[int, int]:
@@ -112,84 +118,21 @@ class PileupPlot(ZoomedPlot):
         return QSize(420, 260)
 
     def text_at(self, at: QPointF) -> str:
-        """The alignment and the letters at a place of this widget."""
-        inner, pile = self.inner, self.pile
-        if pile is None or not inner.contains(at):
-            return ""
-        place = round(self._values_at(at)[0])
-        feature = next((one for one, box in self._feature_boxes(inner) if box.contains(at)), None)
-        if feature is not None:
-            kind = f"{feature.kind} " if feature.kind else ""
-            return f"{kind}{feature.name} ({feature.strand}), {feature.first} to {feature.last}"
-        counts = ", ".join(f"{letter} {n}" for letter, n in pile.counts(place).items())
-        read = self._read_at(at)
-        name = "" if read is None else f"{pile.names[read]} ({'-' if pile.is_reverse[read] else '+'})\n"
-        return f"{name}letter {QLocale().toString(place)}: {counts or 'not covered'}"
-
-    def paint_pile(self, painter: QPainter, area: QRectF, colours: PlotColours, font: QFont) -> None:
-        """Draw axis, letters, features and alignments into `area`."""
-        pile = self.pile
-        assert pile is not None
-        inner, (shown,) = self._inner(area, font), self._ranges
-        axes = Axes(inner, shown, (0.0, 1.0))
-        metrics = QFontMetricsF(font)
-        painter.save()
-        painter.setClipRect(inner)
-        step = inner.width() / (shown[1] - shown[0])
-        has_letters = step >= metrics.horizontalAdvance("W") * 0.9
-        if has_letters:
-            self._paint_letters(painter, axes, step, colours, metrics)
-        self._paint_features(painter, inner, colours, metrics)
-        top, height = self._lanes_of(inner, metrics)
-        y = top + pile.lane * height
-        for at in np.flatnonzero(y < inner.bottom()).tolist():
-            box = QRectF(axes.x(pile.start[at] - 0.5), y[at], 0, height * 0.8)
-            box.setRight(axes.x(pile.end[at] + 0.5))
-            fill = QColor(colours.decoy if pile.is_reverse[at] else colours.target)
-            fill.setAlpha(200 if pile.row[at] == self._chosen else 70)
-            painter.fillRect(box, fill)
-        font_of_reads = QFont(font)
-        font_of_reads.setPixelSize(max(5, int(height * 0.72)))
-        painter.setFont(font_of_reads)
-        writes = has_letters and height > 8
-        y_of = top + pile.lane[pile.read] * height
-        in_sight = np.flatnonzero((y_of < inner.bottom()) & (pile.place >= shown[0]) & (pile.place <= shown[1]))
-        for at in in_sight.tolist():
-            letter = chr(pile.letter[at])
-            colour = colours.ions[_LETTER_KINDS.get(letter, "p")]
-            x = axes.x(pile.place[at] - 0.5)
-            if letter == "+":
-                painter.setPen(QPen(colour, 2))
-                painter.drawLine(QLineF(x + step, y_of[at], x + step, y_of[at] + height * 0.8))
-                continue
-            box = QRectF(x, y_of[at], max(step, 1.2), height * 0.8)
-            painter.fillRect(box, colour)
-            if writes:
-                painter.setPen(colours.background)
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, letter)
-        painter.restore()
-        locale = QLocale()
-        shown_reads = f"{locale.toString(len(pile))} alignment{'' if len(pile) == 1 else 's'}"
-        if pile.n_left_out:
-            shown_reads += f" of {locale.toString(len(pile) + pile.n_left_out)}"
-        title = f"{pile.text.name}, letters; {shown_reads}; lines: insertions (+)"
-        title = metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, inner.width())
-        draw_axes(painter, axes, colours, font, AxisTitles(title), x_is_whole=True)
-        painter.fillRect(QRectF(area.left(), inner.top() - 8, inner.left() - area.left() + 0.6, inner.height() + 10), colours.background)
+        """The feature, or the alignment and the characters, at a place of this widget."""
+        return "" if (sheet := self.sheet) is None else sheet.text_at(at.x(), at.y())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it, or the text."""
-        colours = plot_colours(self.palette())
-        painter = QPainter(self)
-        painter.fillRect(event.rect(), colours.background)
-        painter.setFont(self.font())
-        if self.pile is None:
-            painter.setPen(colours.faint)
-            painter.drawText(self.rect().adjusted(20, 12, -20, -12), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.text)
-        else:
-            self.paint_pile(painter, QRectF(self.rect()), colours, self.font())
+        colours, sheet = plot_colours(self.palette()), self.sheet
+        with QPainter(self) as painter:
+            painter.fillRect(event.rect(), colours.background)
+            if sheet is None:
+                painter.setPen(colours.faint)
+                area = self.rect().adjusted(20, 12, -20, -12)
+                painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.text)
+                return
+            paint_drawing(painter, sheet.draw(), palette_of(self.palette()), self.font())
             self._paint_pull(painter, colours)
-        painter.end()
 
     def _ask(self) -> None:
         if self._of is not None:
@@ -201,74 +144,16 @@ class PileupPlot(ZoomedPlot):
     def _least(self) -> tuple[float, ...]:
         return (_LEAST_LETTERS,)
 
-    def _lanes_of(self, inner: QRectF, metrics: QFontMetricsF) -> tuple[float, float]:
-        """Where the first line of alignments begins, and how high each is."""
-        top = inner.top() + metrics.height() * 1.3 + (metrics.height() * 1.2 * _TRACK_LINES if self.features else 0)
-        n = 1 if self.pile is None else max(1, self.pile.n_lanes)
-        return top, min(_HIGHEST, max(_LOWEST, (inner.bottom() - top) / n))
-
-    def _read_at(self, at: QPointF) -> int | None:
-        inner, pile = self.inner, self.pile
-        if pile is None or not inner.contains(at):
-            return None
-        top, height = self._lanes_of(inner, QFontMetricsF(self.font()))
-        place, lane = self._values_at(at)[0], int((at.y() - top) // height)
-        if at.y() < top:
-            return None
-        found = np.flatnonzero((pile.lane == lane) & (pile.start - 0.5 <= place) & (pile.end + 0.5 >= place))
-        return int(found[0]) if len(found) else None
-
     def _can_be_clicked(self, at: QPointF) -> bool:
-        return self._read_at(at) is not None
+        return (sheet := self.sheet) is not None and sheet.read_at(at.x(), at.y()) is not None
 
     def _click(self, at: QPointF) -> None:
-        read = self._read_at(at)
-        if read is not None and self.pile is not None:
-            self.rowChosen.emit(int(self.pile.row[read]))
+        sheet = self.sheet
+        read = None if sheet is None else sheet.read_at(at.x(), at.y())
+        if sheet is not None and read is not None:
+            self.rowChosen.emit(int(sheet.pile.row[read]))
 
-    def _paint_letters(self, painter: QPainter, axes: Axes, step: float, colours: PlotColours, metrics: QFontMetricsF) -> None:
-        pile = self.pile
-        assert pile is not None
-        first, last = self.letters
-        for place in range(max(first, pile.first), min(last, pile.last) + 1):
-            code = int(pile.reference[place - pile.first])
-            if code:
-                painter.setPen(colours.ions[_LETTER_KINDS.get(chr(code), "p")])
-                box = QRectF(axes.x(place - 0.5), axes.area.top(), step, metrics.height())
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, chr(code))
-
-    def _feature_boxes(self, inner: QRectF) -> list[tuple[TrackFeature, QRectF]]:
-        """Features with their boxes, those that overlap on lines of their own; what finds no line is left out."""
-        axes, line = Axes(inner, self._ranges[0], (0.0, 1.0)), QFontMetricsF(self.font()).height() * 1.2
-        ends = [inner.left() - 9.0] * _TRACK_LINES
-        found: list[tuple[TrackFeature, QRectF]] = []
-        for one in self.features:
-            left, right = (min(max(axes.x(at), inner.left()), inner.right()) for at in (one.first - 0.5, one.last + 0.5))
-            lane = next((at for at, end in enumerate(ends) if end <= left), None)
-            if lane is not None and right > left:
-                ends[lane] = right + 2
-                found.append((one, QRectF(left, inner.top() + line * (lane + 1.1), max(1.5, right - left), line * 0.85)))
-        return found
-
-    def _paint_features(self, painter: QPainter, inner: QRectF, colours: PlotColours, metrics: QFontMetricsF) -> None:
-        for one, box in self._feature_boxes(inner):
-            fill = QColor(colours.ions["a"])
-            fill.setAlpha(90)
-            painter.fillRect(box, fill)
-            painter.setPen(colours.text)
-            arrow = {"+": f"{one.name} ▸", "-": f"◂ {one.name}"}.get(one.strand, one.name)
-            shown = metrics.elidedText(arrow, Qt.TextElideMode.ElideRight, box.width() - 4)
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, shown)
-
-    @staticmethod
-    def _inner(area: QRectF, font: QFont) -> QRectF:
-        line = QFontMetricsF(font).height()
-        return area.adjusted(12, 4, -12, -2 * line - 10)
-
-    def _figure(self) -> ExportFigure | None:
-        return None if self.pile is None else ExportFigure(f"{self.pile.text.name} piled up", _FIGURE_SIZE, self._paint)
-
-    def _paint(self, painter: QPainter, area: QRectF) -> None:
-        font = figure_font(8)
-        painter.setFont(font)
-        self.paint_pile(painter, area, PAPER, font)
+    def _figure(self) -> PaperFigure | None:
+        if self.pile is None:
+            return None
+        return PaperFigure(f"{self.pile.text.name} piled up", draw_pileup(self.pile, self.features, self._ranges[0]))

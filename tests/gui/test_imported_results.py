@@ -51,7 +51,7 @@ def test_dropped_results_are_imported_and_shown_as_an_identification_with_the_en
 def test_without_a_database_the_window_says_why_there_is_no_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
     click_row(imported.proteins, 0, qtbot)
     settle(imported, qtbot)
-    assert "is not known. Import the results with its database" in imported.coverage.canvas.text
+    assert "is not known. Import the results with its database" in imported.coverage.text
 
 
 def test_a_database_may_be_given_and_need_not_be(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

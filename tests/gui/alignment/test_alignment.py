@@ -9,14 +9,14 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QFontDatabase, QFontMetricsF, QGuiApplication, QWheelEvent
+from PySide6.QtGui import QGuiApplication, QWheelEvent
 from pytestqt.qtbot import QtBot
 
-import proteoscope.gui.alignment.alignment_plot as module
 from proteoscope.engine.views.aligned_pair import AlignedPair
-from proteoscope.gui.alignment.alignment_plot import AlignmentLayout
+from proteoscope.engine.views.alignment_drawing import AlignmentSheet
+from proteoscope.engine.views.sheets import Region
 from proteoscope.gui.alignment.alignment_view import AlignmentView
-from proteoscope.gui.plots.export import figure_font
+from proteoscope.gui.plots.drawing_view import WidgetMeasure
 from proteoscope.gui.theme import Theme
 from tests.engine.views.test_aligned_pair import pair_of
 
@@ -43,60 +43,59 @@ def view(qtbot: QtBot, theme: Theme) -> AlignmentView:
 
 @pytest.mark.parametrize("width", [200, 333, 640, 1500])
 def test_lines_wrap_to_the_width_and_every_column_is_where_it_is_pointed_at(width: int, theme: Theme) -> None:
-    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    layout = AlignmentLayout(long_pair(), font, font, width)
-    assert layout.per_row % 10 == 0
-    assert layout.per_row == 10 or layout.size.width() <= width
-    for column in range(len(layout.pair)):
-        inside = layout.corner(column) + QPointF(layout.cell / 2, layout.line)
-        assert layout.column_at(inside) == column
-    assert layout.column_at(QPointF(2, 2)) is None
+    sheet = AlignmentSheet(long_pair(), WidgetMeasure.from_font(QGuiApplication.font()), width)
+    assert sheet.per_row % 10 == 0
+    assert sheet.per_row == 10 or sheet.size[0] <= width
+    for column in range(len(sheet.pair)):
+        left, top = sheet.corner(column)
+        assert sheet.column_at(left + sheet.cell / 2, top + sheet.line) == column
+    assert sheet.column_at(2, 2) is None
 
 
 def test_only_lines_in_sight_are_drawn(view: AlignmentView, qtbot: QtBot) -> None:
     view.plot.show_pair(long_pair(5000))
     drawn: list[int] = []
-    real = module._paint_row
-    with patch.object(module, "_paint_row", lambda *args: (drawn.append(args[-1]), real(*args))[0]):
+    real = AlignmentSheet._row
+    with patch.object(AlignmentSheet, "_row", lambda *args: (drawn.append(args[-1]), real(*args))[1]):
         view.plot.verticalScrollBar().setValue(2000)
         view.plot.viewport().repaint()
-    layout = view.plot._layout
-    assert layout is not None and layout.n_rows > 60
-    assert 1 <= len(set(drawn)) <= view.plot.viewport().height() / layout.row_height + 2
+    sheet = view.plot._sheet
+    assert sheet is not None and sheet.n_rows > 60
+    assert 1 <= len(set(drawn)) <= view.plot.viewport().height() / sheet.row_height + 2
 
 
 def test_kinds_look_different_and_read_different(view: AlignmentView) -> None:
     view.show_pair(pair_of([("A", "A", False), ("L", "I", True), ("G", "W", False), ("-", "K", False)] * 2))
-    layout = view.plot._layout
+    layout = view.plot._sheet
     assert layout is not None
     image = view.plot.viewport().grab().toImage()
     ratio = image.devicePixelRatio()
     colours = []
     for column in range(4):
-        corner = layout.corner(column)
+        left, top = layout.corner(column)
         # Between two lines there is no letter.
-        colours.append(image.pixelColor(QPoint(round((corner.x() + 1) * ratio), round((corner.y() + 1) * ratio))).name())
+        colours.append(image.pixelColor(QPoint(round((left + 2) * ratio), round((top + 1) * ratio))).name())
     assert len(set(colours)) == 4
     assert view.plot.pair is not None and view.plot.pair.middle == "A+  A+  "
 
 
 def test_the_pointer_tells_a_column(view: AlignmentView) -> None:
     view.show_pair(pair_of([("A", "A", False), ("-", "K", False), ("L", "I", True)], 45, 52))
-    layout = view.plot._layout
+    layout = view.plot._sheet
     assert layout is not None
-    texts = [view.plot.text_at(layout.corner(column) + QPointF(2, 2)) for column in range(3)]
+    texts = [view.plot.text_at(QPointF(*layout.corner(column)) + QPointF(2, 2)) for column in range(3)]
     assert texts == ["Query A45, subject A52: identical", "Query gap after 45, subject K53: gap", "Query L46, subject I54: positive"]
 
 
 def test_keys_wheel_and_buttons_zoom(view: AlignmentView, qtbot: QtBot) -> None:
     plot = view.plot
-    layout = plot._layout
+    layout = plot._sheet
     assert layout is not None
     before = layout.per_row
     qtbot.keyClick(plot, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
     view.zoom_in_button.click()
     assert plot.zoom > 1.2 and view.zoom_button.text() == f"{round(plot.zoom * 100)} %"
-    layout = plot._layout
+    layout = plot._sheet
     assert layout is not None and layout.per_row < before
     qtbot.keyClick(plot, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
     assert plot.zoom == 1.0
@@ -123,7 +122,7 @@ def test_what_stands_on_top_stays_there_when_lines_wrap_anew(view: AlignmentView
     plot.verticalScrollBar().setValue(plot.verticalScrollBar().maximum() // 2)
     column = plot._column_on_top()
     plot.zoom_in()
-    layout = plot._layout
+    layout = plot._sheet
     assert layout is not None and abs(plot._column_on_top() - column) < layout.per_row
     view.resize(500, 400)
     qtbot.wait(20)
@@ -150,8 +149,7 @@ def test_the_whole_alignment_is_exported_with_its_letters(view: AlignmentView, t
         "".join(element.itertext()) for element in ElementTree.parse(tmp_path / "alignment.svg").iter() if element.tag.endswith("text")
     ]
     for letters in (pair.query, pair.subject):
-        tens = [letters[first : first + 10] for first in range(0, len(letters), 10)]
-        assert set(tens) <= set(texts)
+        assert letters in "".join(text for text in texts if text in letters)
     assert {"aligned with QUERY", "45.2 bits", "identical"} <= set(texts)
     for ending in ("pdf", "png"):
         view.plot.export_action.write(tmp_path / f"alignment.{ending}")
@@ -159,16 +157,16 @@ def test_the_whole_alignment_is_exported_with_its_letters(view: AlignmentView, t
 
 
 def test_a_narrow_view_and_a_short_alignment_lose_nothing_of_the_heading(theme: Theme, view: AlignmentView) -> None:
-    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    measure = WidgetMeasure.from_font(QGuiApplication.font())
     fact = "45.2 bits (score 100), E-value 1e-10, identity 38.3 % of 394"
     pair = AlignedPair("QUERY", "SUBJECT", "a relative", 1, 1, "ACD", "ACD", "ACD", (fact, "gaps 3"))
-    layout = AlignmentLayout(pair, font, font, 300)
-    assert ", ".join(layout.facts) == f"{fact}, gaps 3" and len(layout.facts) > 2
-    assert all(QFontMetricsF(font).horizontalAdvance(line) <= 300 for line in layout.facts)
-    assert layout.rows(0, layout.top + 1) == range(1)
+    sheet = AlignmentSheet(pair, measure, 300)
+    assert ", ".join(sheet.facts) == f"{fact}, gaps 3" and len(sheet.facts) > 2
+    assert all(measure.width(line) <= 300 for line in sheet.facts)
+    assert sheet.rows(Region(0, 0, 300, sheet.top + 1)) == range(1)
     view.show_pair(pair)
     figure = view.plot._figure()
-    assert figure is not None and figure.size.width() > QFontMetricsF(figure_font(7)).horizontalAdvance(fact)
+    assert figure is not None and figure.size.width() > WidgetMeasure(7.0, measure.font).width(fact)
 
 
 def test_the_figure_of_a_long_alignment_is_a_page_that_pdf_can_have(view: AlignmentView, tmp_path: Path) -> None:

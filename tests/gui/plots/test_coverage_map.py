@@ -8,10 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtTest import QTest
 
 from proteoscope.engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
+from proteoscope.engine.views import drawings
 from proteoscope.engine.views.coverage import Coverage, ProteinFeature, cover, feature_lanes, protein_features
 from proteoscope.engine.views.hits import Bar, QueryBars
 from proteoscope.gui.plots.coverage_map import CoverageMap
@@ -74,19 +75,23 @@ def test_groups_lie_below_each_other_and_no_two_features_overlap_but_in_the_last
     assert not [one for _, one in feature_lanes(features, {"site"}) if one.group != "site"]
 
 
+def place_of(view: CoverageMap | HitBars, target: object) -> QRectF:
+    """Where the first bar of a target is on the viewport."""
+    assert view.drawing is not None
+    bar = next(shape for shape in view.drawing.shapes if isinstance(shape, drawings.Bar) and shape.target == target)
+    return QRectF(bar.x, bar.y, bar.width, bar.height).translated(0, -view.in_sight.top)
+
+
 @pytest.mark.parametrize("kind", [row["kind"] for row in ROWS])
 def test_the_tip_of_a_span_tells_its_feature(shown: CoverageMap, coverage: Coverage, kind: str) -> None:
     feature = of_kind(coverage, kind)
-    place = shown.canvas.place_of_feature(feature)
-    assert feature.told in shown.canvas.text_at(place.center()).splitlines()
+    assert feature.told in shown.text_at(place_of(shown, feature).center()).splitlines()
 
 
 def test_the_tip_of_a_residue_tells_all_that_is_known_of_it(shown: CoverageMap) -> None:
-    peptide = shown.canvas.place_of(shown.canvas.coverage.peptides[0])  # type: ignore[union-attr]
-    assert "LVNELTEFAK" in shown.canvas.text_at(peptide.center())
-    layout = shown.canvas._layout
-    assert layout is not None
-    told = shown.canvas.text_at(layout.residue(59).center()).splitlines()
+    assert shown.coverage is not None and shown._sheet is not None
+    assert "LVNELTEFAK" in shown.text_at(place_of(shown, shown.coverage.peptides[0]).center())
+    told = shown.text_at(QRectF(*shown._sheet.residue(59)).center()).splitlines()
     assert told == [
         "chain: Albumin (residues 19 to 120)",
         "domain: Albumin 1 (residues 19 to 110)",
@@ -98,28 +103,29 @@ def test_the_tip_of_a_residue_tells_all_that_is_known_of_it(shown: CoverageMap) 
 
 def test_a_click_on_a_group_hides_it_and_the_menu_shows_it_again(shown: CoverageMap, coverage: Coverage) -> None:
     assert [group for group, action in shown.group_actions.items() if action.isVisible()] == list(coverage.groups)
-    height = shown.canvas.height()
-    place = shown.canvas.place_of_group("variant").center().toPoint()
-    QTest.mouseClick(shown.canvas, Qt.MouseButton.LeftButton, pos=QPoint(place.x(), place.y()))
+    assert shown._sheet is not None
+    height = shown._sheet.size[1]
+    place = QRectF(*shown._sheet.key.places["variant"]).center().toPoint()
+    QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert shown.group_actions.shown == frozenset(FEATURE_GROUPS) - {"variant"}
-    assert shown.canvas.height() <= height
-    assert "show" in shown.canvas.text_at(QPointF(place))
+    assert shown._sheet.size[1] < height
+    assert "show" in shown.text_at(QPointF(place))
     with pytest.raises(StopIteration):
-        shown.canvas.place_of_feature(of_kind(coverage, "variant"))
+        place_of(shown, of_kind(coverage, "variant"))
     shown.group_actions["variant"].trigger()
     assert shown.group_actions.shown == frozenset(FEATURE_GROUPS)
-    shown.canvas.place_of_feature(of_kind(coverage, "variant"))
+    place_of(shown, of_kind(coverage, "variant"))
 
 
 def test_a_map_without_features_is_as_it_was(shown: CoverageMap, coverage: Coverage, tmp_path: Path) -> None:
     shown.show_coverage(replace(coverage, features=()))
-    bare = shown.canvas.grab().toImage()
+    bare = shown.viewport().grab().toImage()
     other = CoverageMap()
     other.resize(shown.size())
     other.show_coverage(cover("P02769", SEQUENCE, [PEPTIDE]))
     other.show()
     QTest.qWaitForWindowExposed(other)
-    assert other.canvas.grab().toImage() == bare
+    assert other.viewport().grab().toImage() == bare
     assert not any(action.isVisible() for action in other.group_actions.values())
     other.close()
     other.deleteLater()
@@ -145,21 +151,23 @@ def bars(qapp: object, coverage: Coverage) -> Iterator[HitBars]:
 
 
 def test_features_of_the_query_lie_below_it_and_those_of_hits_are_told(bars: HitBars, coverage: Coverage) -> None:
-    layout = bars._layout()
-    assert len(layout.features) == len(ROWS)
-    for lane, feature in layout.features:
-        span = layout.span(lane, feature)
-        assert span.left() == layout.x(feature.start + 1) and span.bottom() < layout.key[0][1].top() < layout.top
+    sheet = bars._sheet
+    assert sheet is not None and len(sheet.features) == len(ROWS)
+    left, right = (sheet._x(residue) for residue in (1, len(SEQUENCE) + 1))
+    for _, feature in sheet.features:
+        span = place_of(bars, feature)
+        assert span.left() == pytest.approx(left + feature.start / len(SEQUENCE) * (right - left))
+        assert span.bottom() < sheet.key.places["domain"].top < sheet.top
         assert feature.told in bars.text_at(span.center()).splitlines()
-    first, second = (bars.box_of(row) for row in (3, 4))
-    assert first is not None and second is not None
+    first, second = (bars.on_viewport(sheet.box(place)) for place in (0, 1))
     assert bars.text_at(first.center()).splitlines()[-1] == of_kind(coverage, "domain").told
     assert bars.text_at(second.center()).splitlines()[-1] == "residues 11 to 100 of the query"
 
 
 def test_a_click_hides_a_group_of_the_query(bars: HitBars) -> None:
-    layout = bars._layout()
-    place = dict(layout.key)["domain"].center()
+    assert bars._sheet is not None
+    groups = list(bars._sheet.key.places)
+    place = QRectF(*bars._sheet.key.places["domain"]).center()
     QTest.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
-    assert "domain" not in bars.group_actions.shown and all(one.group != "domain" for _, one in bars._layout().features)
-    assert bars.chosen is None and dict(bars._layout().key).keys() == dict(layout.key).keys()
+    assert "domain" not in bars.group_actions.shown and all(one.group != "domain" for _, one in bars._sheet.features)
+    assert bars.chosen is None and list(bars._sheet.key.places) == groups

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
@@ -26,6 +26,7 @@ from proteoscope.gui.tasks import ExportTask
 from proteoscope.gui.theme import Theme
 from tests.engine.evidence.evidence_projects import distant, project_with_evidence, write_albumin, write_identification
 from tests.engine.views.result_projects import rows_of
+from tests.gui.plots.test_coverage_map import place_of
 from tests.gui.result_views import KeptView, click_row, opened, settle, shown
 
 
@@ -74,7 +75,7 @@ def test_a_chosen_peptide_lights_up_in_coverage_alignment_and_fold(view: Evidenc
         assert {int(fold.pair.place[column]) for column in columns} <= wanted
         # All of it that stands on the chain, and nothing else.
         assert lit(view) == wanted & set(fold.near.position.tolist())
-        assert view.coverage.canvas.chosen == view.peptides.view.chosen
+        assert view.coverage.chosen == view.peptides.view.chosen
 
 
 def test_a_filter_of_proteins_leaves_nothing_of_others_in_the_tables_below(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
@@ -148,7 +149,7 @@ def test_a_residue_lights_its_peptide_up_in_one_picture(view: EvidenceView, qtbo
         view._pick_column(int(np.flatnonzero(fold.pair.place == place)[0]))
         # At once, before the table has its rows.
         assert lit(view) == set(range(first.start, first.end)) & set(fold.near.position.tolist())
-        assert protein.first_over(place) == first and view.coverage.canvas.chosen == first.row
+        assert protein.first_over(place) == first and view.coverage.chosen == first.row
         settle(view, qtbot)
         assert view.peptides.view.chosen == first.row
         is_new = any(not np.array_equal(mask, before.get(trace)) for trace, mask in panel.scene.lit.items())
@@ -167,7 +168,7 @@ def test_a_site_and_a_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: 
     settle(view, qtbot)
     site = shown(view.sites, "position")[0] - 1
     assert lit(view) == {site} and [pick.label.split()[1] for pick in panel.scene.picks] == [shown(view.sites, "author_number")[0]]
-    assert view.coverage.canvas.residues == (site,)
+    assert view.coverage.residues == (site,)
     view.tabs.setCurrentWidget(view.contacts)
     click_row(view.contacts, 0, qtbot)
     settle(view, qtbot)
@@ -279,7 +280,7 @@ def test_a_chain_of_few_identities_is_marked_where_it_is_shown(tmp_path: Path, q
     assert shown(view.chains, "kind") == ["distant"] and shown(view.chains, "identity") == [pytest.approx(same)]
     assert shown(view.proteins, "identity") == [pytest.approx(same)]
     # It is written above the alignment, and said to who cannot see it.
-    told, layout = f"distant, {same * 100:.1f} % identity", view.alignment.plot._layout
+    told, layout = f"distant, {same * 100:.1f} % identity", view.alignment.plot._sheet
     assert layout is not None and told in " ".join(layout.facts) and told in view.alignment.plot.accessibleDescription()
 
 
@@ -293,25 +294,27 @@ def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identifica
     view = EvidenceView(EVIDENCE)
     opened(view, project, qtbot)
     choose(view, "RELATIVE", qtbot)
-    protein, canvas = view._protein, view.coverage.canvas
+    protein, coverage = view._protein, view.coverage
     assert protein is not None and protein.quantities is not None and protein.quantity is not None
     view.figures.setCurrentWidget(view.coverage)
     assert view.coverage.quantity_action.isVisible() and not view.coverage.quantity_action.isChecked()
-    place = canvas.place_of_group("quantity").center()
-    assert "by their quantity" in canvas.text_at(place)
-    plain = canvas.grab().toImage()
-    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place.toPoint())
-    assert view.coverage.quantity_action.isChecked() and canvas.grab().toImage() != plain
+    assert coverage._sheet is not None
+    place = QRectF(*coverage._sheet.key.places["quantity"]).center()
+    assert "by their quantity" in coverage.text_at(place)
+    plain = coverage.viewport().grab().toImage()
+    qtbot.mouseClick(coverage.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
+    assert coverage.quantity_action.isChecked() and coverage.viewport().grab().toImage() != plain
     quantified = [one for one in protein.coverage.peptides if protein.quantities.value(protein.coverage, one) is not None]
     assert quantified
-    picture, scale = canvas.grab().toImage(), protein.quantities.scale
+    scale = protein.quantities.scale
     for one in quantified[:5]:
         value = protein.quantities.value(protein.coverage, one)
-        assert f"log2 quantity: {value:.2f}" in canvas.text_at(canvas.place_of(one).center())
-        assert canvas._layout is not None
-        bar = next(canvas._layout.bars(one), None)
-        if bar is not None:
-            colour = picture.pixelColor(round(bar.left() + 4), round(bar.center().y()))
+        coverage.mark(one.row)
+        has_bar = one.lane < 6  # of deeper ones only the residues are drawn
+        place = place_of(coverage, one) if has_bar else coverage.on_viewport(coverage._sheet.residue(one.start))
+        assert f"log2 quantity: {value:.2f}" in coverage.text_at(place.center())
+        if has_bar:
+            colour = coverage.viewport().grab().toImage().pixelColor(round(place.left() + 4), round(place.center().y()))
             expected = quantity_colours(np.array([value]), scale)[0].tolist()
             assert np.abs(np.array(colour.getRgb()[:3]) - expected).max() <= 3
     panel = view.structures

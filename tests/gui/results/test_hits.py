@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import QEvent, QLocale, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QLocale, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QAction, QColor, QGuiApplication, QHelpEvent, QTextDocument
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
@@ -177,7 +177,7 @@ def test_table_bars_and_alignment_follow_each_other(shared_hits: Opener, qtbot: 
     click_row(view.hits, 4, qtbot)
     settle(view, qtbot)
     assert view.bars.chosen == view.hits.view.chosen == 4
-    box = view.bars.box_of(2)
+    box = box_of(view.bars, 2)
     assert box is not None
     qtbot.mouseClick(view.bars.viewport(), Qt.MouseButton.LeftButton, pos=box.center().toPoint())
     settle(view, qtbot)
@@ -574,6 +574,13 @@ def test_nothing_is_cut_off(shared_hits: Opener, qtbot: QtBot, width: int, heigh
     assert overlapping(view.filters) == []
 
 
+def box_of(bars: HitBars, row: int) -> QRectF | None:
+    """Where the bar of a row of the table is on the viewport."""
+    assert bars._sheet is not None
+    place = next((place for place, bar in enumerate(bars._sheet.hits.bars) if bar.row == row), None)
+    return None if place is None else bars.on_viewport(bars._sheet.box(place))
+
+
 BITS = (39.9, 40.0, 50.0, 80.0, 200.0)
 
 
@@ -594,7 +601,7 @@ def test_bars_are_coloured_by_the_classes_of_blast(bars: HitBars) -> None:
     image = bars.viewport().grab().toImage()
     colours = []
     for row in range(10, 15):
-        box = bars.box_of(row)
+        box = box_of(bars, row)
         assert box is not None
         place = box.center() * image.devicePixelRatio()
         colours.append(image.pixelColor(place.toPoint()))
@@ -606,7 +613,7 @@ def test_bars_are_coloured_by_the_classes_of_blast(bars: HitBars) -> None:
 def test_a_hit_without_bits_and_e_value_is_drawn_as_the_least_and_told_without_them(bars: HitBars) -> None:
     """The table of hits allows both to be missing."""
     bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
-    box = bars.box_of(10)
+    box = box_of(bars, 10)
     assert box is not None
     image = bars.viewport().grab().toImage()
     colour = image.pixelColor((box.center() * image.devicePixelRatio()).toPoint())
@@ -615,14 +622,14 @@ def test_a_hit_without_bits_and_e_value_is_drawn_as_the_least_and_told_without_t
 
 
 def test_bars_lie_where_the_hits_lie_in_the_query(bars: HitBars) -> None:
-    boxes = [bars.box_of(10 + i) for i in range(5)]
+    boxes = [box_of(bars, 10 + i) for i in range(5)]
     assert all(box is not None for box in boxes)
     lefts, widths = [box.left() for box in boxes if box], [box.width() for box in boxes if box]
     assert np.allclose(np.diff(lefts), np.diff(lefts)[0]) and np.allclose(widths, 2 * np.diff(lefts)[0])
 
 
 def test_the_pointer_tells_a_hit_and_a_click_chooses_it(bars: HitBars, qtbot: QtBot) -> None:
-    box = bars.box_of(13)
+    box = box_of(bars, 13)
     assert box is not None
     text = bars.text_at(QPointF(box.center().toPoint()))
     assert text.splitlines() == ["S3", "a protein", "80.0 bits, E-value 1.0e-09, 50.0 % identical", "residues 151 to 250 of the query"]
@@ -637,7 +644,7 @@ def test_the_pointer_tells_a_hit_and_a_click_chooses_it(bars: HitBars, qtbot: Qt
 def test_names_are_shown_letter_by_letter(bars: HitBars, qtbot: QtBot) -> None:
     bar = Bar(1, "<b>bold</b>&amp;", "d" * 600, 1, 100, 90.0, 1e-9, 0.5)
     bars.show_bars(QueryBars("Q", 400, (bar,), 1))
-    box = bars.box_of(1)
+    box = box_of(bars, 1)
     assert box is not None
     at = box.center().toPoint()
     qtbot.mouseMove(bars.viewport(), at)
@@ -654,10 +661,10 @@ def test_a_chosen_bar_comes_into_sight(bars: HitBars) -> None:
     many = tuple(Bar(i, f"S{i}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(400))
     bars.show_bars(QueryBars("Q", 60, many, 2000))
     bars.mark(390)
-    box = bars.box_of(390)
+    box = box_of(bars, 390)
     assert box is not None and bars.viewport().rect().contains(box.toRect())
     bars.mark(0)
-    box = bars.box_of(0)
+    box = box_of(bars, 0)
     assert box is not None and bars.viewport().rect().contains(box.toRect())
 
 
@@ -670,7 +677,7 @@ def test_the_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     assert bars.bars is not None
     bars.show_bars(QueryBars("Q", 400, bars.bars.bars, 1234))
     bars.export_action.write(tmp_path / "hits.svg")
-    assert "the best 5 of 1234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
+    assert "the best 5 of 1,234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
 
 
 def test_an_exported_figure_has_room_for_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
@@ -57,7 +57,8 @@ def test_the_pile_is_that_around_the_chosen_row(view: ReadsView, qtbot: QtBot, t
     pile = page.plot.pile
     assert pile is not None
     other = next(at for at in range(len(pile)) if pile.row[at] != row)
-    top, height = page.plot._lanes_of(page.plot.inner, page.plot.fontMetrics())  # type: ignore[arg-type]
+    assert page.plot.sheet is not None
+    top, height = page.plot.sheet.top, page.plot.sheet.height
     middle = (max(pile.start[other], narrow[0]) + min(pile.end[other], narrow[1])) / 2
     x = page.plot.inner.left() + (middle - narrow[0] + 0.5) / (narrow[1] - narrow[0] + 1) * page.plot.inner.width()
     place = QPointF(x, top + (pile.lane[other] + 0.4) * height)
@@ -85,8 +86,8 @@ def test_a_track_stands_over_the_pile_and_what_is_none_is_told(view: ReadsView, 
     waited(view, qtbot)
     assert "2 features" in page.track_label.full_text
     assert "recA<b>" in [one.name for one in page.plot.features]
-    (feature, box), *_ = [one for one in page.plot._feature_boxes(page.plot.inner) if one[0].name == "recA<b>"]
-    assert feature.name in page.plot.text_at(box.center())
+    (feature, box), *_ = [one for one in page.plot.sheet.features if one[0].name == "recA<b>"]  # type: ignore[union-attr]
+    assert feature.name in page.plot.text_at(QRectF(*box).center())
     (tmp_path / "no.bed").write_text("nothing here\n")
     with qtbot.waitSignal(view.message) as told:
         page.add_track(tmp_path / "no.bed")

@@ -251,7 +251,7 @@ def check_identification(view: IdentificationView, tables: Tables) -> None:
                 assert all(accessions & set(rows[row]["proteins"]) for row in shown_rows(panel))
             elif panel is view.peptides:
                 assert panel.scope_text == ""
-    assert view.coverage.coverage is None or view.coverage.canvas.chosen == peptide
+    assert view.coverage.coverage is None or view.coverage.chosen == peptide
     if peptide is not None and view.psms.scope_text:
         assert view.psms.scope_text == f"of {peptides[peptide]['peptide']}"
         assert all(psms[row]["peptide"] == peptides[peptide]["peptide"] for row in shown_rows(view.psms))
@@ -422,7 +422,7 @@ def check_evidence(view: EvidenceView, tables: Tables) -> None:
     if view.tabs.currentWidget() is view.peptides and view._place is None:
         peptide = chosen_row(view.peptides)
         is_here = peptide is not None and tables["peptide_places"][peptide]["protein"] == protein
-        assert view.coverage.canvas.chosen == (peptide if is_here else None)
+        assert view.coverage.chosen == (peptide if is_here else None)
 
 
 def check_comparison(view: ComparisonView, tables: Tables) -> None:

@@ -30,6 +30,7 @@ from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import project_with_search, said
 from tests.engine.views.test_identification import accepted
 from tests.gui.picture_results import take_pictures
+from tests.gui.plots.test_coverage_map import place_of
 from tests.gui.result_views import KeptView, click_row, cut_off, settle, shown
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -296,8 +297,8 @@ def test_coverage_of_the_chosen_protein_and_back_to_the_peptide(shared_results: 
         covered[start : start + len(row["sequence"])] = [True] * len(row["sequence"])
     assert coverage.covered.tolist() == covered
     peptide = next(one for one in coverage.peptides if one.row != view.peptides.view.chosen)
-    at = view.coverage.canvas.place_of(peptide).center().toPoint()
-    qtbot.mouseClick(view.coverage.canvas, Qt.MouseButton.LeftButton, pos=at)
+    at = place_of(view.coverage, peptide).center().toPoint()
+    qtbot.mouseClick(view.coverage.viewport(), Qt.MouseButton.LeftButton, pos=at)
     settle(view, qtbot)
     assert view.peptides.view.chosen == peptide.row
     assert set(shown(view.psms, "peptide")) <= {peptide.peptide}

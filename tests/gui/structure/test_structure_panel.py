@@ -197,12 +197,12 @@ def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbo
     view, panel, pair = drawn_view, panel_of(drawn_view), pair_of(drawn_view)
     plot = view.alignment.plot
     column = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[7])
-    layout = plot._layout
+    layout = plot._sheet
     assert layout is not None
     plot.verticalScrollBar().setValue(0)
-    at = layout.corner(column) + QPointF(layout.cell / 2, layout.line / 2)
+    at = QPointF(*layout.corner(column)) + QPointF(layout.cell / 2, layout.line / 2)
     plot.verticalScrollBar().setValue(max(0, round(at.y()) - 30))
-    at -= plot._origin
+    at -= QPointF(plot.in_sight.left, plot.in_sight.top)
     QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
     assert [(pick.trace.name, pick.row) for pick in panel.scene.picks] == [
         (pair.query_name, pair.of_query[column]),

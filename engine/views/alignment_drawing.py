@@ -1,0 +1,212 @@
+"""An alignment drawn in lines as wide as the page or the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from proteoscope.engine.views.drawings import Bar, Drawing, Label, Shape
+from proteoscope.engine.views.palette import Ink
+from proteoscope.engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL
+from proteoscope.engine.views.secondary_structure_drawing import draw_helix, draw_states, draw_strand
+from proteoscope.engine.views.sheets import CENTRE, Region, Sheet, TextMeasure
+from proteoscope.engine.views.structure_pair import BEYOND, WITHIN, StructurePair
+
+__all__ = ["AlignmentSheet", "draw_alignment"]
+
+_GROUP = 10
+_FILLS: dict[int, tuple[Ink, float]] = {
+    IDENTICAL: ("target", 0.35),
+    POSITIVE: ("target", 0.14),
+    GAP: ("mark", 0.27),
+    **{kind: ("target", opacity) for kind, opacity in zip(WITHIN, (0.59, 0.41, 0.24, 0.11), strict=True)},
+    BEYOND: ("decoy", 0.35),
+    DIFFERENT: ("decoy", 0.59),
+    UNSURE_IDENTICAL: ("target", 0.125),
+    UNSURE_DIFFERENT: ("decoy", 0.235),
+}
+"""Colour and opacity of columns by their kind."""
+_TRACK = 1.15
+"""Height of a line of secondary structure, in lines of residues."""
+_SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: a letter where both are the same, : within 5 Å, . aligned"))
+"""What the legend shows after the kinds, of structures."""
+_SIDE = 0.84
+"""Of a box of the legend, as part of the font size."""
+_FIGURE_SIZE, _FIGURE_WIDTH = 7.0, 520.0
+_LONGEST = 6000.0
+"""Points that a figure may be high: a page of PDF ends at 14,400. A longer alignment becomes wider."""
+
+
+class _LegendItem(NamedTuple):
+    """An entry of the legend: a kind, a helix (H) or strand (E), or nothing but words; its place, its line and the width of its sign."""
+
+    what: int | str
+    text: str
+    x: float
+    line: int
+    sign: float
+
+
+class AlignmentSheet(Sheet):
+    """An alignment laid out in a width, its heading in the figure's font and its residues `zoom` times as large.
+
+    Attributes
+    ----------
+    marks : columns that are marked, and whether the residue of the query and that of the subject are.
+    per_row, n_rows : columns of each row, and rows. cell, line : width of a column and height of a line.
+    """
+
+    def __init__(self, pair: AlignedPair, measure: TextMeasure, width: float, zoom: float = 1.0) -> None:
+        self.pair, self.measure, self.zoom = pair, measure, zoom
+        self.title = f"{pair.query_name} and {pair.subject_name}, {', '.join(pair.facts)}"
+        self.marks: dict[int, tuple[bool, bool]] = {}
+        self.line, self.cell = measure.line * zoom, measure.cell(zoom)
+        self.name = max(measure.width(title, zoom, is_fixed=True) for title in pair.titles) + 2 * self.cell
+        self.number = (pair.widest_label + 1) * self.cell
+        self.margin = 1.2 * self.cell
+        sides = 2 * self.margin + self.name + 2 * self.number
+        self.per_row = max(_GROUP, int((width - sides) // (self.cell * _GROUP)) * _GROUP)
+        self.n_rows = -(-len(pair) // self.per_row)
+        self.track = _TRACK * self.line if pair.has_states else 0.0
+        self.row_height = 4.2 * self.line + 2 * self.track
+        self.heading_width, self.heading_line = max(width - 2 * self.margin, 1.0), 1.2 * measure.line
+        self.facts = [line for fact in pair.facts for line in self._wrapped(fact)]
+        self.legend = list(self._placed_legend())
+        self.top = (2.8 + len(self.facts) + self.legend[-1].line) * self.heading_line + 0.5 * self.line
+        columns = min(self.per_row, max(len(pair), _GROUP))
+        # The heading of a short alignment is wider than its columns.
+        self.size = max(sides + columns * self.cell, width), self.top + self.n_rows * self.row_height
+
+    def corner(self, column: int) -> tuple[float, float]:
+        """The upper left corner of a column's residue in the query."""
+        row, place = divmod(column, self.per_row)
+        return self.margin + self.name + self.number + place * self.cell, self.top + row * self.row_height + self.track
+
+    def column_at(self, x: float, y: float) -> int | None:
+        """The column at a place."""
+        row, down = divmod(y - self.top, self.row_height)
+        place = int((x - self.corner(0)[0]) // self.cell)
+        if row < 0 or not 0 <= place < self.per_row or down > 3 * self.line + 2 * self.track:
+            return None
+        column = int(row) * self.per_row + place
+        return column if column < len(self.pair) else None
+
+    def rows(self, region: Region) -> range:
+        """The rows that are seen in a region."""
+        first, last = (int((y - self.top) // self.row_height) for y in (region.top, region.bottom))
+        return range(min(max(first, 0), self.n_rows), min(max(last + 1, 0), self.n_rows))
+
+    def shapes(self, region: Region) -> list[Shape]:
+        """Heading, rows and marks."""
+        shapes = self._heading() if region.top < self.top else []
+        for row in self.rows(region):
+            shapes += self._row(row)
+        return shapes + self._marks()
+
+    def _wrapped(self, text: str) -> list[str]:
+        """A line of the heading, broken after commas where it is too wide."""
+        lines: list[str] = []
+        for part in text.split(", "):
+            longer = f"{lines[-1]}, {part}" if lines else part
+            if lines and self.measure.width(longer) <= self.heading_width:
+                lines[-1] = longer
+            else:
+                lines.append(part)
+        return lines
+
+    def _placed_legend(self) -> Iterator[_LegendItem]:
+        """Entries of the legend, in as many lines as the width needs."""
+        side, x, line = _SIDE * self.measure.font_size, 0.0, 0
+        for what, text in (*self.pair.legend, *(_SIGNS if self.pair.has_states else ())):
+            sign = side if isinstance(what, int) else 2.4 * side if what else 0.0
+            width = sign + 5 + self.measure.width(text)
+            if x and x + width > self.heading_width:
+                x, line = 0.0, line + 1
+            yield _LegendItem(what, text, x, line, sign)
+            x += width + 1.4 * side
+
+    def _heading(self) -> list[Shape]:
+        """Names, facts, and what the colours mean."""
+        line, size, elided = self.heading_line, self.measure.font_size, self.measure.elided
+        name = f"{self.pair.subject_name}  {self.pair.description}".rstrip()
+        y = 0.85 * line + CENTRE * size
+        shapes: list[Shape] = [Label(self.margin, y, elided(name, self.heading_width, is_bold=True), is_bold=True)]
+        for number, fact in enumerate(self.facts, 1):
+            shapes.append(Label(self.margin, y + number * line, elided(fact, self.heading_width)))
+        side = _SIDE * size
+        for item in self.legend:
+            left, middle = self.margin + item.x, (2.05 + len(self.facts) + item.line) * line
+            box = Region(left, middle - side / 2, item.sign, side)
+            if isinstance(item.what, int):
+                ink, opacity = _FILLS[item.what]
+                shapes.append(Bar(*box, ink, opacity=opacity, outline="faint"))
+            elif item.what:
+                shapes.append((draw_helix if item.what == "H" else draw_strand)(box, item.sign / 5))
+            text = elided(item.text, max(self.heading_width - item.x - item.sign, 20.0))
+            shapes.append(Label(box.right + (5 if item.sign else 0), middle + CENTRE * size, text, ink="faint"))
+        return shapes
+
+    def _row(self, row: int) -> list[Shape]:
+        pair, line, cell, size = self.pair, self.line, self.cell, self.zoom
+        start, stop = row * self.per_row, min((row + 1) * self.per_row, len(pair))
+        left, top = self.corner(start)
+        kinds = pair.kinds[start:stop]
+        shapes: list[Shape] = []
+        for first, end in pairwise([0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), stop - start]):
+            if (fill := _FILLS.get(int(kinds[first]))) is not None:
+                shapes.append(Bar(left + first * cell, top, (end - first) * cell, 3 * line, fill[0], opacity=fill[1]))
+        ends = pair.labels(start, stop)
+        right = left + (stop - start + 0.5) * cell
+        for k, characters in enumerate((pair.query, pair.middle, pair.subject)):
+            y = self._baseline(top, k)
+            ink: Ink = "faint" if k == 1 and not pair.has_states else "text"
+            if text := characters[start:stop].rstrip():
+                shapes.append(Label(left, y, text, ink=ink, size=size, is_fixed=True))
+            if k != 1:
+                shapes += [
+                    Label(self.margin, y, pair.titles[k // 2], ink="faint", size=size, is_fixed=True),
+                    Label(left - 0.5 * cell, y, ends[k // 2][0], "end", "faint", size=size, is_fixed=True),
+                    Label(right, y, ends[k // 2][1], ink="faint", size=size, is_fixed=True),
+                ]
+        if isinstance(pair, StructurePair):
+            for states, y in zip(pair.states, (top - self.track, top + 3 * line), strict=True):
+                shapes += draw_states(states, start, stop, left, y, cell, self.track)
+        return shapes
+
+    def _marks(self) -> list[Shape]:
+        """Marked residues on the colour of what is selected, and a frame around marked columns that are neighbours."""
+        shapes: list[Shape] = []
+        for column, are_marked in self.marks.items():
+            left, top = self.corner(column)
+            for characters, k, is_marked in zip((self.pair.query, self.pair.subject), (0, 2), are_marked, strict=True):
+                if is_marked:
+                    shapes.append(Bar(left, top + k * self.line, self.cell, self.line, "highlight"))
+                    y = self._baseline(top, k)
+                    shapes.append(Label(left, y, characters[column], ink="highlighted", size=self.zoom, is_fixed=True))
+        columns = np.sort(np.array(list(self.marks), np.int64))
+        is_cut = (np.diff(columns) > 1) | (np.diff(columns // self.per_row) != 0)
+        height = 3 * self.line + 2 * self.track
+        for neighbours in np.split(columns, np.flatnonzero(is_cut) + 1) if len(columns) else ():
+            left, top = self.corner(int(neighbours[0]))
+            width = len(neighbours) * self.cell + 2
+            shapes.append(Bar(left - 1, top - self.track - 1, width, height + 2, opacity=0.0, outline="text"))
+        return shapes
+
+    def _baseline(self, top: float, line: int) -> float:
+        return top + (line + 0.5) * self.line + CENTRE * self.zoom * self.measure.font_size
+
+
+def draw_alignment(pair: AlignedPair, measure: TextMeasure | None = None) -> Drawing:
+    """A whole alignment for a page; its heading names the query too."""
+    measure, width = measure or TextMeasure(_FIGURE_SIZE), _FIGURE_WIDTH
+    pair = replace(pair, facts=(f"aligned with {pair.query_name}", *pair.facts))
+    sheet = AlignmentSheet(pair, measure, width)
+    while sheet.size[1] > _LONGEST:
+        width *= 1.5
+        sheet = AlignmentSheet(pair, measure, width)
+    return sheet.draw()

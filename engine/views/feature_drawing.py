@@ -1,0 +1,94 @@
+"""Features of proteins in figures: the colours of their groups, the key that names these, and their spans."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from proteoscope.engine.views.coverage import ProteinFeature
+from proteoscope.engine.views.drawings import Bar, Label, Shape
+from proteoscope.engine.views.palette import Ink, Ion
+from proteoscope.engine.views.sheets import CENTRE, Region, TextMeasure
+from proteoscope.engine.views.shown_peaks import UNMATCHED
+
+__all__ = ["QUANTITY", "Key", "draw_feature", "feature_lines", "key_tip"]
+
+QUANTITY = "quantity"
+"""Among the groups of a key where peptides may be coloured by it."""
+_MAXIMUM_LINES = 8
+"""Features that a tip names at most."""
+_INKS: dict[str, Ink] = {
+    QUANTITY: "target",
+    "chain": Ion(UNMATCHED),
+    "domain": Ion("a"),
+    "site": Ion("y"),
+    "modification": Ion("z"),
+    "disulfide bond": Ion("x"),
+    "variant": Ion("p"),
+    "secondary structure": Ion("c"),
+}
+"""Colours of groups, whose names are next to them."""
+
+
+class Key:
+    """The names of groups, in as many lines as a width needs.
+
+    Attributes
+    ----------
+    places : the region of each group. bottom : where the key ends; `top` without groups.
+    """
+
+    def __init__(self, groups: Iterable[str], measure: TextMeasure, left: float, top: float, right: float) -> None:
+        self.places: dict[str, Region] = {}
+        self.bottom, self._measure = top, measure
+        x, line = left, measure.line
+        for group in groups:
+            width = measure.width(group) + 2.4 * line
+            if x + width > right and x > left:
+                x, top = left, top + line * 1.2
+            self.places[group] = Region(x, top, width, line)
+            self.bottom = top + line
+            x += width
+
+    def shapes(self, shown: Collection[str]) -> list[Shape]:
+        """Names and boxes, those of hidden groups empty.."""
+        shapes: list[Shape] = []
+        for group, (left, top, _, line) in self.places.items():
+            is_shown, ink = group in shown, _INKS[group]
+            shapes += [
+                Bar(left, top + line * 0.25, line * 0.9, line * 0.5, ink, opacity=float(is_shown), outline=ink),
+                Label(left + line * 1.2, top + line / 2 + CENTRE * self._measure.font_size, group, ink="text" if is_shown else "faint"),
+            ]
+        return shapes
+
+    def group_at(self, x: float, y: float) -> str | None:
+        """The group whose name is at a place."""
+        return next((group for group, place in self.places.items() if place.holds(x, y)), None)
+
+
+def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float]) -> list[Shape]:
+    """The span of a feature, which is the target of its bars; `ends`: widths of those of a bond at its first and its last residue."""
+    ink = _INKS[feature.group]
+    if feature.group != "disulfide bond" or feature.end - feature.start == 1:
+        # What a peptide carries has a frame.
+        return [Bar(*span, ink, target=feature, outline="text" if feature.is_found else None)]
+    # A bond joins two residues, and nothing between them.
+    left, top, width, height = span
+    return [
+        Bar(left, top, width, height, ink, target=feature, opacity=0.0),
+        Bar(left, top + height / 2 - 0.75, width, 1.5, ink),
+        Bar(left, top, ends[0], height, ink),
+        Bar(span.right - ends[1], top, ends[1], height, ink),
+    ]
+
+
+def key_tip(group: str, shown: Collection[str]) -> str:
+    """What a click on a group of the key does."""
+    if group == QUANTITY:
+        return f"Click to colour peptides {'in one colour' if group in shown else 'by their quantity'}"
+    return f"Click to {'hide' if group in shown else 'show'} features of this group"
+
+
+def feature_lines(features: Sequence[ProteinFeature]) -> list[str]:
+    """A line for each feature, the first of many."""
+    lines = [feature.told for feature in features[:_MAXIMUM_LINES]]
+    return [*lines, f"and {len(features) - _MAXIMUM_LINES} more"] if len(features) > _MAXIMUM_LINES else lines

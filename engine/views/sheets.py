@@ -1,0 +1,107 @@
+"""Figures that may be larger than the window: laid out once, drawn as far as they are in sight; and the widths of their texts."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.views.drawings import Drawing, Shape
+
+__all__ = ["CENTRE", "LINE", "Region", "Sheet", "TextMeasure", "selected_characters"]
+
+LINE = 1.17
+"""Height of a line of text as part of the font size."""
+CENTRE = 0.35
+"""How far the baseline of a text is below its middle, as part of the font size."""
+_WIDE_CHARACTER, _FIXED_CHARACTER = 0.6, 0.602
+"""Mean width of a character of DejaVu Sans, and that of each in DejaVu Sans Mono, as part of the font size."""
+
+
+@dataclass(frozen=True)
+class TextMeasure:
+    """Sizes of the texts of a figure, in points or pixels: here about those on paper; the window measures its fonts.
+
+    Attributes
+    ----------
+    font_size : of the figure's texts.
+    """
+
+    font_size: float = 8.0
+
+    @property
+    def line(self) -> float:
+        """Height of a line of text."""
+        return LINE * self.font_size
+
+    def width(self, text: str, size: float = 1.0, *, is_fixed: bool = False, is_bold: bool = False) -> float:
+        """Width of a text; `size`, `is_fixed`, `is_bold`: see `proteoscope.engine.views.drawings.Label`."""
+        return len(text) * (_FIXED_CHARACTER if is_fixed else _WIDE_CHARACTER) * size * self.font_size
+
+    def cell(self, size: float = 1.0) -> float:
+        """Width of each character of a font of one width; a mean over many, since a row of them is drawn as one text."""
+        return self.width("W" * 100, size, is_fixed=True) / 100
+
+    def elided(self, text: str, width: float, *, is_bold: bool = False) -> str:
+        """As much of a text as fits into a width, with an ellipsis where some is left out; nothing where not even that fits."""
+        if self.width(text, is_bold=is_bold) <= width:
+            return text
+        n_fitting = bisect_right(range(len(text)), width, key=lambda n: self.width(f"{text[:n]}…", is_bold=is_bold))
+        return f"{text[: n_fitting - 1]}…" if n_fitting else ""
+
+
+class Region(NamedTuple):
+    """A rectangle of a figure."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        """Its right end."""
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> float:
+        """Its lower end."""
+        return self.top + self.height
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether a place lies in it."""
+        return self.left <= x < self.right and self.top <= y < self.bottom
+
+
+class Sheet:
+    """A figure laid out for a size of its texts.
+
+    Attributes
+    ----------
+    measure : of its texts. title : what is drawn, for people who do not see it. size : width and height of all of it.
+    """
+
+    measure: TextMeasure
+    title: str
+    size: tuple[float, float]
+
+    def shapes(self, region: Region) -> list[Shape]:
+        """What is seen in a region, in the coordinates of the whole."""
+        raise NotImplementedError
+
+    def draw(self, region: Region | None = None) -> Drawing:
+        """Draw all of it, or what is seen in a region."""
+        shapes = self.shapes(Region(0.0, 0.0, *self.size) if region is None else region)
+        return Drawing(*self.size, self.title, tuple(shapes), self.measure.font_size)
+
+
+def selected_characters(codes: NDArray[np.uint8], is_selected: NDArray[np.bool_]) -> str:
+    """Some of (n,) ASCII characters as a text, blanks at the places of all others; without blanks at its end.
+
+    >>> selected_characters(np.frombuffer(b"ABCD", np.uint8), np.array([True, False, True, False]))
+    'A C'
+    """
+    return np.where(is_selected, codes, np.uint8(ord(" "))).tobytes().decode("ascii").rstrip()

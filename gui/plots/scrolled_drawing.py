@@ -1,0 +1,184 @@
+"""A figure larger than its window, of which the part in sight is drawn: scrolling, picking, keys, tips and export."""
+# ruff: noqa: N802, D102 - Qt gives these names
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QResizeEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
+
+from proteoscope.engine.views.drawings import Bar, Drawing, PaperFigure
+from proteoscope.engine.views.sheets import Region, Sheet
+from proteoscope.gui.colours import palette_of, plot_colours
+from proteoscope.gui.labels import answer_tooltip
+from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
+from proteoscope.gui.plots.export import ExportAction
+
+__all__ = ["ScrolledDrawing"]
+
+_STEPS = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}
+
+
+class ScrolledDrawing(QAbstractScrollArea):
+    """Shows what is in sight of a `Sheet`, or a text in its place.
+
+    A figure derives from it and lays its sheet out (`_new_sheet`), describes places (`_tip`), and takes clicks (`_click`). Where it has
+    `_rows`, the arrow keys choose the next and the previous one.
+    """
+
+    message = Signal(str)
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._text = ""
+        self._sheet: Sheet | None = None
+        self.chosen: int | None = None
+        """What is marked, by its row in a table."""
+        self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(name)
+        self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
+        self.viewport().setMouseTracking(True)
+        self.export_action = ExportAction(self, self._figure, self.message.emit)
+
+    @property
+    def text(self) -> str:
+        """The text in place of a figure."""
+        return self._text
+
+    @property
+    def in_sight(self) -> Region:
+        """The part of the figure that is in sight."""
+        size = self.viewport().size()
+        return Region(self.horizontalScrollBar().value(), self.verticalScrollBar().value(), size.width(), size.height())
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """What is in sight, in the coordinates of the whole figure."""
+        return None if self._sheet is None else self._sheet.draw(self.in_sight)
+
+    def on_viewport(self, place: Region) -> QRectF:
+        """Where a place of the figure is on the viewport."""
+        left, top, _, _ = self.in_sight
+        return QRectF(*place).translated(-left, -top)
+
+    def targets_at(self, x: float, y: float) -> list[object]:
+        """Targets of the bars at a place of the figure, those in front first."""
+        bars = [] if self.drawing is None else [shape for shape in self.drawing.shapes if isinstance(shape, Bar)]
+        # Thin bars are hit from a pixel above and below too.
+        found = [bar.target for bar in bars if bar.target is not None and Region(bar.x, bar.y - 1, bar.width, bar.height + 2).holds(x, y)]
+        return found[::-1]
+
+    def text_at(self, at: QPointF) -> str:
+        """The tip of a place of the viewport."""
+        left, top, _, _ = self.in_sight
+        return "" if self._sheet is None else self._tip(at.x() + left, at.y() + top)
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 320)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.lay_out()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.lay_out()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+        if event.button() == Qt.MouseButton.LeftButton and self._sheet is not None:
+            left, top, _, _ = self.in_sight
+            self._click(event.position().x() + left, event.position().y() + top)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        left, top, _, _ = self.in_sight
+        can_be_clicked = self._sheet is not None and self._can_be_clicked(event.position().x() + left, event.position().y() + top)
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if can_be_clicked else Qt.CursorShape.ArrowCursor)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step, rows = _STEPS.get(Qt.Key(event.key())), list(dict.fromkeys(self._rows()))
+        if step is None or not rows:
+            super().keyPressEvent(event)
+            return
+        now = rows.index(self.chosen) if self.chosen in rows else -1 if step == 1 else len(rows)
+        self._choose(rows[min(max(now + step, 0), len(rows) - 1)])
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        return answer_tooltip(event, self, self.text_at) or super().viewportEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self.viewport()) as painter:
+            colours, drawing = plot_colours(self.palette()), self.drawing
+            painter.fillRect(event.rect(), colours.background)
+            if drawing is None:
+                painter.setPen(colours.faint)
+                area = self.viewport().rect().adjusted(20, 12, -20, -12)
+                painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._text)
+                return
+            painter.translate(-self.in_sight.left, -self.in_sight.top)
+            paint_drawing(painter, drawing, palette_of(self.palette()), self.font())
+
+    def lay_out(self) -> None:
+        """Lay the figure out for the font and the width, as after a change of what it shows."""
+        self._sheet = self._new_sheet(WidgetMeasure.from_font(self.font()), float(self.viewport().width()))
+        width, height = (0.0, 0.0) if self._sheet is None else self._sheet.size
+        for bar, length, visible in (
+            (self.verticalScrollBar(), height, self.viewport().height()),
+            (self.horizontalScrollBar(), width, self.viewport().width()),
+        ):
+            bar.setSingleStep(max(1, round(self._line())))
+            bar.setPageStep(visible)
+            bar.setRange(0, max(0, round(length - visible)))
+        self.viewport().update()
+
+    def _show(self, text: str, *, is_new: bool = True) -> None:
+        """Lay out what is to be shown, or `text` in its place; from its beginning if `is_new`."""
+        self._text = text
+        if is_new:
+            self.verticalScrollBar().setValue(0)
+            self.horizontalScrollBar().setValue(0)
+        self.lay_out()
+        self.setAccessibleDescription(text or ("" if self._sheet is None else self._sheet.title))
+
+    def _bring_into_sight(self, place: Region, margin: float = 8.0) -> None:
+        """Scroll as little as brings the height of a place into sight."""
+        bar, height = self.verticalScrollBar(), self.viewport().height()
+        if place.top < bar.value():
+            bar.setValue(int(place.top - margin))
+        elif place.bottom > bar.value() + height:
+            bar.setValue(int(place.bottom + margin - height))
+
+    def _line(self) -> float:
+        """How far a step of the scroll bars goes."""
+        return self.fontMetrics().height()
+
+    def _new_sheet(self, measure: WidgetMeasure, width: float) -> Sheet | None:
+        raise NotImplementedError
+
+    def _figure(self) -> PaperFigure | None:
+        raise NotImplementedError
+
+    def _tip(self, x: float, y: float) -> str:
+        raise NotImplementedError
+
+    def _click(self, x: float, y: float) -> None:
+        raise NotImplementedError
+
+    def _can_be_clicked(self, x: float, y: float) -> bool:
+        """Whether the pointer shows a hand at a place of the figure."""
+        return False
+
+    def _rows(self) -> Sequence[int]:
+        """Rows of a table in the order of the arrow keys."""
+        return ()
+
+    def _choose(self, row: int) -> None:
+        """Choose a row, as by a click."""
+        raise NotImplementedError
