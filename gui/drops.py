@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QObject, Signal
+from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import FileSort
@@ -15,7 +15,7 @@ from proteoscope.gui.forms.file_survey import FileSurvey, Survey
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["Drops", "dropped_paths"]
+__all__ = ["Drops", "dropped_paths", "has_paths"]
 
 _NOTHING = "Nothing of what was dropped is a project or a file that a search reads."
 
@@ -23,13 +23,26 @@ _NOTHING = "Nothing of what was dropped is a project or a file that a search rea
 _THIS_MACHINE = ("", "localhost")
 
 
+def has_paths(content: QMimeData) -> bool:
+    """Return True if a file or folder of this machine is among what is dropped."""
+    return any(_path_of(url) is not None for url in content.urls())
+
+
 def dropped_paths(content: QMimeData) -> tuple[list[Path], int]:
     """Return the paths of what is dropped, and how many addresses lead elsewhere: to the network, to another machine, or to no place."""
     urls = content.urls()
-    # Windows names shares by their machine, and reads them as files.
-    local = [url for url in urls if url.isLocalFile() and (os.name == "nt" or url.host() in _THIS_MACHINE)]
-    paths = [path for path in (Path(url.toLocalFile().removeprefix("//localhost")) for url in local) if path.is_absolute()]
+    paths = [path for path in map(_path_of, urls) if path is not None]
     return paths, len(urls) - len(paths)
+
+
+def _path_of(url: QUrl) -> Path | None:
+    """Return the absolute path of an address of this machine; None of any other."""
+    name = url.toLocalFile()
+    # Windows names shares by their machine, and reads them as files.
+    if not name or (os.name != "nt" and url.host() not in _THIS_MACHINE):
+        return None
+    path = Path(name.removeprefix("//localhost"))
+    return path if path.is_absolute() else None
 
 
 class Drops(QObject):

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushB
 from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.buttons import PrimaryButton
-from proteoscope.gui.drops import dropped_paths
+from proteoscope.gui.drops import dropped_paths, has_paths
 from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.icons import set_icon
@@ -117,7 +117,7 @@ class JobDialog(QDialog):
         self.cancel_button.setFocus()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if not self.is_running and dropped_paths(event.mimeData())[0]:
+        if not self.is_running and has_paths(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:

@@ -14,7 +14,7 @@ from proteoscope.gui.device_page import DeviceButton, DevicePage
 from proteoscope.gui.devices import DeviceSurvey
 from proteoscope.gui.dialogs import CrashDialog, report_text
 from proteoscope.gui.docks import add_dock
-from proteoscope.gui.drops import dropped_paths
+from proteoscope.gui.drops import dropped_paths, has_paths
 from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.icons import icon
 from proteoscope.gui.job_dock import JobDock
@@ -177,7 +177,7 @@ class WindowFrame(QMainWindow):
         self.frame_changed.emit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802, D102 - Qt's name
-        if dropped_paths(event.mimeData())[0]:
+        if has_paths(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802, D102 - Qt's name

@@ -21,6 +21,7 @@ from proteoscope.engine.views.palette import Ink, rgb_of
 from proteoscope.engine.views.ticks import nice_ticks, powers_of_ten, square_ticks
 
 __all__ = [
+    "FIXED_CHARACTER",
     "Anchor",
     "Area",
     "Axis",
@@ -51,6 +52,8 @@ Scale = Literal["linear", "square-root", "logarithmic"]
 
 _LONGEST_NUMBER = 1e7
 """From which on ticks have an exponent."""
+FIXED_CHARACTER = 0.602
+"""Width of a character of DejaVu Sans Mono as part of the font size."""
 _CHARACTER = 0.56
 """Mean width of a character as part of the height, to reserve space: what writes the text knows its font, this module does not."""
 
@@ -345,11 +348,11 @@ def _svg_of(shape: Shape, font_size: float, name: str) -> str:
             style = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if shape.is_upright else ""
             style += ' font-weight="bold"' if shape.is_bold else ""
             style += f' font-size="{shape.size * font_size:g}"' if shape.size != 1 else ""
-            style += ' font-family="Courier New, Courier, monospace"' if shape.is_fixed else ""
+            style += _fixed(len(text) * FIXED_CHARACTER * shape.size * font_size) if shape.is_fixed else ""
             return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{colour_of(ink)}"{style}>{_written(text)}</text>'
         case Image(x, y, width, height, pixels):
             box = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" preserveAspectRatio="none"'
-            return f'<image {box} href="data:image/png;base64,{b64encode(_png(pixels)).decode()}"/>'
+            return f'<image {box} image-rendering="pixelated" href="data:image/png;base64,{b64encode(_png(pixels)).decode()}"/>'
         case Clip(x, y, width, height, shapes):
             box = f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
             inner = "".join(_svg_of(one, font_size, f"{name}-{number}") for number, one in enumerate(shapes))
@@ -362,6 +365,11 @@ def _corners(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
 
 def _dashes(is_dashed: bool) -> str:
     return ' stroke-dasharray="4 3"' if is_dashed else ""
+
+
+def _fixed(length: float) -> str:
+    """Attributes of a text in a font of one width, whose blanks count and whose length does not depend on the fonts of the viewer."""
+    return f' font-family="Courier New, Courier, monospace" xml:space="preserve" style="white-space:pre" textLength="{length:.2f}"'
 
 
 def _opacity(opacity: float) -> str:

@@ -66,7 +66,10 @@ class Key:
 
 
 def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float]) -> list[Shape]:
-    """The span of a feature, which is the target of its bars; `ends`: widths of those of a bond at its first and its last residue."""
+    """The span of a feature, which is the target of its bars.
+
+    `ends`: widths of the bars of a bond at its first and its last residue, 0 for none.
+    """
     ink = _INKS[feature.group]
     if feature.group != "disulfide bond" or feature.end - feature.start == 1:
         # What a peptide carries has a frame.
@@ -76,8 +79,7 @@ def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float
     return [
         Bar(left, top, width, height, ink, target=feature, opacity=0.0),
         Bar(left, top + height / 2 - 0.75, width, 1.5, ink),
-        Bar(left, top, ends[0], height, ink),
-        Bar(span.right - ends[1], top, ends[1], height, ink),
+        *(Bar(x, top, end, height, ink) for x, end in ((left, ends[0]), (span.right - ends[1], ends[1])) if end),
     ]
 
 

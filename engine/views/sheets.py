@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.views.drawings import Drawing, Shape
+from proteoscope.engine.views.drawings import FIXED_CHARACTER, Drawing, Shape
 
 __all__ = ["CENTRE", "LINE", "Region", "Sheet", "TextMeasure", "selected_characters"]
 
@@ -17,8 +17,8 @@ LINE = 1.17
 """Height of a line of text as part of the font size."""
 CENTRE = 0.35
 """How far the baseline of a text is below its middle, as part of the font size."""
-_WIDE_CHARACTER, _FIXED_CHARACTER = 0.6, 0.602
-"""Mean width of a character of DejaVu Sans, and that of each in DejaVu Sans Mono, as part of the font size."""
+_CHARACTER = 0.6
+"""Mean width of a character of DejaVu Sans as part of the font size."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class TextMeasure:
 
     def width(self, text: str, size: float = 1.0, *, is_fixed: bool = False, is_bold: bool = False) -> float:
         """Width of a text; `size`, `is_fixed`, `is_bold`: see `proteoscope.engine.views.drawings.Label`."""
-        return len(text) * (_FIXED_CHARACTER if is_fixed else _WIDE_CHARACTER) * size * self.font_size
+        return len(text) * (FIXED_CHARACTER if is_fixed else _CHARACTER) * size * self.font_size
 
     def cell(self, size: float = 1.0) -> float:
         """Width of each character of a font of one width; a mean over many, since a row of them is drawn as one text."""

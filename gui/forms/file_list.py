@@ -187,7 +187,8 @@ class FileList(QWidget):
     def add(self, paths: Iterable[Path]) -> None:
         """Add files; one that is there already stays once."""
         present = set(self.paths)
-        new = [path for path in dict.fromkeys(Path(one).absolute() for one in paths) if path not in present]
+        whole = (path if path.is_absolute() else path.absolute() for path in map(Path, paths))
+        new = [path for path in dict.fromkeys(whole) if path not in present]
         for path in new:
             item = QListWidgetItem(f"{path.name}    {path.parent}")
             item.setData(Qt.ItemDataRole.UserRole, path)

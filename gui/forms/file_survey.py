@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
 
-_MAXIMUM_FILES = 5000
+_MAXIMUM_FILES = 3000
 _MAXIMUM_LOOKED_INTO = 200
 """Files of structures of a folder or a list that are looked into before a search reads them all."""
 

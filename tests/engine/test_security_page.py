@@ -194,7 +194,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_refuses_folder_that_others_can_change",),
     "The database of a project is opened by its name": ("engine/project/test_strangers.py::test_tables_that_are_views_are_refused",),
-    "**The window** takes up to 5,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
+    "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_are_those_of_this_machine",),
     "`python installer/audit.py`": (
         "installer/test_audit.py::test_this_environment_has_none",

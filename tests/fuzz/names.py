@@ -98,6 +98,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _TAGS = frozenset(
     [
         "html",
+        "mark",
         "head",
         "meta",
         "title",

@@ -36,6 +36,7 @@ TESTS = (
 )
 TRACKS = ("gff3", "bed")  # an identification has them if its database is of nucleotides
 QUERY = "1AO6_A"  # of the sample; some formats hold the hits of one query
+DESIGN = "file\tsample\tcondition\treplicate\nBSA1.mzML.gz\tone\talbumin\t1\n"
 CODONS = dict(zip("ACDEFGHIKLMNPQRSTVWY", re.findall("...", "GCTTGTGATGAATTTGGTCATATTAAACTGATGAATCCGCAGCGTTCTACCGTGTGGTAT"), strict=True))
 _SECONDS = 1800
 
@@ -66,8 +67,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compile": ("compile --processes 2",),
     "samples": ("samples PLACE/samples",),
     "workers": ("workers certificates --out PLACE/certificates", f"{IDENTIFY} --workers local:2 --out PLACE/workers"),
-    # What the samples leave out.
-    "quantify": ("quantify PROJECT --preset label-free --report PLACE/quantity_pages --out PLACE/quantities.tsv",),
+    # Its sample has no pages.
     "evidence": ("evidence PROJECT --structures SAMPLES/1ao6_A.pdb.gz --report PLACE/evidence_pages --device cpu",),
 }
 """Command lines by sub-command. SAMPLES is the folder of the samples, PROJECT a project with a run of each search, and PLACE a folder for
@@ -139,10 +139,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bench(program: Path, home: dict[str, str], place: Path) -> Path:
-    """A project with a run of each search on its sample."""
+    """A project with a run of each search on its sample, and last a quantification of traces with a design, which MSstats needs."""
+    project = place / "bench"
     for search in SEARCHES:
-        run(program, "demo", search.kind, "--out", place / "bench", "--device", "cpu", "--threads", "2", **home)
-    return place / "bench"
+        run(program, "demo", search.kind, "--out", project, "--device", "cpu", "--threads", "2", **home)
+    (place / "design.tsv").write_text(DESIGN)
+    options = ("--preset", "label-free", "--design", place / "design.tsv", "--report", place / "quantity_pages")
+    run(program, "quantify", project, "--run", finished_runs(project, "identify")[-1], *options, **home)
+    return project
 
 
 @pytest.fixture(scope="module")

@@ -166,13 +166,13 @@ def test_a_narrow_view_and_a_short_alignment_lose_nothing_of_the_heading(theme: 
     assert sheet.rows(Region(0, 0, 300, sheet.top + 1)) == range(1)
     view.show_pair(pair)
     figure = view.plot._figure()
-    assert figure is not None and figure.size.width() > WidgetMeasure(7.0, measure.font).width(fact)
+    assert figure is not None and figure.drawing.width > WidgetMeasure(7.0, measure.font).width(fact)
 
 
 def test_the_figure_of_a_long_alignment_is_a_page_that_pdf_can_have(view: AlignmentView, tmp_path: Path) -> None:
     view.show_pair(long_pair(20_000))
     figure = view.plot._figure()
-    assert figure is not None and max(figure.size.height(), figure.size.width()) <= 14_400
+    assert figure is not None and max(figure.drawing.height, figure.drawing.width) <= 14_400
     view.plot.export_action.write(tmp_path / "long.pdf")
     assert (tmp_path / "long.pdf").read_bytes().startswith(b"%PDF")
 

@@ -1,0 +1,109 @@
+"""Grids of characters and bars in lanes: the window shows what the page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtGui import QColor, QImage, QPalette
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from proteoscope.engine.views.drawings import Drawing
+from proteoscope.engine.views.palette import PAPER
+from proteoscope.engine.views.paper import png
+from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
+from proteoscope.gui.alignment.stack_plot import StackPlot
+from proteoscope.gui.plots.coverage_map import CoverageMap
+from proteoscope.gui.plots.hit_bars import HitBars
+from proteoscope.gui.plots.pileup_plot import PileupPlot
+from proteoscope.gui.theme import Theme
+from tests.engine.views import grid_examples
+
+_BLOCK = 8
+"""Pixels whose mean is compared, since characters are hinted on the screen only."""
+
+
+def alignment() -> AlignmentPlot:
+    view = AlignmentPlot()
+    view.show_pair(grid_examples.pair())
+    view.mark({3: (True, False), 4: (True, True)})
+    return view
+
+
+def stack() -> StackPlot:
+    view = StackPlot()
+    view.show_stack(grid_examples.stack())
+    view.mark(1)
+    return view
+
+
+def coverage() -> CoverageMap:
+    view = CoverageMap()
+    view.show_coverage(grid_examples.coverage())
+    view.mark(4)
+    return view
+
+
+def hits() -> HitBars:
+    view = HitBars()
+    view.show_bars(grid_examples.hits())
+    view.mark(2)
+    return view
+
+
+def pile() -> PileupPlot:
+    view, shown = PileupPlot(), grid_examples.pile()
+    view.look_at(shown.text, 1, 60)
+    view.show_pile(shown)
+    view.show_features(grid_examples.features())
+    view._later.stop()
+    return view
+
+
+def drawing_of(view: QWidget) -> Drawing:
+    if isinstance(view, PileupPlot):
+        assert view.sheet is not None
+        return view.sheet.draw()
+    assert isinstance(view, AlignmentPlot | StackPlot | CoverageMap | HitBars) and view.drawing is not None
+    return view.drawing
+
+
+def blocks(pixels: np.ndarray) -> np.ndarray:
+    """(rows, columns, 3) means of the blocks of a picture."""
+    rows, columns = (length // _BLOCK for length in pixels.shape[:2])
+    cut = pixels[: rows * _BLOCK, : columns * _BLOCK].astype(float)
+    return cut.reshape(rows, _BLOCK, columns, _BLOCK, 3).mean(axis=(1, 3))
+
+
+@pytest.mark.parametrize("make", [alignment, stack, coverage, hits, pile])
+def test_the_window_shows_what_the_page_shows(make: Callable[[], QWidget], qtbot: QtBot, theme: Theme) -> None:
+    view = make()
+    qtbot.addWidget(view)
+    palette = QPalette(view.palette())
+    roles = QPalette.ColorRole
+    inks = {roles.Base: PAPER.background, roles.Text: PAPER.text, roles.PlaceholderText: PAPER.faint, roles.Mid: PAPER.grid}
+    for role, colour in (inks | {roles.Highlight: PAPER.highlight, roles.HighlightedText: PAPER.highlighted}).items():
+        palette.setColor(role, QColor(colour))
+    view.setPalette(palette)
+    view.resize(700, 400)
+    with qtbot.waitExposed(view):
+        view.show()
+    shown = view if isinstance(view, PileupPlot) else view.viewport()  # type: ignore[attr-defined]
+    image = shown.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+    assert image.devicePixelRatio() == 1
+    lines = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
+    screen = lines[:, : 3 * image.width()].reshape(image.height(), image.width(), 3)
+    page = np.asarray(Image.open(BytesIO(png(drawing_of(view), 72))).convert("RGB"))
+    height, width = (min(sizes) for sizes in zip(screen.shape[:2], page.shape[:2], strict=True))
+    screen, page = screen[:height, :width], page[:height, :width]
+    difference = np.abs(blocks(screen) - blocks(page)).max(axis=2)
+    is_drawn = (blocks(screen) < 250).any(axis=2)
+    assert is_drawn.mean() > 0.02
+    assert difference[is_drawn].mean() < 18 and np.percentile(difference, 99.5) < 60
+    # The same picture a few pixels away is another one.
+    moved = np.abs(blocks(screen) - blocks(np.roll(page, (6, 6), axis=(0, 1)))).max(axis=2)
+    assert moved[is_drawn].mean() > 2 * difference[is_drawn].mean()
