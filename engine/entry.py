@@ -43,6 +43,7 @@ __all__ = [
     "SearchRequest",
     "WriteExport",
     "identifying_kinds",
+    "recorded_parameters",
     "table_of_kind",
 ]
 
@@ -492,16 +493,17 @@ class Search:
         """The format of this name, if it has it."""
         return next((export for export in self.exports if export.name == name), None)
 
-    def check_recorded(self, project: Project, run: RunRecord) -> None:
-        """Require the recorded parameters of a run to be values that its search can have; the record may be forged or damaged.
+    def recorded_parameters(self, project: Project, run: RunRecord) -> dict[str, Any]:
+        """Return the recorded parameters of a run that its search has, each a value that it can have; the record may be forged or damaged.
 
         Raises
         ------
         InputError : one is not.
         """
         fields = self.model.model_fields
+        recorded = {name: value for name, value in run.parameters.items() if name in fields}
         try:
-            self.model.checked({name: value for name, value in run.parameters.items() if name in fields})
+            return self.model.checked(recorded).model_dump(mode="json", include=set(recorded))
         except ParameterError as error:
             raise InputError(project.folder, f"the recorded parameters of {run.id} are damaged: {error}", remedy="Search again") from None
 
@@ -522,7 +524,7 @@ class Search:
             raise ParameterError(f"there is no format '{request.format:.40}'; expected one of {names}")
         for run in project.runs():
             if run.id == request.run_id:
-                self.check_recorded(project, run)
+                self.recorded_parameters(project, run)  # raises if one is no value of this search
         inputs = [one.path for one in project.inputs(request.run_id)]
         check_outputs([request.target / name for name in chosen.files] or [request.target], inputs, project.folder)
         return chosen.write()(project, request, progress)
@@ -535,6 +537,19 @@ def identifying_kinds() -> frozenset[str]:
     """
     # The list is above this module and imports it, so it is imported here when it is first needed.
     return frozenset(one.kind for one in engine.searches.SEARCHES if one.identifies)
+
+
+def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
+    """Return the recorded parameters of a run of any search; see `Search.recorded_parameters`.
+
+    Raises
+    ------
+    InputError : one is no value that its search can have, or this version of the program has no such search.
+    """
+    search = next((one for one in engine.searches.SEARCHES if one.kind == run.kind), None)
+    if search is None:
+        raise InputError(project.folder, f"run {run.id} is of an unknown search '{run.kind:.40}'", remedy="Search again")
+    return search.recorded_parameters(project, run)
 
 
 def table_of_kind(kind: str, name: str) -> Table:

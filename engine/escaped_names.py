@@ -16,13 +16,24 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["ESCAPES", "NameCharacters", "escape_names", "escape_unprintable", "escape_unprintable_texts", "warn_escaped_names"]
+__all__ = [
+    "ESCAPES",
+    "NameCharacters",
+    "escape_column",
+    "escape_names",
+    "escape_unprintable",
+    "escape_unprintable_texts",
+    "warn_escaped_names",
+]
 
 ESCAPES = "written as percent signs with hexadecimal digits"
 """How messages describe escaped characters."""
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 """Control characters, line separators, halves of characters, and what XML cannot hold."""
+_UNPRINTABLE_OF_ARROW = r"[\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}\x{fffe}\x{ffff}]"
+"""The same as Arrow has it, whose texts hold no halves of characters."""
 _IS_SUSPECT = np.zeros(256, np.bool_)
 """Bytes of UTF-8 that unprintable characters begin with, or are."""
 _IS_SUSPECT[: ord(" ")] = True
@@ -55,6 +66,14 @@ def escape_names(names: Sequence[str]) -> tuple[Sequence[str], int]:
         return names, 0
     escaped = list(map(escape_unprintable, names))
     return escaped, sum(map(str.__ne__, names, escaped))
+
+
+def escape_column(names: pa.StringArray) -> tuple[pa.StringArray, int]:
+    """Return the same of a column, none of whose names is missing."""
+    if not pa.compute.any(pa.compute.match_substring_regex(names, _UNPRINTABLE_OF_ARROW)).as_py():
+        return names, 0
+    escaped, n = escape_names(names.to_pylist())
+    return pa.array(escaped, pa.string()), n
 
 
 def escape_unprintable_texts(names: Texts) -> tuple[Texts, int]:

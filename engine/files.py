@@ -30,6 +30,7 @@ from typing import BinaryIO
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.locked_files import open_locked, release_locked
+from proteoscope.engine.shared_folders import beside, make_folder, pinned_folder, private_folder, real_path
 from proteoscope.kernels.trusted_folders import untrusted_folder
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "is_there",
     "nearest_folder",
     "open_regular",
+    "put_in_place",
     "remove_leftovers",
     "scratch_folder",
     "storage_error",
@@ -71,7 +73,7 @@ _REASONS = {
     errno.ENAMETOOLONG: ("the name is too long", "Choose a shorter one"),
     errno.EMFILE: ("too many files are open", "Raise the limit of open files (ulimit -n)"),
     errno.ENFILE: ("too many files are open on this machine", "Try again when other programs have ended"),
-    errno.ELOOP: ("this is a symbolic link, where none may be", "Remove it"),
+    errno.ELOOP: ("this is a symbolic link where none may be, or another user's is on the way to it", "Remove it"),
 }
 
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
@@ -106,7 +108,7 @@ def is_there(path: Path) -> bool:
     """Whether something lies at a path; also of names that no file can have, about which `Path.exists` raises."""
     try:
         return path.exists()
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
@@ -120,15 +122,16 @@ def is_temporary(path: Path) -> bool:
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
-def open_regular(path: Path) -> BufferedReader:
-    """Open a file for reading; a pipe, which would wait for a writer, a device or a folder is refused.
+def open_regular(path: Path, *, follows_link: bool = True) -> BufferedReader:
+    """Open a file for reading; a pipe, which would wait for a writer, a device or a folder is refused, and a link without `follows_link`.
 
     Raises
     ------
     OSError
         It cannot be opened, or is no regular file.
     """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    no_link = 0 if follows_link else getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | no_link)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -170,23 +173,41 @@ def temporary_sibling(path: Path) -> Path:
 def temporary_path(path: Path) -> Iterator[Path]:
     """Reserve a temporary name next to `path` for a file or folder, which is removed at the end unless it was renamed.
 
-    The folder of `path` is made if it does not exist. What killed processes left in this folder is removed first.
+    The folder of `path` is made if it does not exist. What killed processes left in this folder is removed first. `put_in_place` renames
+    it. In a folder that other users can change, the name lies in a folder of its own, which they cannot read or replace.
 
     Raises
     ------
     OSError
-        Nothing can be written there.
+        Nothing can be written there, or another user's link is on the way.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep_now_and_then(path.parent)
-    temporary, lock = _reserve(path)
-    try:
-        yield temporary
-    finally:
-        _remove(temporary)
-        if lock is not None:
-            release_locked(lock)
-            _remove(_lock_path(temporary))
+    make_folder(path.parent)
+    with pinned_folder(path.parent) as folder:
+        _sweep_now_and_then(folder)
+        temporary, lock = _reserve(folder / path.name)
+        try:
+            if folder == path.parent:
+                yield temporary
+            else:
+                with private_folder(temporary) as private:
+                    yield private / path.name
+        finally:
+            _remove(temporary)
+            if lock is not None:
+                release_locked(lock)
+                _remove(_lock_path(temporary))
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a file or folder from `temporary_path` to `path`; a file that lies there is replaced, a folder is not.
+
+    Raises
+    ------
+    OSError : the disk refused.
+    """
+    place = beside(temporary, path.name)
+    temporary.replace(place)
+    sync_folder(place.parent)
 
 
 @contextmanager
@@ -322,12 +343,12 @@ def _is_lock_of_ours(name: str) -> bool:
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path to write; it becomes `path` when the block ends well, and is removed when it does not.
 
-    For writers that open files by themselves. The folder of `path` is made where it is missing. Of a link, what it leads to is written. A
-    file that stood at `path` stays as it was until the new one is whole.
+    For writers that open files by themselves. The folder of `path` is made where it is missing. Of a link, what it leads to is written,
+    unless it is another user's. A file that stood at `path` stays as it was until the new one is whole.
 
     Raises
     ------
-    StorageError : the disk refused, or `path` is no place for a file.
+    StorageError : the disk refused, or `path` is no place for a file, or another user's link is on the way.
     """
     with storage_errors(path):
         if path.is_dir():
@@ -335,8 +356,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         # Renaming would put a file in its place.
         raise StorageError(f"{path}: this is a device or a pipe, not a file. Choose another path.")
-    # A link stays one: what it leads to is replaced.
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    with storage_errors(path):
+        # A link stays one: what it leads to is replaced.
+        target = real_path(path) if path.is_symlink() else path
     with contextlib.ExitStack() as stack:
         with storage_errors(path):
             temporary = stack.enter_context(temporary_path(target))
@@ -344,8 +366,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
             yield temporary
         with storage_errors(path):
             sync_file(temporary)
-            temporary.replace(target)
-            sync_folder(target.parent)
+            put_in_place(temporary, target)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 from proteoscope import resources
 from proteoscope.engine.errors import InputError, ParameterError, shortened
-from proteoscope.engine.files import open_regular
+from proteoscope.engine.files import is_there, open_regular
 
 ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 
@@ -277,7 +277,7 @@ def read_preset(search: str, preset: str) -> dict[str, Any]:
     path = resources.path("presets", search) / f"{preset}.toml"
     if preset not in preset_names(search):
         path = Path(preset)
-        if path.suffix != ".toml" and not _exists(path):
+        if path.suffix != ".toml" and not is_there(path):
             raise ParameterError(
                 f"there is no preset '{shortened(preset)}'; there are {', '.join(preset_names(search))}, or give a .toml file"
             )
@@ -286,13 +286,6 @@ def read_preset(search: str, preset: str) -> dict[str, Any]:
     if not isinstance(parameters, dict):
         raise InputError(path, "'parameters' is not a table", remedy="Write [parameters] and below it a line field = value each")
     return parameters
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name longer than any that the system knows
-        return False
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import FileSort
@@ -14,9 +15,34 @@ from proteoscope.gui.forms.file_survey import FileSurvey, Survey
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["Drops"]
+__all__ = ["Drops", "dropped_paths", "has_paths"]
 
 _NOTHING = "Nothing of what was dropped is a project or a file that a search reads."
+
+
+_THIS_MACHINE = ("", "localhost")
+
+
+def has_paths(content: QMimeData) -> bool:
+    """Return True if a file or folder of this machine is among what is dropped."""
+    return any(_path_of(url) is not None for url in content.urls())
+
+
+def dropped_paths(content: QMimeData) -> tuple[list[Path], int]:
+    """Return the paths of what is dropped, and how many addresses lead elsewhere: to the network, to another machine, or to no place."""
+    urls = content.urls()
+    paths = [path for path in map(_path_of, urls) if path is not None]
+    return paths, len(urls) - len(paths)
+
+
+def _path_of(url: QUrl) -> Path | None:
+    """Return the absolute path of an address of this machine; None of any other."""
+    name = url.toLocalFile()
+    # Windows names shares by their machine, and reads them as files.
+    if not name or (os.name != "nt" and url.host() not in _THIS_MACHINE):
+        return None
+    path = Path(name.removeprefix("//localhost"))
+    return path if path.is_absolute() else None
 
 
 class Drops(QObject):
@@ -41,15 +67,24 @@ class Drops(QObject):
         super().__init__(parent)
         self._searches, self._survey, self._bar = searches, survey, bar
 
-    def take(self, paths: Sequence[Path], target: QWidget | None) -> None:
-        """Look at files and folders, and take what is among them. `target`: what they were dropped on, if on anything."""
-        self.message.emit("Looking at the files")
-        self._survey.all_within(paths, partial(self._take, target))
+    def take(self, paths: Sequence[Path], n_others: int, target: QWidget | None) -> None:
+        """Look at files and folders, and take what is among them.
 
-    def _take(self, target: QWidget | None, found: Survey) -> None:
+        Parameters
+        ----------
+        n_others : addresses that lead elsewhere. target : what they were dropped on, if on anything.
+        """
+        self.message.emit("Looking at the files")
+        self._survey.all_within(paths, partial(self._take, n_others, target))
+
+    def _take(self, n_others: int, target: QWidget | None, found: Survey) -> None:
         self.message.emit("")
         self._bar.clear_complaint()
         problems = [file.problem for file in found.files if file.problem]
+        if n_others:
+            problems.append(
+                f"{n_others:,} of what was dropped {'is no file' if n_others == 1 else 'are no files'} of this machine. Copy to it first."
+            )
         searches = self._searches()
         form = searches[0].made_form
         if found.projects and form is not None and form.isVisible() and form.given_project is not None:
@@ -69,7 +104,7 @@ class Drops(QObject):
             self.page_asked.emit(self._searches()[0].form)
         if problems:
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
-            self.failed.emit(problems[0] + more)
+            self.failed.emit(" ".join(problems[0].split()) + more)  # a name may hold an end of a line
         elif not (takers or found.presets or found.projects):
             self._bar.tell(_NOTHING, "attention")
 

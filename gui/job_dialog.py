@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt, Signal
@@ -13,6 +12,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushB
 from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.buttons import PrimaryButton
+from proteoscope.gui.drops import dropped_paths, has_paths
 from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.icons import set_icon
@@ -117,12 +117,12 @@ class JobDialog(QDialog):
         self.cancel_button.setFocus()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if not self.is_running and any(url.isLocalFile() for url in event.mimeData().urls()):
+        if not self.is_running and has_paths(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         event.acceptProposedAction()
-        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        paths, _ = dropped_paths(event.mimeData())
         self._survey.all_within(paths, lambda found: self._files.take(found.files))
 
     def page(self) -> QVBoxLayout:

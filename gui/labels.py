@@ -67,7 +67,8 @@ def heading(text: str, scale: float = 1.1) -> QLabel:
 @lru_cache(maxsize=500)  # every form says much the same
 def tip_text(text: str) -> str:
     """A tooltip that says `text` letter by letter, also where a name in a file looks like HTML, in lines that fit the screen."""
-    lines = [part for line in text.splitlines() for part in (lines_of(line, _TIP_LETTERS) or [""])]
+    # Most lines fit, and a list of thousands of files has a tip for each.
+    lines = [part for line in text.splitlines() for part in ([line] if len(line) <= _TIP_LETTERS else lines_of(line, _TIP_LETTERS) or [""])]
     shown = "\n".join(lines if len(lines) <= _TIP_LINES else [*lines[:_TIP_LINES], "…"])
     return f"<p style='white-space:pre'>{escape(shown)}</p>" if "<" in shown or "&" in shown else shown
 

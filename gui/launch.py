@@ -25,6 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments and not is_project and arguments[0] != "open":
         return command_line.main.main(None if argv is None else arguments)
 
+    if wrong := command_line.system_limits.settings_error():
+        print(f"proteoscope: {wrong}", file=sys.stderr)
+        return 2
     execution.libraries.lighten_libraries()
     execution.libraries.bound_kept_memory()
     reason = why_no_window()

@@ -98,7 +98,11 @@ def default_settings_path() -> Path:
 
 def sample_project() -> Path:
     """The project that samples are run in unless the user chooses another: beside files that ship there is no place for any."""
-    return Path.home() / "proteoscope_sample"
+    try:
+        home = Path.home()
+    except RuntimeError:  # HOME is '~', or a user without a name has no HOME
+        home = Path.cwd()
+    return home.absolute() / "proteoscope_sample"
 
 
 class SettingsFile:

@@ -13,7 +13,8 @@ from PySide6.QtCore import QLocale
 from proteoscope import engine
 from proteoscope.engine import imported, matches, structure_search, structures, views
 from proteoscope.engine import library_search as library_search_package
-from proteoscope.engine.entry import ExportRequest, Search, SearchRequest
+from proteoscope.engine.entry import ExportRequest, Search, SearchRequest, recorded_parameters
+from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs import Lane, Progress
 from proteoscope.engine.project import Project, RunRecord, gone_error, is_project
@@ -208,10 +209,13 @@ class ExportTask(WritingTask):
         export = self.search.exported_as(self.request.format)
         if export is None or not export.is_library:
             return None
-        project, run = Project.open(self.project_folder), self.request.run_id
-        source = project.record(run).get("source_run", run)
-        spectra = tuple(one.path for one in project.inputs(str(source)) if one.kind == "spectra")
-        parameters = next((one.parameters for one in project.runs() if one.id == source), {})
+        try:
+            project, run = Project.open(self.project_folder), self.request.run_id
+            source = project.record(run).get("source_run", run)
+            spectra = tuple(one.path for one in project.inputs(str(source)) if one.kind == "spectra")
+            parameters = next((recorded_parameters(project, one) for one in project.runs() if one.id == source), {})
+        except ProteoscopeError:  # the project has gone or is forged, and the library is there
+            return None
         kept: dict[str, Any] = {name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters}
         return MadeLibrary({"spectra": spectra, "library": (self.request.target,)}, kept)
 

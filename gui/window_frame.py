@@ -14,6 +14,7 @@ from proteoscope.gui.device_page import DeviceButton, DevicePage
 from proteoscope.gui.devices import DeviceSurvey
 from proteoscope.gui.dialogs import CrashDialog, report_text
 from proteoscope.gui.docks import add_dock
+from proteoscope.gui.drops import dropped_paths, has_paths
 from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.icons import icon
 from proteoscope.gui.job_dock import JobDock
@@ -41,14 +42,15 @@ class WindowFrame(QMainWindow):
 
     Signals
     -------
-    page_shown : another page came to the front. files_dropped : the paths, and the widget that they were dropped on, or None.
+    page_shown : another page came to the front. files_dropped : the paths, how many
+        addresses lead elsewhere, and the widget that they were dropped on, or None.
     frame_changed : the window was moved or has another size.
     """
 
     settings: SettingsFile
 
     page_shown = Signal()
-    files_dropped = Signal(list, object)
+    files_dropped = Signal(list, int, object)
     frame_changed = Signal()
 
     def __init__(self) -> None:
@@ -175,13 +177,13 @@ class WindowFrame(QMainWindow):
         self.frame_changed.emit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802, D102 - Qt's name
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        if has_paths(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802, D102 - Qt's name
         event.acceptProposedAction()
-        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-        self.files_dropped.emit(paths, self.childAt(event.position().toPoint()))
+        paths, n_others = dropped_paths(event.mimeData())
+        self.files_dropped.emit(paths, n_others, self.childAt(event.position().toPoint()))
 
     # Making of the window
 

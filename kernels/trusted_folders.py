@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["VARIABLE", "cache_folder", "untrusted_folder", "why_not_used"]
+__all__ = ["VARIABLE", "cache_folder", "is_of_this_user", "untrusted_folder", "why_not_used"]
 
 VARIABLE = "PROTEOSCOPE_CACHE"
 
@@ -53,12 +53,13 @@ def untrusted_folder(path: Path) -> Path | None:
             status = part.lstat()
         except OSError:
             continue
-        if not _is_owned(status) or (not stat.S_ISLNK(status.st_mode) and _is_writable_by_others(status, is_last=part == real)):
+        if not is_of_this_user(status) or (not stat.S_ISLNK(status.st_mode) and _is_writable_by_others(status, is_last=part == real)):
             return part
     return None
 
 
-def _is_owned(status: os.stat_result) -> bool:
+def is_of_this_user(status: os.stat_result) -> bool:
+    """Return True if a file belongs to this user or to the system."""
     # In some containers the system's files belong to the user to whom "/" does.
     return status.st_uid in (0, os.geteuid(), Path("/").stat().st_uid)
 

@@ -69,9 +69,9 @@ def with_new_score(folder: Path) -> dict[str, str]:
     (folder / "proteoscope" / "kernels").symlink_to(folder / "kernels")
     # A checkout, whose compiled kernels lie among the sources: those of other modules need not be compiled again.
     (folder / "pyproject.toml").symlink_to(REPOSITORY / "pyproject.toml")
-    shutil.copytree(
-        REPOSITORY / "kernels", folder / "kernels", ignore=shutil.ignore_patterns(*(f"{name}.*.nb?" for name in _COMPILED_ANEW))
-    )
+    # Other tests may compile meanwhile, and rename files that they have written.
+    left_out = shutil.ignore_patterns("*.tmp*", "*.sums?*", "*.lock", *(f"{name}.*.nb?" for name in _COMPILED_ANEW))
+    shutil.copytree(REPOSITORY / "kernels", folder / "kernels", ignore=left_out)
     for name, (place, text) in CHANGES.items():
         path = folder / name
         content = path.read_text(encoding="utf-8")

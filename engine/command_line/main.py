@@ -8,14 +8,17 @@ from __future__ import annotations
 import argparse
 import atexit
 import contextlib
+import errno
 import gc
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 from proteoscope import engine
@@ -38,12 +41,15 @@ from proteoscope.engine.command_line.terminal import printable, say
 from proteoscope.engine.command_line.workers import add_workers
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.execution.libraries import lighten_libraries
+from proteoscope.engine.files import storage_error
 from proteoscope.engine.jobs.progress import Cancelled
 
 __all__ = ["command_parsers", "main", "parser_of"]
 
 _WRONG = 2
 _OBJECTS_BETWEEN_LOOKS = 300_000
+_LONG_WORD = re.compile(r"\S{1000,}")
+"""What an error shows in part only: a path may have 4,096 bytes, an argument 131,072."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,13 +106,21 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         # The readers and writers turn what befalls their files into errors of ours; what is left is the output or the system itself.
         _drop_output()
-        _complain(describe_failure(error) or ": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+        _complain(describe_failure(error) or _system_error(error))
         return _WRONG
     except MemoryError as error:
         enough = "the memory is not enough; lower index_memory, or search fewer modifications or a smaller database"
         _complain(describe_failure(error) or enough)
         return _WRONG
     return 0
+
+
+def _system_error(error: OSError) -> str:
+    if not error.filename:
+        return str(error.strerror or error)
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"{error.filename}: permission denied. Check the rights of this file and of the folders above it."
+    return str(storage_error(Path(os.fsdecode(error.filename)), error))
 
 
 def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
@@ -140,7 +154,8 @@ def _complain(text: str) -> None:
     """Print one line on stderr, if there is one: a terminal that was closed takes nothing."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print(f"proteoscope: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
+            line = _LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-100:]}", " ".join(text.split()))
+            print(f"proteoscope: {printable(line)}", file=sys.stderr, flush=True)
 
 
 def _with_notes(text: str, error: BaseException) -> str:
@@ -150,7 +165,7 @@ def _with_notes(text: str, error: BaseException) -> str:
 
 def _drop_output() -> None:
     """Whoever read our output has gone, or its disk is full: Python would complain once more when it closes it."""
-    if sys.stdout is not None:
+    with contextlib.suppress(io.UnsupportedOperation, AttributeError):  # it is no file, or was closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

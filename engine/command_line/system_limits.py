@@ -10,6 +10,7 @@ from proteoscope.engine.errors import ProteoscopeError
 __all__ = ["describe_failure", "guard_limits", "settings_error"]
 
 _THREADS = "NUMBA_NUM_THREADS"
+_NO_COMPILER = "NUMBA_DISABLE_JIT"
 _MAXIMUM_THREADS = 1024
 _MEMORY = ("-v", "-d")
 _OUT_OF_MEMORY = ("failed to map segment", "cannot allocate memory", "shared object", "Unable to allocate")
@@ -23,6 +24,8 @@ def settings_error() -> str:
     value = os.environ.get(_THREADS, "")
     if value and not (value.isdecimal() and len(value) < 10 and 1 <= int(value) <= _MAXIMUM_THREADS):
         return f"the environment variable {_THREADS} is '{value:.40}'; expected a number from 1 to {_MAXIMUM_THREADS}. Change or unset it"
+    if os.environ.get(_NO_COMPILER, "") not in ("", "0"):
+        return f"the environment variable {_NO_COMPILER} is set, and searches compute with compiled code. Unset it"
     return ""
 
 

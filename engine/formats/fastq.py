@@ -13,6 +13,7 @@ from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, ranges
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.escaped_names import escape_unprintable_texts, warn_escaped_names
+from proteoscope.engine.formats.protein_records import MAXIMUM_ACCESSION_BYTES, too_long_name
 from proteoscope.engine.formats.sources import BLOCK_BYTES, ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through
@@ -169,6 +170,9 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
     offsets, total = offsets[: n + 1], int(offsets[n])
     name_offsets, flat = ranges(headers[:n, 0], headers[:n, 1])
     names = Texts(text[flat], name_offsets)
+    long_names = np.flatnonzero(np.diff(name_offsets) > MAXIMUM_ACCESSION_BYTES)
+    if len(long_names):
+        raise too_long_name(path, n_lines + 1 + data.count(b"\n", 0, int(headers[long_names[0], 0])))
     if (names.letters > 127).any():
         names = Texts.of(map(_decoded, np.split(names.letters, name_offsets[1:-1])))
     names, n_escaped = escape_unprintable_texts(names)

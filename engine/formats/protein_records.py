@@ -13,10 +13,20 @@ from proteoscope.engine.escaped_names import escape_names
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.formats.proteins import Proteins
 
-__all__ = ["MAXIMUM_NUCLEOTIDES", "MAXIMUM_RESIDUES", "TRANSLATE", "ProteinRecords", "join_records"]
+__all__ = [
+    "MAXIMUM_ACCESSION_BYTES",
+    "MAXIMUM_NUCLEOTIDES",
+    "MAXIMUM_RESIDUES",
+    "TRANSLATE",
+    "ProteinRecords",
+    "join_records",
+    "too_long_name",
+]
 
 TRANSLATE = "Give a protein database; identify and align translate nucleotides with translation=six-frame"
 """What to do with nucleotides where proteins are wanted."""
+MAXIMUM_ACCESSION_BYTES = 1_000
+"""Of one name, which tables repeat in each of their rows."""
 MAXIMUM_RESIDUES = 1_000_000
 """Of one protein; the largest known have 45,000. What is longer is a chromosome."""
 MAXIMUM_NUCLEOTIDES = 300_000_000
@@ -40,13 +50,27 @@ class ProteinRecords:
     """What the file knows of them, where it is of a format that says such things."""
 
     def escape_accessions(self) -> int:
-        """Escape characters of accessions that cannot be printed, and return how many accessions changed."""
+        """Escape characters of accessions that cannot be printed, and return how many accessions changed.
+
+        Raises
+        ------
+        InputError : an accession is too long.
+        """
+        lengths = list(map(len, self.accessions))
+        if (longest := max(lengths, default=0)) > MAXIMUM_ACCESSION_BYTES:
+            raise too_long_name(self.path, int(self.lines[lengths.index(longest)]))
         joined = b"".join(self.accessions)
         if joined.isascii() and joined.decode("ascii").isprintable():
             return 0
         escaped, n = escape_names([accession.decode() for accession in self.accessions])
         self.accessions = list(map(str.encode, escaped))
         return n
+
+
+def too_long_name(path: Path, line: int) -> InputError:
+    """Return the error for a sequence whose name is too long."""
+    reason = f"the name is longer than {MAXIMUM_ACCESSION_BYTES:,} bytes"
+    return InputError(path, reason, place=f"line {line}", remedy="Put a blank behind the name, which ends there")
 
 
 def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins:

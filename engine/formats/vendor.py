@@ -22,7 +22,7 @@ from typing import IO
 
 from proteoscope.engine import formats
 from proteoscope.engine.errors import InputError, shortened
-from proteoscope.engine.files import open_regular, scratch_folder
+from proteoscope.engine.files import is_there, open_regular, scratch_folder
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["COMPOUND_MAGIC", "THERMO_MAGIC", "VendorFormat", "converted", "converter_of", "unreadable", "vendor_format"]
@@ -85,7 +85,7 @@ def vendor_format(path: Path) -> VendorFormat | None:
         return None
     if head == THERMO_MAGIC:
         return _THERMO
-    is_wiff = path.suffix.lower() == ".wiff" or path.with_name(f"{path.name}.scan").exists()
+    is_wiff = path.suffix.lower() == ".wiff" or is_there(path.with_name(f"{path.name}.scan"))
     return _SCIEX if head.startswith(COMPOUND_MAGIC) and is_wiff else None
 
 

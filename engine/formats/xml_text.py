@@ -8,12 +8,12 @@ from xml.sax.saxutils import escape
 __all__ = ["attribute", "attributes", "number"]
 
 _ENTITIES = {'"': "&quot;"}
-_SPECIAL = re.compile(r"""[&<>"]|[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]""")
-_FORBIDDEN = re.compile(r"[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SPECIAL = re.compile(r"""[&<>"]|[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]""")
+_FORBIDDEN = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def attribute(text: str) -> str:
-    """A text as it stands between the double quotes of an attribute. Control characters, which XML cannot hold, become spaces."""
+    """A text as it stands between the double quotes of an attribute, with spaces in place of control characters."""
     if _SPECIAL.search(text) is None:
         return text
     return escape(_FORBIDDEN.sub(" ", text), _ENTITIES)

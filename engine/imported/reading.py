@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import imported
 from proteoscope.engine.errors import InputError, shortened
-from proteoscope.engine.escaped_names import ESCAPES, escape_names, warn_escaped_names
+from proteoscope.engine.escaped_names import ESCAPES, escape_column, escape_names, warn_escaped_names
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.listed.identifications import Identifications, joined
 
 __all__ = ["READERS", "describe_unread", "read_identifications"]
@@ -80,7 +79,7 @@ def _escaped(found: Identifications, progress: Progress) -> Identifications:
     InputError : two accessions would be one.
     """
     accessions, n = escape_names(found.accessions)
-    texts = {name: escape_names(getattr(found, name).to_pylist()) for name in ("run", "native_id", "title")}
+    texts = {name: escape_column(getattr(found, name)) for name in ("run", "native_id", "title")}
     n_escaped = n + sum(of_texts for _, of_texts in texts.values())
     if not n_escaped:
         return found
@@ -89,7 +88,7 @@ def _escaped(found: Identifications, progress: Progress) -> Identifications:
         reason = f"two accessions are {shortened(repeated)}, once control characters are {ESCAPES}"
         raise InputError(found.files[0], reason, remedy="Rename one of the two")
     warn_escaped_names(progress, found.files[0], n_escaped)
-    return replace(found, accessions=tuple(accessions), **{name: pa.array(values, pa.string()) for name, (values, _) in texts.items()})
+    return replace(found, accessions=tuple(accessions), **{name: column for name, (column, _) in texts.items()})
 
 
 def _nothing_read(found: Identifications) -> InputError:

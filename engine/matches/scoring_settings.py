@@ -42,12 +42,17 @@ class IonSettings(Protocol):
     minimum_matched_ions: int
 
 
-class MatchSettings(IonSettings, Protocol):
+class FormSettings(Protocol):
+    """Settings that decide which forms peptides have, by the names that every search's parameters have for it."""
+
+    maximum_modifications: int
+    maximum_forms: int
+
+
+class MatchSettings(IonSettings, FormSettings, Protocol):
     """Further settings that decide the scoring."""
 
     score: ScoreName
-    maximum_modifications: int
-    maximum_forms: int
     hits_per_spectrum: int
     index_memory: int
 
@@ -111,13 +116,6 @@ def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> 
     added = modifications.combination_count @ np.maximum(modifications.mass[:n_variable], 0.0)
     lightest = np.nanmin([*peptides.residue_mass, peptides.n_term_mass, peptides.c_term_mass, *modifications.mass[n_variable:], 0.0])
     return float(peptides.mass.max(initial=0.0) + added.max(initial=0.0) - _LONGEST * lightest) + _HEAVIEST_END
-
-
-class FormSettings(Protocol):
-    """Settings that decide which forms peptides have, by the names that every search's parameters have for it."""
-
-    maximum_modifications: int
-    maximum_forms: int
 
 
 def modification_arrays(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.entry import identifying_kinds, table_of_kind
+from proteoscope.engine.entry import identifying_kinds, recorded_parameters, table_of_kind
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.estimates import counts_of
 from proteoscope.engine.files import storage_errors
@@ -68,7 +68,8 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
 
     Raises
     ------
-    InputError : there is no project, or it has no such run, or no peaks. ParameterError : the run is no identification.
+    InputError : there is no project, or it has no such run, or no peaks, or its recorded parameters are forged or damaged.
+    ParameterError : the run is no identification.
     """
     project = Project.open(folder)
     kinds = identifying_kinds()
@@ -85,13 +86,14 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     names = {result.name for result in project.results(chosen.id)}
     if "spectra" not in names:
         raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again")
-    tolerance = chosen.parameters.get("fragment_tolerance", "20 ppm")
+    parameters = recorded_parameters(project, chosen)
+    tolerance = Tolerance.parse(str(parameters.get("fragment_tolerance", "20 ppm")))
     spectra, psms = (project.table(name, chosen.id) for name in ("spectra", "psms"))
     proteins = project.table("proteins", chosen.id) if "proteins" in names else None
     inputs: dict[str, tuple[str, ...]] = {}
     for one in project.inputs(chosen.id):
         inputs[one.kind] = (*inputs.get(one.kind, ()), str(one.path))
-    return SourceRun(chosen.id, spectra, psms, proteins, chosen.parameters, Tolerance.parse(str(tolerance)), inputs)
+    return SourceRun(chosen.id, spectra, psms, proteins, parameters, tolerance, inputs)
 
 
 def explained_run(project: Project, run: str) -> tuple[str, Path | None]:

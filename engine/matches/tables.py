@@ -41,6 +41,7 @@ __all__ = [
     "Tables",
     "error_rates",
     "identified_proteins",
+    "numbered",
     "score_statistics",
     "with_second_pass",
     "write_tables",
@@ -326,7 +327,7 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
     names = [modification.name for modification in psms.modifications]
     masses = [modification.mass for modification in psms.modifications]
     texts = write_many(sequences, psms.modification_offsets, psms.modification_site, psms.modification, names, masses)
-    peptide_of_row = _numbered(texts, psms.is_decoy)
+    peptide_of_row = numbered(texts, psms.is_decoy)
     peptides = _Peptides.of(scored, peptide_of_row, settings)
     psm_table = _psm_table(scored, spectra, proteins, sequences, texts, peptides.q_value[peptide_of_row])
     peptide_table = _peptide_table(peptides, psm_table)
@@ -378,8 +379,8 @@ class _Peptides:
         return cls(best_row, n_psms, score, is_decoy, q_value, posterior_error)
 
 
-def _numbered(texts: list[str], is_decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """A number for each distinct text, targets and decoys apart, in the order of their first rows."""
+def numbered(texts: list[str], is_decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return a number for each distinct text, targets and decoys apart, in the order of their first rows."""
     numbers: dict[tuple[str, bool], int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in zip(texts, is_decoy.tolist(), strict=True)], np.int64)
 
@@ -500,7 +501,7 @@ def _protein_table(
     accepted = accepted[np.argsort(-peptides.score[accepted], kind="stable")]
     rows = scored.psms.take(peptides.best_row[accepted])
     # Forms of one sequence are one peptide here: its best form's score, all forms' PSMs.
-    sequence = _numbered([sequences[row] for row in peptides.best_row[accepted].tolist()], rows.is_decoy)
+    sequence = numbered([sequences[row] for row in peptides.best_row[accepted].tolist()], rows.is_decoy)
     first = np.unique(sequence, return_index=True)[1]
     n_psms = np.bincount(sequence, peptides.n_psms[accepted], len(first)).astype(np.int64)
     evidence, competes = rows.take(first), scored.psms.rank[peptides.best_row] == 1

@@ -30,7 +30,7 @@ from proteoscope.engine.results.counts import counted
 
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
 
-_FORMAT = 7
+_FORMAT = 8
 _FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
 _COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
 _VARIANT_RULES = 3

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from proteoscope.engine.errors import InputError, StorageError
-from proteoscope.engine.files import open_regular, storage_error, storage_errors, sync_file, sync_folder, temporary_path
+from proteoscope.engine.files import open_regular, put_in_place, storage_error, storage_errors, sync_file, temporary_path
 from proteoscope.engine.project import schema
 from proteoscope.engine.sqlite_inputs import open_sqlite
 
@@ -85,8 +85,7 @@ class Database:
                 connection.execute("PRAGMA journal_mode = MEMORY")
                 schema.create(connection)
             sync_file(temporary)
-            temporary.replace(path)
-            sync_folder(path.parent)
+            put_in_place(temporary, path)
 
     def check(self) -> None:
         """Check that the file is a project of the version that this program knows.

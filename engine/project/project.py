@@ -56,6 +56,7 @@ from proteoscope.engine.project.row_corrections import row_corrections, set_row_
 from proteoscope.engine.project.row_marks import RowMark, row_marks, set_row_mark
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.project.run_notes import LISTED, RunNote, deleted_for_good, forget_run, run_note, set_note
+from proteoscope.engine.shared_folders import make_folder, pinned_folder
 from proteoscope.engine.shared_names import without_folders
 
 __all__ = ["INTERRUPTED", "Project", "is_project"]
@@ -222,7 +223,9 @@ class Project:
             self._record_inputs(run_id, list(inputs), progress)
             self.inside(RESULTS, *([run_id] if resume else []))
             with storage_errors(folder):
-                folder.mkdir(parents=True, exist_ok=bool(resume))
+                make_folder(folder.parent)
+                with pinned_folder(folder.parent) as results:
+                    (results / run_id).mkdir(exist_ok=bool(resume))
             yield run
             self._register(run)
         except BaseException as error:
@@ -500,8 +503,9 @@ class Project:
             if not lock.acquire(f"advice on {run}", _MESSAGE_SECONDS, progress):
                 raise _busy(self.folder, lock)
             path, record = self.table("run", run), self.record(run)
-            record["messages"] = [*record.get("messages", ()), *map(without_folders, messages)]
-            record["steps"] = {**record.get("steps", {}), **steps}
+            before, done = record.get("messages"), record.get("steps")
+            record["messages"] = [*(before if isinstance(before, list) else ()), *map(without_folders, messages)]
+            record["steps"] = {**(done if isinstance(done, dict) else {}), **steps}
             content = json.dumps(record, indent=2, ensure_ascii=False).encode() + b"\n"
             with self._database.transaction(write=True) as connection:
                 connection.executemany(
@@ -649,7 +653,7 @@ class Project:
 
     def _abandon(self, run: Run, status: str, message: str, *, is_resumable: bool) -> None:
         # Files first: on a full disk that frees space for the note.
-        shutil.rmtree(run.folder, ignore_errors=True)
+        self._remove_results(run.id)
         if not is_resumable:
             self._remove_checkpoint(run.id)
         if not is_project(self.folder):
@@ -681,9 +685,8 @@ class Project:
                         "UPDATE runs SET status = 'failed', finished = ?, message = ? WHERE id = ?", (_now(), INTERRUPTED, row["id"])
                     )
             if row["status"] != "queued" and is_run_id(row["id"]):
-                leftover = self.inside(RESULTS, row["id"])
-                if leftover.is_dir():
-                    shutil.rmtree(leftover, ignore_errors=True)
+                self.inside(RESULTS, row["id"])
+                self._remove_results(row["id"])
         self._remove(gone)
         remove_finished(self.id, self.folder, frozenset(str(row["id"]) for row in rows if row["id"] not in gone) | {but})
         self._publish_pending()
@@ -694,13 +697,17 @@ class Project:
     def _remove(self, runs: Iterable[str]) -> None:
         """Remove runs for good; the caller holds the lock. The records last: what a kill leaves is removed by the next sweep."""
         for run_id in filter(is_run_id, runs):
-            folder = self.inside(RESULTS, run_id)
+            self.inside(RESULTS, run_id)
             unpublish(self.folder, run_id)
-            if folder.is_dir():
-                shutil.rmtree(folder, ignore_errors=True)
+            self._remove_results(run_id)
             self.checkpoint_key(run_id).remove()
             with self._database.transaction(write=True) as connection:
                 forget_run(connection, run_id)
+
+    def _remove_results(self, run_id: str) -> None:
+        """Remove the folder of a run as far as the system permits; links are not followed, whenever they come."""
+        with contextlib.suppress(OSError), pinned_folder(self.folder / RESULTS) as results:
+            shutil.rmtree(results / run_id, ignore_errors=True)
 
     def _publish_pending(self) -> None:
         """Show the exports of a run that a kill kept from it; of several, the last one's."""

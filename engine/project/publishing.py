@@ -7,6 +7,7 @@ opening of the project completes it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from proteoscope.engine.files import atomic_file, open_regular, storage_errors, sync_folder
-from proteoscope.engine.project.paths import EXPORTS, RESULTS, RUN_JSON, entries, inside
+from proteoscope.engine.project.paths import EXPORTS, RESULTS, RUN_JSON, inside
+from proteoscope.engine.shared_folders import make_folder, pinned_folder
 
 __all__ = ["has_unpublished", "publish", "show_record", "unpublish"]
 
@@ -38,23 +40,44 @@ def publish(project: Path, run_id: str) -> None:
     """
     if not has_unpublished(project, run_id):
         return
-    own, shown = inside(project, RESULTS, run_id, EXPORTS), inside(project, EXPORTS)
-    record, of_run = inside(project, RUN_JSON), inside(project, RESULTS, run_id, RUN_JSON)
-    with storage_errors(shown):
-        shown.mkdir(exist_ok=True)
-        new = [path for path in entries(own) if path.is_file() and not path.is_symlink()]
-        # Its own may be shown already, when a kill came in between.
-        for name in _exports(record) - _exports(of_run) - {path.name for path in new}:
-            former = inside(shown, name)
-            if former.is_file():
-                former.unlink()
-        for path in new:
-            path.replace(shown / path.name)
-        if of_run.is_file():
-            with atomic_file(record) as file, of_run.open("rb") as content:
-                shutil.copyfileobj(content, file)
-        sync_folder(shown)
-        shutil.rmtree(own)
+    for parts in ((RESULTS, run_id, EXPORTS), (RESULTS, run_id, RUN_JSON), (EXPORTS,), (RUN_JSON,)):
+        inside(project, *parts)
+    with storage_errors(project / EXPORTS):
+        make_folder(project / EXPORTS)
+        with pinned_folder(project / RESULTS / run_id / EXPORTS) as own, pinned_folder(project / EXPORTS) as shown:
+            _publish(project, run_id, own, shown)
+
+
+def _publish(project: Path, run_id: str, own: Path, shown: Path) -> None:
+    """Move the exports of a run, and copy its record. `own`, `shown`: the folders, opened."""
+    record, of_run = project / RUN_JSON, project / RESULTS / run_id / RUN_JSON
+    new = [path for path in sorted(own.iterdir()) if path.is_file() and not path.is_symlink()]
+    # Its own may be shown already, when a kill came in between.
+    _remove(shown, _exports(record) - _exports(of_run) - {path.name for path in new})
+    for path in new:
+        path.replace(shown / path.name)
+    _copy_record(project, run_id)
+    sync_folder(shown)
+    with pinned_folder(project / RESULTS / run_id) as folder:
+        shutil.rmtree(folder / EXPORTS)
+
+
+def _remove(shown: Path, names: set[str]) -> None:
+    """Remove exports from the opened folder of them."""
+    for name in names:
+        if inside(shown, name).is_file():
+            (shown / name).unlink()
+
+
+def _copy_record(project: Path, run_id: str) -> None:
+    """Let a project show the record of a run, if that has one."""
+    with (
+        contextlib.suppress(FileNotFoundError),
+        pinned_folder(project / RESULTS / run_id) as folder,
+        open_regular(folder / RUN_JSON, follows_link=False) as content,
+        atomic_file(project / RUN_JSON) as file,
+    ):
+        shutil.copyfileobj(content, file)
 
 
 def show_record(project: Path, run_id: str) -> None:
@@ -64,10 +87,10 @@ def show_record(project: Path, run_id: str) -> None:
     ------
     StorageError : the disk refused, or there are links.
     """
-    record, of_run = inside(project, RUN_JSON), inside(project, RESULTS, run_id, RUN_JSON)
+    record, _ = inside(project, RUN_JSON), inside(project, RESULTS, run_id, RUN_JSON)
     if _read(record).get("run") == run_id:
-        with storage_errors(record), atomic_file(record) as file, of_run.open("rb") as content:
-            shutil.copyfileobj(content, file)
+        with storage_errors(record):
+            _copy_record(project, run_id)
 
 
 def unpublish(project: Path, run_id: str) -> None:
@@ -82,12 +105,11 @@ def unpublish(project: Path, run_id: str) -> None:
     shown, record = inside(project, EXPORTS), inside(project, RUN_JSON)
     if _read(record).get("run") != run_id:
         return
-    with storage_errors(shown):
-        for name in _exports(record):
-            path = inside(shown, name)
-            if path.is_file():
-                path.unlink()
-        record.unlink()
+    with storage_errors(shown), pinned_folder(project) as folder:
+        if shown.is_dir():
+            with pinned_folder(shown) as opened:
+                _remove(opened, _exports(record))
+        (folder / RUN_JSON).unlink()
 
 
 def _exports(record: Path) -> set[str]:

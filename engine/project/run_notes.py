@@ -10,6 +10,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.escaped_names import escape_unprintable
 from proteoscope.engine.project.locks import ProcessIdentity
 
 __all__ = ["LISTED", "MAXIMUM_NOTE", "MAXIMUM_TITLE", "RunNote", "deleted_for_good", "forget_run", "run_note", "set_note"]
@@ -39,7 +40,17 @@ def run_note(connection: sqlite3.Connection, run_id: str) -> RunNote:
     if row is None:
         return RunNote()
     title, note = (value if isinstance(value, str) else "" for value in row)
-    return RunNote(" ".join(title.split()), note)
+    return RunNote(_one_line(title), _lines(note))
+
+
+def _one_line(text: str) -> str:
+    """Return a text on one line, characters that cannot be printed or stored escaped."""
+    return escape_unprintable(" ".join(text.split()))
+
+
+def _lines(text: str) -> str:
+    """Return the same of a text whose lines and tabs stay."""
+    return "\n".join("\t".join(map(escape_unprintable, line.split("\t"))) for line in text.split("\n"))
 
 
 def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None:
@@ -49,11 +60,11 @@ def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None
     ------
     ParameterError : a text is too long.
     """
-    title = " ".join(note.title.split())
-    for name, text, most in (("title", title, MAXIMUM_TITLE), ("note", note.note, MAXIMUM_NOTE)):
+    title, lines = _one_line(note.title), _lines(note.note)
+    for name, text, most in (("title", title, MAXIMUM_TITLE), ("note", lines, MAXIMUM_NOTE)):
         if len(text) > most:
             raise ParameterError(f"the {name} of a run has at most {most:,} letters; this one has {len(text):,}")
-    connection.execute("INSERT OR REPLACE INTO run_notes (run, title, note) VALUES (?, ?, ?)", (run_id, title, note.note))
+    connection.execute("INSERT OR REPLACE INTO run_notes (run, title, note) VALUES (?, ?, ?)", (run_id, title, lines))
 
 
 def deleted_for_good(connection: sqlite3.Connection) -> list[str]:

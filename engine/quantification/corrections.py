@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.entry import recorded_parameters
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
@@ -48,9 +49,7 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
     if not corrections:
         return tables
     record = next(run for run in project.runs() if run.id == run_id)
-    parameters = QuantificationParameters.checked(
-        {name: value for name, value in record.parameters.items() if name in QuantificationParameters.model_fields}
-    )
+    parameters = QuantificationParameters.checked(recorded_parameters(project, record))
     try:
         return corrected_tables(tables, corrections, parameters)
     except (KeyError, ValueError, IndexError):

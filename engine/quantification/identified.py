@@ -18,7 +18,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.source_run import EXPLAIN, EXPLAIN_AGAIN, SourceRun, explained_run, explained_spectra, identified_run
 from proteoscope.engine.project import Project
-from proteoscope.engine.project.digests import copied_files
+from proteoscope.engine.project.digests import content_bytes, copied_files
 from proteoscope.engine.quantification.labels import labels_of_peptides
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
@@ -71,10 +71,11 @@ _AVERAGINE_MASS = 111.1254
 
 
 class SourceFile(NamedTuple):
-    """A file of spectra that an identification read: its path, and its SHA-256 as it was then."""
+    """A file of spectra that an identification read: its path, and its SHA-256 and size as they were then."""
 
     path: str
     sha256: str
+    size: int = -1
 
     @property
     def content(self) -> str:
@@ -106,6 +107,21 @@ class Sources(NamedTuple):
             "spectra": [one.path for one in self.files] if with_spectra else [],
         }
 
+    def check_sizes(self) -> None:
+        """Check that files of spectra have the recorded sizes, before any is read: a forged record may name any file.
+
+        Raises
+        ------
+        InputError : one is missing or has another size.
+        """
+        for one in self.files:
+            try:
+                size = content_bytes(Path(one.path))
+            except (OSError, ValueError) as error:
+                raise InputError(one.path, "cannot be read", remedy="Put it back, or identify it again") from error
+            if size != one.size:
+                raise _changed(one)
+
     def check_digests(self, digests: Sequence[str]) -> None:
         """Check that files of spectra are those that were identified; `digests` : SHA-256 of each, or none at all.
 
@@ -114,8 +130,8 @@ class Sources(NamedTuple):
         InputError : one has changed.
         """
         for one, digest in zip(self.files, digests, strict=False):
-            if one.sha256 and digest != one.sha256:
-                raise InputError(one.path, "has changed since it was identified", remedy="Put it back as it was, or identify it again")
+            if digest != one.sha256:
+                raise _changed(one)
 
 
 @dataclass(frozen=True)
@@ -228,16 +244,20 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
     """Return the files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
-    known = {one.id for one in project.runs()}
+    left = {one.id for one in project.runs()}
     # What an explanation has read is the table of the identification's spectra.
-    run, _ = explained_run(project, run)
-    for _ in range(len(known)):
-        files = tuple(SourceFile(str(one.path), one.sha256 or "") for one in project.inputs(run) if one.kind == "spectra")
-        before = project.record(run).get("source_run")
-        if files or not isinstance(before, str) or before not in known:
-            return files
-        run = before
-    return ()
+    before: object = explained_run(project, run)[0]
+    files: tuple[SourceFile, ...] = ()
+    # Forged records may lead back to a run that was looked at.
+    while not files and isinstance(before, str) and before in left:
+        left.remove(before)
+        files = tuple(SourceFile(str(one.path), one.sha256, one.size) for one in project.inputs(before) if one.kind == "spectra")
+        before = project.record(before).get("source_run")
+    return files
+
+
+def _changed(file: SourceFile) -> InputError:
+    return InputError(file.path, "has changed since it was identified", remedy="Put it back as it was, or identify it again")
 
 
 def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
-from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.entry import ExportRequest, recorded_parameters
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -31,6 +32,8 @@ from proteoscope.engine.version import VERSION
 
 __all__ = ["export_mztab", "write_mztab"]
 
+_DIALECT = replace(TRIMMED, has_quotes=False)
+"""A quote is a character like others in mzTab."""
 _METHODS = {
     "label-free": "[MS, MS:1001834, LC-MS label-free quantitation analysis, ]",
     "counts": "[MS, MS:1001836, spectral counting quantitation analysis, ]",
@@ -75,7 +78,12 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
     head = "".join(f"MTD\t{name}\t{_plain(value)}\n" for name, value in lines).encode()
     sections = [_proteins(tables[PROTEINS.name], variable, len(variables)), _peptides(tables[PEPTIDOFORMS.name], variable, len(variables))]
 
-    write_lines(path, head, sections, lambda section: b"\n" + header_line(section[1]) + separated_lines(*section, TRIMMED), progress)
+    write_lines(path, head, sections, lambda section: b"\n" + header_line(section[1]) + separated_lines(*section, _DIALECT), progress)
+    n_commas = pa.compute.sum(pa.compute.match_substring(in_one(tables[PROTEINS.name]["other_accessions"]).flatten(), ",")).as_py()
+    if n_commas:
+        progress.message(
+            f"{path.name}: accessions of groups hold commas, which separate accessions there; they are written as %2C", "warning"
+        )
 
 
 def _plain(text: str) -> str:
@@ -203,7 +211,7 @@ def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDAr
 
 def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
     rows, value = _first(table, variable)
-    others = pa.compute.binary_join(in_one(rows["other_accessions"]), ",")
+    others = pa.compute.binary_join(_without_commas(in_one(rows["other_accessions"])), ",")
     texts = {
         "accession": rows["accession"],
         "description": _known(rows["description"]),
@@ -217,6 +225,11 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
         "modifications": None,
     }
     return _section("PRH", "PRT", texts, _abundances(value, variable, n, "protein"))
+
+
+def _without_commas(lists: Any) -> Any:
+    """Return lists of accessions whose commas are escaped: commas part them in mzTab."""
+    return pa.ListArray.from_arrays(lists.offsets, pa.compute.replace_substring(lists.values, ",", "%2C"))
 
 
 def _known(texts: Any) -> Any:
@@ -265,12 +278,12 @@ def _placed(peptide: str) -> str | None:
 def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
     """Return the fixed modifications of the identifications that a run quantifies, None where one does not name them."""
     # An import knows only what the user names of those that its file leaves out.
-    parameters = {run.id: run.parameters for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
+    runs = {run.id: run for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
     sources = project.record(run_id).get("source_runs")
     found: dict[str, None] = {}
-    for name in sources if isinstance(sources, list) else [""]:
-        named = parameters.get(name, {}).get("fixed_modifications")
-        if not isinstance(named, list | tuple):
+    for name in map(str, sources if isinstance(sources, list) else [""]):
+        named = recorded_parameters(project, runs[name]).get("fixed_modifications") if name in runs else None
+        if named is None:
             return None
-        found.update(dict.fromkeys(map(str, named)))
+        found.update(dict.fromkeys(named))
     return list(found)

@@ -54,6 +54,8 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
     """
     parameters = request.parameters_as(QuantificationParameters)
     found = sources(request.files("project")[0], parameters.run)
+    if parameters.method != "counts":
+        found.check_sizes()
     spec = _spec(request, found, parameters)
 
     def read(progress: Progress, threads: int) -> Identified:

@@ -46,8 +46,10 @@ def is_text(kind: pa.DataType) -> bool:
 def letters_of(texts: pa.StringArray) -> bytes:
     """Texts one behind the other, none of them missing, as UTF-8."""
     _, offsets, letters = texts.buffers()
+    if letters is None or not len(texts):
+        return b""
     ends = memoryview(offsets).cast("i")
-    return bytes(memoryview(letters)[ends[texts.offset] : ends[texts.offset + len(texts)]]) if len(texts) else b""
+    return bytes(memoryview(letters)[ends[texts.offset] : ends[texts.offset + len(texts)]])
 
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:

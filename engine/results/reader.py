@@ -189,7 +189,7 @@ class TableFile:
         for name, one in known.items():
             with self._read():
                 stored = self._schema.field(name).type
-                if not _means(stored, arrow_type(one.type_name), one):
+                if not _means(stored, arrow_type(one.type_name)):
                     raise self.damaged(f"holds {_shown_type(stored)} where it should hold {_shown_type(arrow_type(one.type_name))}", name)
         return known
 
@@ -342,21 +342,16 @@ def row_count(path: Path) -> int | None:
         return None
 
 
-def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
-    """Whether a type may become the described one without another meaning."""
+def _means(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """True if a type may become the described one without another meaning."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if pa.types.is_null(stored):
         return True
-    if is_list(wanted):
-        return is_list(stored) and _means(stored.value_type, wanted.value_type, column)
-    if is_text(wanted):
-        return is_text(stored)
-    if pa.types.is_boolean(wanted):
-        return bool(pa.types.is_boolean(stored))
-    if pa.types.is_integer(wanted):
-        return bool(pa.types.is_integer(stored))
-    return bool(pa.types.is_floating(stored) or pa.types.is_integer(stored))
+    if is_list(stored) and is_list(wanted):
+        return _means(stored.value_type, wanted.value_type)
+    shown = _shown_type(stored), _shown_type(wanted)
+    return shown[0] == shown[1] or shown == ("whole numbers", "numbers")
 
 
 def _shown_type(kind: pa.DataType) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.results.arrow import in_one, is_text, letters_of
+from proteoscope.engine.results.arrow import in_one, is_list, is_text, letters_of
 from proteoscope.engine.results.columns import Column
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "UNQUOTED",
     "Dialect",
     "header_line",
+    "joined_texts",
     "report_accepted",
     "report_rated",
     "separated_lines",
@@ -140,6 +141,15 @@ def report_rated(progress: Progress, out: Path, q_value: pa.ChunkedArray, fdr: f
         report_accepted(progress, out, int((q <= fdr).sum()), len(q), fdr)
 
 
+def joined_texts(texts: Iterable[str]) -> str:
+    """Return a list of texts as it stands in a cell.
+
+    >>> joined_texts(["a", "b;c"])
+    'a;b%3Bc'
+    """
+    return _BETWEEN.join(text.replace(_BETWEEN, _ESCAPED_BETWEEN) for text in texts)
+
+
 def header_line(columns: Sequence[Column]) -> bytes:
     """The first line: the names of the columns."""
     return ("\t".join(column.name for column in columns) + "\n").encode()
@@ -201,7 +211,7 @@ def separated_lines(
 def _cells(column: pa.Array, one: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:
     """A column of any type as texts, none of them missing."""
     kind = column.type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if is_list(kind):
         items = pa.compute.fill_null(_plain(column.flatten(), one, dialect), "")
         if is_text(kind.value_type) and (n := pa.compute.sum(pa.compute.match_substring(items, _BETWEEN)).as_py()):
             n_escaped.append(n)

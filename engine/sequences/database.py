@@ -31,7 +31,7 @@ from proteoscope.engine.sequences.matrices import LETTERS, encode
 
 __all__ = ["SequenceDatabase", "cache_store", "decode", "key_parts", "open_database", "read_sequences"]
 
-_FORMAT = 2
+_FORMAT = 3
 _NAME = "sequences"
 _COLUMNS = {
     "residues": np.int8,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope import resources
 from proteoscope.engine.errors import InputError, ParameterError, shortened
-from proteoscope.engine.files import open_regular
+from proteoscope.engine.files import is_there, open_regular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,11 +85,8 @@ def matrix_name(wish: str) -> str:
     """
     if wish.strip().upper() in matrix_names():
         return wish.strip().upper()
-    try:
-        if Path(wish).exists():
-            return wish
-    except OSError:
-        pass  # longer than any name of a file: it is none
+    if is_there(Path(wish)):
+        return wish
     close = get_close_matches(wish.strip().upper()[:_MAXIMUM_COMPARED], matrix_names(), 3, 0.7)
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_families()}, or give a file"
     raise ParameterError(f"there is no matrix '{shortened(wish)}'; {hint}")

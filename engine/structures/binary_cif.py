@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["read_binary_cif"]
 
 _LONGEST_LIST = 100_000
+_MAXIMUM_ENCODINGS = 16  # of a column, one upon the other; writers use up to four
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
 _REMEDY = "Copy or download it again, or take it as mmCIF"
 
@@ -154,17 +155,17 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: U
     unfolding.add(CIF_VALUES, n_rows * len(tags), place=name)
     rows, notes = np.arange(n_rows), list[str]()
     if name == "_atom_site" and "pdbx_PDB_model_num" in tags and not all_models:
-        rows, notes = _first_model(columns["pdbx_PDB_model_num"], n_rows, CIF_ROWS.most(unfolding.n_bytes))
+        rows, notes = _first_model(columns["pdbx_PDB_model_num"], n_rows, unfolding)
     values = [_values(columns[tag], tag, n_rows, rows, unfolding) for tag in tags]
     block.init_loop(f"{name}.", tags).set_all_values(values)
     return notes
 
 
-def _first_model(column: Any, n_rows: int, maximum_rows: int) -> tuple[NDArray[np.int64], list[str]]:
+def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArray[np.int64], list[str]]:
     """Return the rows of the first model, and the sentence on the others; all rows if the numbers of models are not all known."""
     rows = np.arange(n_rows)
-    models = _decoded(column.get("data"), n_rows, maximum_rows)
-    if column.get("mask") is not None and np.any(np.asarray(_decoded(column["mask"], n_rows, maximum_rows)) != 0):
+    models = _decoded(column.get("data"), n_rows, unfolding)
+    if column.get("mask") is not None and np.any(np.asarray(_decoded(column["mask"], n_rows, unfolding)) != 0):
         return rows, []
     _, model = np.unique(np.asarray(models), return_inverse=True)
     first = np.flatnonzero(model == model[0])
@@ -176,8 +177,7 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
     """The values of a column in these rows, as mmCIF writes them."""
     import gemmi  # slow to import: only structures need it
 
-    maximum_rows = CIF_ROWS.most(unfolding.n_bytes)
-    found = _decoded(column.get("data"), n_rows, maximum_rows)
+    found = _decoded(column.get("data"), n_rows, unfolding)
     if isinstance(found, list):
         unfolding.add(CIF_CHARACTERS, sum(map(len, found)), place=tag)
         quoted: dict[str, str] = {}
@@ -193,7 +193,7 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
     else:
         values = list(map(str, found[rows].tolist()))
     if column.get("mask") is not None:
-        mask = _decoded(column["mask"], n_rows, maximum_rows)
+        mask = _decoded(column["mask"], n_rows, unfolding)
         if isinstance(mask, list):
             raise _WrongError(f"the mask of {tag} is no numbers")
         chosen = mask[rows]
@@ -202,21 +202,27 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
     return values
 
 
-def _decoded(data: Any, n_rows: int, maximum_rows: int) -> NDArray[Any] | list[str]:
+def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | list[str]:
     """The array that stands behind encoded data: numbers, or texts."""
-    encodings = _list_of(data, "encoding")
     value: Any = data.get("data")
-    for encoding in reversed(encodings):
+    for encoding in _last_first(_list_of(data, "encoding")):
         kind = _text_of(encoding, "kind")
         if kind == "StringArray":
-            value = _texts(value, encoding, n_rows, maximum_rows)
+            value = _texts(value, encoding, n_rows, unfolding)
         elif kind == "ByteArray":
             value = np.frombuffer(_bytes(value), _TYPES[encoding["type"]])
         else:
-            value = _DECODERS[kind](_numbers(value), encoding, maximum_rows)
+            value = _DECODERS[kind](_numbers(value), encoding, unfolding)
     if len(value) != n_rows or isinstance(value, bytes):
         raise _WrongError(f"a column has {len(value)} rows and not {n_rows}")
     return value if isinstance(value, list) else np.asarray(value)
+
+
+def _last_first(encodings: list[Any]) -> list[Any]:
+    """Encodings in the order in which they are undone, each of which passes over the whole column."""
+    if len(encodings) > _MAXIMUM_ENCODINGS:
+        raise _WrongError(f"a column is encoded {len(encodings):,} times, more than {_MAXIMUM_ENCODINGS}")
+    return encodings[::-1]
 
 
 def _bytes(value: Any) -> bytes:
@@ -231,10 +237,11 @@ def _numbers(value: Any) -> NDArray[Any]:
     return value
 
 
-def _texts(value: Any, encoding: Any, n_rows: int, maximum_rows: int) -> list[str]:
+def _texts(value: Any, encoding: Any, n_rows: int, unfolding: Unfolding) -> list[str]:
     text = _text_of(encoding, "stringData")
-    offsets = _decode_all(_bytes(encoding.get("offsets")), encoding.get("offsetEncoding"), maximum_rows).astype(np.int64)
-    indices = _decode_all(_bytes(value), encoding.get("dataEncoding"), maximum_rows).astype(np.int64)
+    offsets = _decode_all(_bytes(encoding.get("offsets")), encoding.get("offsetEncoding"), unfolding).astype(np.int64)
+    unfolding.add(CIF_VALUES, len(offsets), place="texts of a column")
+    indices = _decode_all(_bytes(value), encoding.get("dataEncoding"), unfolding).astype(np.int64)
     if len(offsets) and (offsets[0] < 0 or offsets[-1] > len(text) or (offsets[1:] < offsets[:-1]).any()):
         raise _WrongError("the offsets of texts do not ascend")
     n_texts = max(0, len(offsets) - 1)
@@ -244,47 +251,47 @@ def _texts(value: Any, encoding: Any, n_rows: int, maximum_rows: int) -> list[st
     return [texts[index] if index >= 0 else "" for index in indices.tolist()]
 
 
-def _decode_all(value: bytes, encodings: Any, maximum_rows: int) -> NDArray[Any]:
+def _decode_all(value: bytes, encodings: Any, unfolding: Unfolding) -> NDArray[Any]:
     if not isinstance(encodings, list):
         raise _WrongError("a column does not say how it is encoded")
     found: Any = value
-    for encoding in reversed(encodings):
+    for encoding in _last_first(encodings):
         kind = _text_of(encoding, "kind")
         if kind == "ByteArray":
             found = np.frombuffer(_bytes(found), _TYPES[encoding["type"]])
         else:
-            found = _DECODERS[kind](_numbers(found), encoding, maximum_rows)
+            found = _DECODERS[kind](_numbers(found), encoding, unfolding)
     return _numbers(found)
 
 
-def _fixed_point(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
-    del maximum_rows
+def _fixed_point(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[Any]:
+    del unfolding
     factor = float(encoding["factor"])
     if not factor > 0.0:
         raise _WrongError("a factor is not positive")
     return value.astype(np.float64) / factor
 
 
-def _interval(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
-    del maximum_rows
+def _interval(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[Any]:
+    del unfolding
     least, most, n = float(encoding["min"]), float(encoding["max"]), int(encoding["numSteps"])
     if n < 2 or not np.isfinite([least, most]).all():
         raise _WrongError("an interval has no steps")
     return least + value.astype(np.float64) * ((most - least) / (n - 1))
 
 
-def _run_length(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
+def _run_length(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[Any]:
     del encoding
     if len(value) % 2 or value.dtype.kind not in "iu":
         raise _WrongError("the lengths of runs are missing")
-    counts = value[1::2].astype(np.int64)
+    counts, maximum_rows = value[1::2].astype(np.int64), CIF_ROWS.most(unfolding.n_bytes)
     if len(counts) and (counts.min() < 0 or counts.max() > maximum_rows or counts.sum() > maximum_rows):
         raise _WrongError("runs are longer than the file can hold")
     return np.repeat(value[::2], counts)
 
 
-def _delta(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
-    del maximum_rows
+def _delta(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[Any]:
+    del unfolding
     if value.dtype.kind not in "iu":
         raise _WrongError("differences are no whole numbers")
     origin = encoding["origin"]
@@ -293,8 +300,8 @@ def _delta(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any
     return np.cumsum(value.astype(np.int64)) + origin
 
 
-def _integer_packing(value: NDArray[Any], encoding: Any, maximum_rows: int) -> NDArray[Any]:
-    del maximum_rows
+def _integer_packing(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[Any]:
+    del unfolding
     if value.dtype.kind not in "iu" or value.dtype.itemsize > 2:
         raise _WrongError("packed numbers are of a wrong type")
     limits = np.iinfo(value.dtype)

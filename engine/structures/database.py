@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts, offsets_of, ranges
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
-from proteoscope.engine.files import atomic_file, open_regular, storage_errors, sync_file, sync_folder, temporary_path
+from proteoscope.engine.files import atomic_file, open_regular, put_in_place, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -347,8 +347,7 @@ def write_merged(
         for path in temporary.iterdir():
             sync_file(path)
         sync_folder(temporary)
-        temporary.rename(folder)
-        sync_folder(folder.parent)
+        put_in_place(temporary, folder)
     return order
 
 

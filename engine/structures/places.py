@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.files import is_there
 from proteoscope.engine.structures.reading import Models, StructureFile, read_structure
 
 __all__ = ["ChainPlace", "place_of", "read_chain", "read_chains"]
@@ -27,11 +28,7 @@ def place_of(wish: str) -> ChainPlace:
     """
     path = Path(wish)
     name, colon, chain = wish.rpartition(":")
-    try:
-        is_file = path.exists()
-    except (OSError, ValueError):
-        is_file = False
-    return ChainPlace(path) if is_file or not colon or not name or "/" in chain else ChainPlace(Path(name), chain)
+    return ChainPlace(path) if is_there(path) or not colon or not name or "/" in chain else ChainPlace(Path(name), chain)
 
 
 def read_chains(wish: str, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:

@@ -81,7 +81,7 @@ def chromatogram_figure(chromatogram: Chromatogram, marked: float | None = None)
         power, written = power_below(highest)
         y = Axis(0.0, highest * 1.06 / power, f"Intensity ({written})" if written else "Intensity")
         rules = () if marked is None else (Rule(marked, ink="mark", width=1.2),)
-        return Panel(x, y, (Line(at, intensity / power, "target", 1.0), *rules), pick=pick)
+        return Panel(x, y, (Line(at, intensity / power, "target", 1.0), *rules))
 
     def pick(minute: float, _: float, across: float, up: float) -> Picked | None:
         place = chromatogram.nearest(minute)

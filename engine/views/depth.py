@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.views.drawings import Axis
 from proteoscope.engine.views.figures import Bars, Figure, Panel, Picked
+from proteoscope.engine.views.palette import Shade
 
 __all__ = ["Depth", "depth_figure"]
 
@@ -18,7 +19,8 @@ _SMALLEST = 20.0
 """Positions that are shown at least."""
 _NEAR = 1.0
 """Pixels on both sides of the pointer whose positions are meant, too."""
-_PALE, _SOLID = 0.27, 0.71
+_PALE, _SOLID = Shade(-0.27), Shade(-0.8)
+"""Of the first series, and opaque: a thousand bars that the background is seen through take too long for a frame."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def depth_figure(depth: Depth) -> Figure:
         mean, most = depth.parts(edges)
         y = Axis(0.0, 1.08 * max(1, int(most.max(initial=0))), "Depth", is_whole=True)
         layers = ((most.astype(np.float64), _PALE), (mean, _SOLID))
-        return Panel(x, y, tuple(Bars(edges[:-1], edges[1:], heights, "target", opacity) for heights, opacity in layers), pick=pick)
+        return Panel(x, y, tuple(Bars(edges[:-1], edges[1:], heights, ink) for heights, ink in layers))
 
     def pick(at: float, _: float, across: float, up: float) -> Picked:
         positions = depth.positions(at, across)

@@ -10,6 +10,7 @@ import numpy as np
 
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.entry import recorded_parameters
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_peptidoform, ions_looked_for
@@ -124,14 +125,14 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
 
     Raises
     ------
-    InputError : the run's record does not tell which that was.
+    InputError : the run's record does not name it, or the parameters recorded of it are damaged.
     """
     source = source_run(run)
     record = next((one for one in run.project.runs() if one.id == source), None)
     peaks = run.peaks(run_id=source)
     if not peaks.is_there:
         peaks = PeaksOfRun("", _NO_PEAKS.format(source) if record is not None else f"The run {source} is no longer in the project.")
-    return SourceSpectra(source, peaks, None if record is None else ions_looked_for(record.parameters))
+    return SourceSpectra(source, peaks, None if record is None else ions_looked_for(recorded_parameters(run.project, record)))
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,9 @@ def lay_out(
     Parameters
     ----------
     size : width and height, points; None for the figure's own.
-    x_range, y_ranges : what part is drawn, of all panels and of each; None for the axes' own ranges.
+    x_range, y_ranges : what part is drawn, of all panels and of each; None for what is in sight at first.
     """
+    x_range = figure.x_range if x_range is None else x_range
     width, height = figure.size if size is None else size
     panels = [
         panel_of_view(panel, x_range, y_ranges[i] if i < len(y_ranges) else None, round(_COLUMNS_PER_POINT * width / figure.n_columns))
@@ -112,7 +113,8 @@ def panel_of_view(panel: Panel, x_range: Range | None, y_range: Range | None, n_
     """A panel as it is where ranges of its axes are in sight, None for all of them. `n_columns`: pixels across."""
     low, high = (panel.x.low, panel.x.high) if x_range is None else x_range
     if panel.of_view is not None:
-        panel = panel.of_view(low, high, max(2, n_columns))
+        made = panel.of_view(low, high, max(2, n_columns))
+        panel = replace(panel, marks=made.marks, y=made.y, pick=made.pick or panel.pick)
     y = panel.y if y_range is None else replace(panel.y, low=y_range[0], high=y_range[1])
     return replace(panel, x=replace(panel.x, low=low, high=high), y=y)
 

@@ -206,8 +206,8 @@ class Panel:
     share : of the figure's height that the panel takes, relative to the other panels.
     smallest : least range that zooming shows of x and of y, None where an axis is not zoomed.
     is_standing : y is zoomed by its upper end alone, as peaks are: the foot stays (of a mirrored axis the middle), and the wheel leaves it.
-    of_view : from two ends of x and the pixels between them to the panel for that part: marks of which there are more than pixels, and
-        the y axis that fits them; None where all parts have the same marks.
+    of_view : from two ends of x and the pixels between them to a panel with the marks for that part, of which there are more than pixels,
+        the y axis that fits them, and what picks them; None where all parts have the same marks.
     pick : from x, y and the width and height of a pixel to what is there; None: the nearest mark that has targets or tips.
     title : above it.
     """
@@ -254,6 +254,7 @@ class Figure:
     name : of a file that holds it. title : what is drawn, for people who do not see it.
     heading : lines of text above the panels, the first one bold. size : width and height on a page, points.
     n_columns : of panels; where there are several, each panel has the numbers of x. strip : see `Strip`.
+    x_range : what is in sight of x at first and on paper, None for all.
     """
 
     name: str
@@ -263,4 +264,5 @@ class Figure:
     legend: tuple[LegendEntry, ...] = ()
     size: tuple[float, float] = (510.0, 200.0)
     n_columns: int = 1
+    x_range: tuple[float, float] | None = None
     strip: Strip | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
+import textwrap
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +21,34 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.formats.surveys import Surveys, read_surveys
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.views.chromatograms import power_below
 from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.drawings import Axis
+from proteoscope.engine.views.figures import Figure, Line, Mark, Panel, Picked, Rule, Surface, Text
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["IonTrace", "IonTraces", "RunSurveys", "ion_traces", "measured_between", "trace_through"]
+__all__ = [
+    "Border",
+    "IonTrace",
+    "IonTraces",
+    "RunSurveys",
+    "ion_traces",
+    "measured_between",
+    "trace_columns",
+    "trace_panel",
+    "trace_through",
+    "traces_figure",
+]
 
 _AVERAGINE_MASS = 111.1254
 _LEAST_SECONDS, _LATEST = 120.0, 1e9
+_MINIMUM_WIDTH, _PAPER_WIDTH, _PAPER_HEIGHT = 190, 510.0, 130.0
+"""Pixels of a trace, and points of all traces and of a row of them."""
+_SMALLEST = 0.001
+"""Minutes that are shown at least."""
+_CHARACTERS = 34
+"""Of a line of text in place of a trace."""
 _TIMES = ("retention_time", "begin", "end")
 _COLUMNS = (
     *("peptide", "charge", "mz", "file", "source", "area", "apex", "retention_time", "begin", "end", "n_points", "agreement", "q_value"),
@@ -74,6 +96,16 @@ class IonTrace:
         """Whether its borders were set by hand."""
         return self.values.get("source") == "manual"
 
+    @property
+    def summary(self) -> str:
+        """Its area and where that is from, or why it has none, in a line."""
+        if not self.values:
+            return "not identified here"
+        if self.values["refused"]:
+            return str(self.values["refused"])
+        source = {"manual": ", set by hand", "transferred": ", transferred"}.get(str(self.values["source"]), "")
+        return f"area {float(self.values['area'] or 0.0):.4g}{source}"
+
 
 @dataclass(frozen=True, eq=False)
 class IonTraces:
@@ -89,6 +121,91 @@ class IonTraces:
     def title(self) -> str:
         """What it is, for people."""
         return f"{self.peptide}, {self.charge}+, m/z {self.mz:.4f}"
+
+    @property
+    def everything(self) -> tuple[float, float]:
+        """Minutes of all that was read."""
+        ends = [float(trace.seconds[end]) / 60 for trace in self.traces if len(trace.seconds) for end in (0, -1)]
+        low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+        return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+    @property
+    def whole(self) -> tuple[float, float]:
+        """Minutes of the borders of all traces, with what is around them."""
+        ends = [end / 60 for trace in self.traces if trace.begin is not None and trace.end is not None for end in (trace.begin, trace.end)]
+        least, most = self.everything
+        if not ends:
+            return least, most
+        margin = max((max(ends) - min(ends)) * 0.6, 0.1)
+        low, high = max(min(ends) - margin, least), min(max(ends) + margin, most)
+        return (low, high) if high > low else (least, most)
+
+
+class Border(NamedTuple):
+    """A border of a trace: its place among the files, and which end it is."""
+
+    place: int
+    is_end: bool
+
+
+def trace_columns(n_traces: int, width: float) -> int:
+    """How many traces are next to each other on so many pixels."""
+    columns = min(n_traces, max(1, int(width // _MINIMUM_WIDTH)), max(1, math.ceil(math.sqrt(2 * n_traces))))
+    rows = -(-n_traces // columns)
+    return -(-n_traces // rows)
+
+
+def traces_figure(ion: IonTraces, n_columns: int | None = None, chosen: Border | None = None) -> Figure:
+    """An ion in all files: its isotopes, their sum, the borders and the apex.
+
+    Parameters
+    ----------
+    n_columns : None for those of a page. chosen : the border that is drawn as chosen.
+    """
+    columns = trace_columns(len(ion.traces), _PAPER_WIDTH) if n_columns is None else n_columns
+    panels = tuple(trace_panel(ion, place, chosen) for place in range(len(ion.traces)))
+    size = (_PAPER_WIDTH, _PAPER_HEIGHT * -(-len(panels) // columns))
+    return Figure(ion.title, ion.title, panels, size=size, n_columns=columns, x_range=ion.whole)
+
+
+def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved: tuple[float, float] | None = None) -> Panel:
+    """An ion in one of the files. `moved`: borders (seconds) in place of the trace's, while a person drags them."""
+    trace, x = ion.traces[place], Axis(*ion.everything)
+    begin, end = (trace.begin, trace.end) if moved is None else moved
+
+    def of_view(low: float, high: float, n_columns: int) -> Panel:
+        start = max(0, int(np.searchsorted(trace.seconds, low * 60)) - 1)
+        seen = slice(start, int(np.searchsorted(trace.seconds, high * 60, side="right")) + 1)
+        seconds, isotopes, total = trace.seconds[seen], trace.intensity[seen], trace.total[seen]
+        if not len(seconds):
+            lines = textwrap.wrap(trace.error or "Nothing was measured here.", _CHARACTERS)
+            texts = [Text((low + high) / 2, 0.8 - 0.15 * at, line, ink="faint") for at, line in enumerate(lines)]
+            return Panel(x, Axis(0.0, 1.0), tuple(texts))
+        highest = float(max(total.max(initial=0.0), isotopes.max(initial=0.0))) or 1.0
+        power, written = power_below(highest)
+        top, minutes = highest / power, seconds / 60
+        marks: list[Mark] = []
+        if begin is not None and end is not None:
+            within = (seconds >= begin - 1e-6) & (seconds <= end + 1e-6)
+            area = total[within] / power
+            marks.append(Surface(minutes[within], 0 * area, area, "mark" if trace.is_manual else "target", 0.24))
+        marks += [Line(minutes, isotopes[:, isotope] / power, isotope, 1.0) for isotope in range(isotopes.shape[1])]
+        marks.append(Line(minutes, total / power, "text", 1.4))
+        for is_end, at in ((False, begin), (True, end)):
+            if at is not None:
+                is_chosen = chosen == Border(place, is_end)
+                marks.append(Rule(at / 60, ink="mark" if is_chosen else "text", width=2.4 if is_chosen else 1.2))
+        if trace.apex is not None and moved is None:
+            marks.append(Text(trace.apex / 60, 0.97 * top, "▼", ink="mark"))
+        if written:
+            marks.append(Text(high, 0.94 * top, f"× {written}, min", "end", "faint"))
+        return Panel(x, Axis(0.0, 1.1 * top), tuple(marks))
+
+    def pick(*_: float) -> Picked:
+        return Picked(None, f"{trace.file}\n{trace.summary}")
+
+    title = f"{trace.file}: {trace.summary}"
+    return Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view, pick=pick, title=title)
 
 
 class RunSurveys:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -117,7 +117,9 @@ def run_account(project: Project, run: RunRecord, search: Search | None) -> RunA
         passes = ()
     folder = project.folder / RESULTS / run.id
     name = run.kind if search is None else search.name
-    methods = _methods(run, search, record, every, preset, parameters, [entry.text for entry in log]) if run.status == "done" else ""
+    methods = (
+        _methods(project, run, search, record, every, preset, parameters, [entry.text for entry in log]) if run.status == "done" else ""
+    )
     return RunAccount(
         run,
         note.title or run_title(project, run, search),
@@ -288,6 +290,7 @@ def _shortened(entry: LogEntry) -> LogEntry:
 
 
 def _methods(
+    project: Project,
     run: RunRecord,
     search: Search | None,
     record: Mapping[str, Any],
@@ -298,10 +301,11 @@ def _methods(
 ) -> str:
     if search is None:
         return ""
-    values = {name: field.default for name, field in search.model.model_fields.items()} | run.parameters
+    values = {name: field.default for name, field in search.model.model_fields.items()}
     files = tuple((one.kind, one.path.name) for one in inputs)
     facts = RunFacts(search.name, run.version, run.device, files, values, record, tuple(messages))
     try:
+        facts = replace(facts, parameters=values | search.recorded_parameters(project, run))
         told = search.methods_of(facts)
     except (TypeError, ValueError, ProteoscopeError):
         # Values of a stranger's that no search writes: what all have in common does not look into them.

@@ -136,8 +136,8 @@ def _with_margin(values: NDArray[np.float32]) -> tuple[float, float]:
 def run_map_figure(points: MapPoints, shown: frozenset[int] = frozenset(_LEGEND)) -> Figure:
     """The map of a run, with the points of some states; a click chooses a point by its number."""
 
-    def render(x: Range, mz: Range, width: int, height: int, scale: float, palette: Palette) -> NDArray[np.uint8]:
-        return draw_points(points, (x, mz), (width, height), _shades(palette), shown, scale)
+    def render(x: Range, y: Range, width: int, height: int, scale: float, palette: Palette) -> NDArray[np.uint8]:
+        return draw_points(points, (x, y), (width, height), _shades(palette), shown, scale)
 
     def pick(x: float, mz: float, across: float, up: float) -> Picked | None:
         point = points.nearest(x, mz, (_NEAR * across, _NEAR * up), shown)
@@ -146,7 +146,7 @@ def run_map_figure(points: MapPoints, shown: frozenset[int] = frozenset(_LEGEND)
     title, short = "Retention time (min)", "Time (min)"
     if not points.has_times:
         title, short = "Spectra in the order of the files (they have no retention times)", "Order of the files"
-    titles = (title, short)
+    titles: tuple[str, ...] = (title, short)
     if points.n_missing:
         missing = f"{points.n_missing:,}"
         titles = (f"{title}; {missing} spectra without a place are not shown", f"{short}; {missing} not shown", short)

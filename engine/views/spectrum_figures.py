@@ -13,7 +13,7 @@ from proteoscope.engine.views.annotation import AnnotatedSpectrum
 from proteoscope.engine.views.drawings import Axis, Label, Shape, Stroke, text_width
 from proteoscope.engine.views.figures import Corner, Figure, Mark, Names, Panel, Picked, Rule, Scatter, Spikes, Strip
 from proteoscope.engine.views.mirror import MirroredSpectra
-from proteoscope.engine.views.palette import Ion
+from proteoscope.engine.views.palette import Ink, Ion
 from proteoscope.engine.views.shown_peaks import UNMATCHED, ShownPeaks
 
 __all__ = [
@@ -141,7 +141,7 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
         width = 0.6 if kind == UNMATCHED else 1.2
         marks.append(Spikes(shown.mz[peaks], y[peaks], Ion(kind), width, targets=~peaks if shown.is_below else peaks))
     named = shown.named
-    inks = [Ion(kind) for kind in shown.kinds[named].tolist()]
+    inks: list[Ink] = [Ion(kind) for kind in shown.kinds[named].tolist()]
     return (*marks, Names(shown.mz[named], y[named], shown.labels, shown.height[named], inks, shown.mz, y, shown.is_below))
 
 

@@ -38,6 +38,10 @@ __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
 _MAXIMUM_ROWS = 7
 _MAXIMUM_NAMED = 3
+_COUNTING_MS = 50
+"""What thousands of files hold is shown together: a look at the whole list takes its time."""
+_SHOWN = Qt.ItemDataRole.UserRole + 1
+"""Role of what an item shows of its file."""
 _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
 
@@ -85,6 +89,10 @@ class FileList(QWidget):
         self._showing = QTimer(self)
         self._showing.setSingleShot(True)
         self._showing.timeout.connect(self._show_state)
+        self._counting = QTimer(self)
+        self._counting.setSingleShot(True)
+        self._counting.setInterval(_COUNTING_MS)
+        self._counting.timeout.connect(self._show_learned)
         self.start_folder = ""
         """Where the file dialog opens."""
         self._takes_project = asked.sort == "project"
@@ -179,11 +187,11 @@ class FileList(QWidget):
     def add(self, paths: Iterable[Path]) -> None:
         """Add files; one that is there already stays once."""
         present = set(self.paths)
-        new = [path for path in dict.fromkeys(Path(one).absolute() for one in paths) if path not in present]
+        whole = (path if path.is_absolute() else path.absolute() for path in map(Path, paths))
+        new = [path for path in dict.fromkeys(whole) if path not in present]
         for path in new:
             item = QListWidgetItem(f"{path.name}    {path.parent}")
             item.setData(Qt.ItemDataRole.UserRole, path)
-            item.setToolTip(tip_text(str(path)))
             self.lines.addItem(item)
         self._known = {path: known for path, known in self._known.items() if path in present}
         self._survey.files(new, self._learn)
@@ -229,6 +237,7 @@ class FileList(QWidget):
     def redraw(self) -> None:
         """Draw the icons again in the colours of the palette."""
         for i in range(self.lines.count()):
+            self.lines.item(i).setData(_SHOWN, None)
             self._show_item(self.lines.item(i))
 
     def ask_for_files(self) -> None:
@@ -306,12 +315,7 @@ class FileList(QWidget):
         if content is None:
             return
         self.spectra[path] = content
-        # It changes nothing of what is asked for: a form that was just run is still as it was run.
-        self._show_counts()
-        for i in range(self.lines.count()):
-            if self.lines.item(i).data(Qt.ItemDataRole.UserRole) == path:
-                self._show_item(self.lines.item(i))
-        self.counted.emit()
+        self._counting.start()
 
     def _learn_structures(self, path: Path, count: StructureCount | None) -> None:
         if count is not None:
@@ -319,11 +323,14 @@ class FileList(QWidget):
             if count.problem:
                 self._showing.start()
             else:
-                # It changes nothing of what is asked for.
-                self._show_counts()
-                for i in range(self.lines.count()):
-                    if self.lines.item(i).data(Qt.ItemDataRole.UserRole) == path:
-                        self._show_item(self.lines.item(i))
+                self._counting.start()
+
+    def _show_learned(self) -> None:
+        """Show what files hold; it changes nothing of what is asked for: a form that was just run is still as it was run."""
+        self._show_counts()
+        for i in range(self.lines.count()):
+            self._show_item(self.lines.item(i))
+        self.counted.emit()
 
     def _learn_count(self, path: Path, count: SequenceCount | None) -> None:
         self._being_counted.discard(path)
@@ -378,6 +385,10 @@ class FileList(QWidget):
     def _show_item(self, item: QListWidgetItem) -> None:
         path: Path = item.data(Qt.ItemDataRole.UserRole)
         known = self._known.get(path)
+        shown = (known, self.structure_counts.get(path), self.spectra.get(path))
+        if item.data(_SHOWN) == shown:
+            return
+        item.setData(_SHOWN, shown)
         if known is None:
             item.setIcon(icon("queued", QColor(colours().faint_text)))
         elif self._fault(known):

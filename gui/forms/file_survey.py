@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
 
-_MAXIMUM_FILES = 5000
+_MAXIMUM_FILES = 3000
 _MAXIMUM_LOOKED_INTO = 200
 """Files of structures of a folder or a list that are looked into before a search reads them all."""
 
@@ -298,28 +298,50 @@ def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> Structur
 
 
 def _survey(paths: Sequence[Path]) -> Survey:
-    survey, endings = Survey(), tuple(suffix for sort in SORTS for suffix in suffixes_of(sort))
-    for path in paths:
-        if (path / "project.sqlite").is_file():
-            survey.projects.append(path)
-        elif path.name == "project.sqlite" and path.is_file():
-            survey.projects.append(path.parent)
-        elif path.suffix.lower() == ".toml":
-            survey.presets.append(path)
-        elif path.name == DATABASE_FILE and path.is_file():
-            survey.files.append(file_kind(path.parent))
-        elif (path / DATABASE_FILE).is_file():
-            survey.files.append(file_kind(path))
-        elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS and vendor_format(path) is None:
-            for file in _files_below(path):
-                kind = file_kind(file)
-                # What a file is named like, it was meant to be: its fault is told.
-                is_named = bare_name(file.name).endswith(endings)
-                is_read = kind.sort is not None or file.is_dir() or is_named or vendor_format(file) is not None
-                (survey.files if is_read else survey.left_out).append(kind)
-        else:
-            survey.files.append(file_kind(path))
+    survey = Survey()
+    for path in paths[:_MAXIMUM_FILES]:
+        try:
+            _add(survey, path)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            survey.files.append(
+                FileKind(path, None, problem=f"{path}: cannot be read ({reason}). Check its name, and whether you may read it.")
+            )
+    if len(paths) > _MAXIMUM_FILES:
+        survey.files.append(_left_over(paths[_MAXIMUM_FILES], f"{len(paths):,} files and folders were dropped"))
     return survey
+
+
+def _left_over(path: Path, what: str) -> FileKind:
+    """Return what is shown of files beyond those that are taken from a drop, the first of which is `path`."""
+    return FileKind(path, None, problem=f"{what}; only the first {_MAXIMUM_FILES:,} files are taken. Drop the others after them.")
+
+
+def _add(survey: Survey, path: Path) -> None:
+    """Add to a survey what a file is, or what a folder holds."""
+    endings = tuple(suffix for sort in SORTS for suffix in suffixes_of(sort))
+    if (path / "project.sqlite").is_file():
+        survey.projects.append(path)
+    elif path.name == "project.sqlite" and path.is_file():
+        survey.projects.append(path.parent)
+    elif path.suffix.lower() == ".toml":
+        survey.presets.append(path)
+    elif path.name == DATABASE_FILE and path.is_file():
+        survey.files.append(file_kind(path.parent))
+    elif (path / DATABASE_FILE).is_file():
+        survey.files.append(file_kind(path))
+    elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS and vendor_format(path) is None:
+        files = _files_below(path)
+        if len(files) > _MAXIMUM_FILES:
+            survey.files.append(_left_over(files[_MAXIMUM_FILES], f"{path} holds more than {_MAXIMUM_FILES:,} files"))
+        for file in files[:_MAXIMUM_FILES]:
+            kind = file_kind(file)
+            # What a file is named like, it was meant to be: its fault is told.
+            is_named = bare_name(file.name).endswith(endings)
+            is_read = kind.sort is not None or file.is_dir() or is_named or vendor_format(file) is not None
+            (survey.files if is_read else survey.left_out).append(kind)
+    else:
+        survey.files.append(file_kind(path))
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -351,6 +373,6 @@ def _files_below(folder: Path) -> list[Path]:
         # Lists name structures, which their folder stands for.
         stood_for = (*structures, *LISTS) if covered and here.is_relative_to(covered) else structures
         found += [here / name for name, ending in bare if not ending.endswith(stood_for) and not name.startswith(".")]
-        if len(found) >= _MAXIMUM_FILES:
-            return found[:_MAXIMUM_FILES]
+        if len(found) > _MAXIMUM_FILES:
+            break
     return found

@@ -293,7 +293,7 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
 @contextmanager
 def _sharp(painter: QPainter, width: float) -> Iterator[None]:
     """Give upright shapes sharp edges, which takes a tenth of the time; not those thinner than a pixel, which would get lost."""
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, width < 1)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, bool(width < 1))
     yield
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 

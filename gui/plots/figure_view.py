@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import Any
@@ -99,6 +100,9 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     rangeChanged = Signal()
     message = Signal(str)
 
+    # Qt resizes a widget before it is made.
+    _figure: Figure | None = None
+
     def __init__(
         self,
         name: str,
@@ -109,7 +113,6 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         has_x_title: bool = True,
     ) -> None:
         super().__init__(parent)
-        self._figure: Figure | None = None
         self._panels: list[_PanelItems] = []
         self._ranges: Ranges = ()
         self._highlights: tuple[Mark, ...] = ()
@@ -131,6 +134,8 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         layout.setContentsMargins(20, 8, 20, 8)
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         layout.addWidget(self._label)
+        # Marks may take a click, so that it never reaches the box of the panel.
+        self.scene().sigMouseClicked.connect(self._choose)
         self.export_action = ExportAction(self, self._exported, self.message.emit)
         self.setBackground(qt_colour("background", palette_of(self.palette())))
 
@@ -165,9 +170,20 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         if not is_alike:
             self._build()
         if figure is None or not keeps_range or len(self._ranges) != len(self._whole()):
-            self._ranges, self._highlights = self._whole(), ()
+            self._ranges, self._highlights = self._home(), ()
         self._take_theme()
         self.show_range(self._ranges)
+
+    def show_panel(self, panel: Panel, number: int) -> None:
+        """Show another panel in place of one that has the same axes."""
+        if self._figure is not None:
+            panels = self._figure.panels
+            self._figure = replace(self._figure, panels=(*panels[:number], panel, *panels[number + 1 :]))
+            self._draw(number)
+
+    def dragged(self, panel: int, event: Any) -> bool:
+        """Take a drag that began in a panel (`pyqtgraph`'s event); return True where it is not to pull a box."""
+        return False
 
     def highlight(self, marks: Sequence[Mark], panel: int = 0) -> None:
         """Draw marks over a panel, in place of those before."""
@@ -187,8 +203,8 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         self.highlight((Scatter(places[:, 0], places[:, 1], "text", size, is_hollow=True),) if found else (), found[0][0] if found else 0)
 
     def reset_range(self) -> None:
-        """Show everything."""
-        self.show_range(self._whole())
+        """Show what was in sight at first."""
+        self.show_range(self._home())
 
     def show_range(self, ranges: Ranges) -> None:
         """Show a part, within what there is."""
@@ -309,6 +325,10 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
             return ()
         return ((panel.x.low, panel.x.high), (panel.y.low, panel.y.high))[: 1 if panel.smallest[1] is None else 2]
 
+    def _home(self) -> Ranges:
+        whole, figure = self._whole(), self._figure
+        return (figure.x_range, *whole[1:]) if whole and figure is not None and figure.x_range is not None else whole
+
     def _smallest(self) -> tuple[float, ...]:
         return () if self._zoomed is None else tuple(smallest for smallest in self._zoomed.smallest if smallest is not None)
 
@@ -353,7 +373,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
             self._heading = self.ci.addLabel(row=0, col=0, colspan=2 * n, justify="left")
         for at, panel in enumerate(figure.panels):
             row, column = 1 + 3 * (at // n), 2 * (at % n)
-            items = _PanelItems(self, at, has_x_numbers=n > 1 or at == len(figure.panels) - 1)
+            items = _PanelItems(self, at, n, has_x_numbers=n > 1 or at == len(figure.panels) - 1)
             if panel.title:
                 items.title = self.ci.addLabel(row=row, col=column, colspan=2, justify="left")
             for item, down, across in ((items.left, 1, 0), (items.box, 1, 1), (items.bottom, 2, 1)):
@@ -370,17 +390,16 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         if figure is None:
             return
         panels = [panel_of_view(panel, None, None, 1000) for panel in figure.panels]
-        texts = [text for panel in panels for text in (_MINIMUM_AXIS, *panel.y.tick_texts(panel.y.ticks(5)))]
-        width = max(metrics.horizontalAdvance(text) for text in texts) + 1.6 * metrics.height() + _TICK + 6
+        texts = [text for panel in panels for text in panel.y.tick_texts(panel.y.ticks(5))]
+        width = max(metrics.horizontalAdvance(text) for text in (*texts, _MINIMUM_AXIS if figure.n_columns == 1 else ""))
+        width += (1.6 * metrics.height() if any(panel.y.title for panel in panels) else 0) + _TICK + 6
         if self._heading is not None:
             self._heading.setText(self._heading_text(figure, palette), color=qt_colour("text", palette), size=f"{self._points()}pt")
             # As wide as there is space, not as it would be.
             self._heading.setMinimumWidth(1)
         for items, panel in zip(self._panels, figure.panels, strict=True):
             items.take_theme(palette, self.font(), width)
-            if items.title is not None:
-                items.title.setText(escape(panel.title), color=qt_colour("text", palette), size=f"{self._points()}pt")
-                items.title.setMinimumWidth(1)
+            items.show_title(panel.title, f"{self._points()}pt")
         # Qt shrinks a layout to what it had when it was empty.
         self.ci.setGeometry(QRectF(self.viewport().rect()))
         self.ci.layout.activate()
@@ -395,13 +414,13 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
             f"<span style='color:{qt_colour(entry.ink, palette).name()}'>{'—' if entry.is_line else '■'}</span> {escape(entry.name)}"
             for entry in figure.legend
         ]
-        space = self.width() - 60 - sum(metrics.horizontalAdvance(f"■ {entry.name}") + 20 for entry in figure.legend)
+        space = self.width() - 30 - sum(metrics.horizontalAdvance(f"■ {entry.name}") + 16 for entry in figure.legend)
         lines = [escape(metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(60, space))) for text in figure.heading]
         bold = [f"<b>{line}</b>" if at == 0 else line for at, line in enumerate(lines)]
         return "<br>".join(["&nbsp;&nbsp; ".join([*bold[:1], *entries]), *bold[1:]])
 
-    def _choose(self, at: QPointF) -> None:
-        picked = self.picked_at(at)
+    def _choose(self, event: Any) -> None:
+        picked = self.picked_at(event.scenePos()) if event.button() == Qt.MouseButton.LeftButton else None
         if picked is not None and picked.target is not None:
             self.targetChosen.emit(picked.target)
 
@@ -457,7 +476,8 @@ def _form(figure: Figure | None) -> object:
 class _PanelItems:
     """A panel of a figure: its axes, and the items of its marks."""
 
-    def __init__(self, view: FigureView, number: int, *, has_x_numbers: bool) -> None:
+    def __init__(self, view: FigureView, number: int, n_columns: int, *, has_x_numbers: bool) -> None:
+        self._n_columns = n_columns
         self.box = _Box(view, number)
         self.left, self.bottom = _Axis("left"), _Axis("bottom", has_x_numbers, has_x_numbers and view.has_x_title)
         for axis in (self.left, self.bottom):
@@ -485,6 +505,14 @@ class _PanelItems:
         box = self.box.rbScaleBox
         box.setPen(pg.mkPen(qt_colour("target", palette)))
         box.setBrush(pg.mkBrush(qt_colour("target", palette, 0.16)))
+
+    def show_title(self, text: str, size: str) -> None:
+        """Show as much of a title as there is space for."""
+        if self.title is not None:
+            space = self._view.width() / max(1, self._n_columns) - 24
+            shown = QFontMetricsF(self._view.font()).elidedText(text, Qt.TextElideMode.ElideRight, space)
+            self.title.setText(escape(shown), color=qt_colour("text", self._palette), size=size)
+            self.title.setMinimumWidth(1)
 
     def draw(self, panel: Panel) -> None:
         area, font = self.area, self._view.font()
@@ -517,9 +545,9 @@ class _PanelItems:
             self.box.addItem(item, ignoreBounds=True)
         return made
 
-    def _pen(self, ink: Ink, width: float = 1.0, *, is_dashed: bool = False) -> QPen:
+    def _pen(self, ink: Ink, width: float = 1.0, *, is_dashed: bool = False, opacity: float = 1.0) -> QPen:
         style = Qt.PenStyle.DashLine if is_dashed else Qt.PenStyle.SolidLine
-        return QPen(pg.mkPen(qt_colour(ink, self._palette), width=width, style=style))
+        return QPen(pg.mkPen(qt_colour(ink, self._palette, opacity), width=width, style=style))
 
     def _brush(self, ink: Ink, opacity: float = 1.0) -> Any:
         return pg.mkBrush(qt_colour(ink, self._palette, opacity))
@@ -558,10 +586,13 @@ class _PanelItems:
         seen = height != foot
         # What is narrower than a pixel would vanish between two of them.
         width = self.area.width() / (panel.x.high - panel.x.low) * float((bars.right - bars.left).min(initial=np.inf))
-        pen = self._pen(bars.ink) if bars.has_outline or width < 1.5 else None
-        return pg.BarGraphItem(
-            x0=bars.left[seen], x1=bars.right[seen], y0=foot[seen], y1=height[seen], pen=pen, brush=self._brush(bars.ink, bars.opacity)
+        is_thin, brush = width < 1, self._brush(bars.ink, bars.opacity)
+        pen = (
+            self._pen(bars.ink, opacity=1.0 if bars.has_outline else bars.opacity)
+            if bars.has_outline or is_thin
+            else QPen(Qt.PenStyle.NoPen)
         )
+        return pg.BarGraphItem(x0=bars.left[seen], x1=bars.right[seen], y0=foot[seen], y1=height[seen], pen=pen, brush=brush)
 
     def _picture(self, render: Any, panel: Panel) -> Any:
         x, y, ratio = (panel.x.low, panel.x.high), (panel.y.low, panel.y.high), self._view.devicePixelRatioF()
@@ -593,6 +624,8 @@ class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
             ev.ignore()
             return
         ev.accept()
+        if self._owner.dragged(self._number, ev):
+            return
         if ev.isFinish():
             self.rbScaleBox.hide()
             self._owner._take_box(self._number, ev.buttonDownScenePos(), ev.scenePos())
@@ -607,11 +640,6 @@ class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
             box.setBottom(self.rect().bottom())
         super().updateScaleBox(box.topLeft(), box.bottomRight())
 
-    def mouseClickEvent(self, ev: Any) -> None:
-        if ev.button() == Qt.MouseButton.LeftButton:
-            ev.accept()
-            self._owner._choose(ev.scenePos())
-
 
 class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore]
     """An axis with the ticks that it has on paper, in numbers of the user's language."""
@@ -619,7 +647,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
     def __init__(self, side: str, has_numbers: bool = True, has_title: bool = True) -> None:
         super().__init__(side, maxTickLength=_TICK)
         self._shown, self.has_numbers, self.has_title = Axis(0.0, 1.0), has_numbers, has_title
-        self.setStyle(showValues=has_numbers, autoExpandTextSpace=False, tickAlpha=255, tickTextOffset=3)
+        self.setStyle(showValues=has_numbers, autoExpandTextSpace=False, hideOverlappingLabels=False, tickAlpha=255, tickTextOffset=3)
         self.enableAutoSIPrefix(False)
 
     def take_theme(self, palette: Palette, font: QFont) -> None:
@@ -638,7 +666,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         axis, height = self._shown, QFontMetricsF(self.label.font()).height()
-        least, lines = (2, 5) if self.orientation == "bottom" else (3, 2.4)
+        least, lines = (2, 3.6) if self.orientation == "bottom" else (3, 2.2)
         ticks = axis.ticks(max(least, math.floor(size / (height * lines))))
         return [(1.0, axis.scaled(ticks).tolist())]
 

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen, QWheelEvent
-from PySide6.QtWidgets import QApplication, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
-from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.colours import PlotColours
 from proteoscope.gui.labels import answer_tooltip
 
-__all__ = ["Ranges", "ZoomedPlot", "zoom_buttons"]
+__all__ = ["Ranges", "ZoomedPlot"]
 
 _ZOOM = 0.8
 _STEP = 0.2
@@ -189,12 +186,3 @@ class ZoomedPlot(QWidget):
             by = 0.0 if low <= one <= high else one - (low + high) / 2
             moved.append((low + by, high + by))
         self.show_range(tuple(moved))
-
-
-def zoom_buttons(plot: ZoomedPlot, shown: str) -> list[QToolButton]:
-    """Buttons that show more, less and all of what a plot shows, as ``text``."""
-    buttons = [
-        tool_button(icon, tip, partial(plot.zoom, steps))
-        for icon, tip, steps in (("remove", f"Show more of the {shown} (-)", -1), ("add", f"Show less of the {shown} (+)", 1))
-    ]
-    return [*buttons, tool_button("reset", f"Show the whole {shown} (0)", plot.reset_range)]

@@ -338,5 +338,5 @@ class QuantityView(RunView):
         self.message.emit("The borders are kept in the project, and all quantities are computed with them.")
 
     def _fail_correction(self, error: Exception) -> None:
-        self.traces.update()
+        self.traces.show_traces(self.traces.traces)
         self.failed.emit(f"The borders were not changed. {error}")

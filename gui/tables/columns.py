@@ -13,6 +13,7 @@ from typing import Any
 from PySide6.QtCore import QLocale
 
 from proteoscope.engine.results.columns import Column
+from proteoscope.engine.results.separated import joined_texts
 
 __all__ = ["full_text", "saved_text", "shown_text"]
 
@@ -83,7 +84,7 @@ def saved_text(column: Column, value: Any) -> str:
     if _is_missing(value):
         return ""
     if column.kind == "texts":
-        return _in_line(";".join(map(str, value)))
+        return _in_line(joined_texts(map(str, value)))
     if column.kind == "numbers":
         return _numbers(column, value)
     if column.kind == "heat":

@@ -6,12 +6,13 @@ import re
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proteoscope.engine.arrays import Texts
-from proteoscope.engine.escaped_names import NameCharacters, escape_names, escape_unprintable, escape_unprintable_texts
+from proteoscope.engine.escaped_names import NameCharacters, escape_column, escape_names, escape_unprintable, escape_unprintable_texts
 
 READ_NAMES = NameCharacters(bytes(range(ord("!"), 127)).replace(b"@", b""), not_first=b"*")
 # Printable characters, escapes and what looks like them.
@@ -55,3 +56,10 @@ def test_escape_returns_same_texts_when_nothing_changes() -> None:
     texts, is_changed = NameCharacters(bytes(range(256))).escape_texts(names)
     np.testing.assert_array_equal(texts.own, names.own)
     assert not is_changed.any()
+
+
+def test_escape_column_is_same_as_escape_names() -> None:
+    names = ["a", "", "b\x1bc", "é\u2028", "\ufffe", "\x85", "%1B"]
+    column, n = escape_column(pa.array(names))
+    assert (column.to_pylist(), n) == escape_names(names)
+    assert n == 4

@@ -33,18 +33,18 @@ def run_with(parameters: dict[str, Any]) -> RunRecord:
         ("enzyme", None),
     ],
 )
-def test_check_recorded_rejects_forged_values(tmp_path: Path, name: str, value: object) -> None:
+def test_recorded_parameters_rejects_forged_values(tmp_path: Path, name: str, value: object) -> None:
     project = Project.create_or_open(tmp_path / "project")
     with pytest.raises(InputError, match="the recorded parameters of identify-0001 are damaged") as error:
-        IDENTIFICATION.check_recorded(project, run_with({name: value}))
+        IDENTIFICATION.recorded_parameters(project, run_with({name: value}))
     assert "\n" not in str(error.value) and len(str(error.value)) < 1000
 
 
-def test_check_recorded_ignores_parameters_of_other_versions(tmp_path: Path) -> None:
-    IDENTIFICATION.check_recorded(Project.create_or_open(tmp_path / "project"), run_with({"charges_of_1999": "a", "__class__": 1}))
+def test_recorded_parameters_ignores_parameters_of_other_versions(tmp_path: Path) -> None:
+    IDENTIFICATION.recorded_parameters(Project.create_or_open(tmp_path / "project"), run_with({"charges_of_1999": "a", "__class__": 1}))
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
-def test_check_recorded_accepts_the_defaults_of_each_search(tmp_path: Path, search: Any) -> None:
+def test_recorded_parameters_accepts_the_defaults_of_each_search(tmp_path: Path, search: Any) -> None:
     parameters = search.model().model_dump(mode="json")
-    search.check_recorded(Project.create_or_open(tmp_path / "project"), run_with(parameters))
+    search.recorded_parameters(Project.create_or_open(tmp_path / "project"), run_with(parameters))

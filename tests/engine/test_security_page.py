@@ -1,8 +1,15 @@
-"""Each bound that the page on untrusted files states is that of the program."""
+"""Each sentence of the page on untrusted files is held by a test that exists, and each bound that it states is that of the program."""
 
 from __future__ import annotations
 
+import ast
+import json
+import os
+import platform
 import re
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,14 +17,18 @@ from proteoscope.engine import parameters
 from proteoscope.engine.chemistry import noted_peptides
 from proteoscope.engine.formats.libraries import entries, mzspeclib
 from proteoscope.engine.imported import parquet
+from proteoscope.engine.project import Project
 from proteoscope.engine.quantification import separated_rows
 from proteoscope.engine.sqlite_inputs import LONGEST_VALUE
-from proteoscope.engine.structures import reading
+from proteoscope.engine.structures import binary_cif, reading
 from proteoscope.engine.unfolding import BOUNDS
+from proteoscope.kernels import trusted_folders
 from tests.conftest import REPOSITORY
 from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS
 
-PAGE = " ".join((REPOSITORY / "docs" / "security.md").read_text().split())
+TEXT = (REPOSITORY / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE = " ".join(TEXT.split())
+_BOUND = re.compile(r"\| ([^|]+) \| ([^|]+) \| ([\d,]+) \| ([\d.]+) \|")
 SENTENCES = (
     f"a preset has up to {parameters._MAXIMUM_PRESET_BYTES:,} bytes",
     f"a table of samples {separated_rows._MAXIMUM_BYTES >> 20} MB and {separated_rows._MAXIMUM_ROWS:,} rows",
@@ -25,16 +36,251 @@ SENTENCES = (
     f"a peptide {noted_peptides._MAXIMUM_LETTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
     f"a Parquet report {parquet._MAXIMUM_ROWS:,} rows",
     f"the sets that one entry of mzSpecLib names {mzspeclib._MAXIMUM_OF_SETS:,} attributes",
+    f"a column of BinaryCIF {binary_cif._MAXIMUM_ENCODINGS} encodings",
     f"no value is longer than {LONGEST_VALUE >> 20} MB",
     f"up to {PROCESSOR_SECONDS} s of processor time and {MEMORY_BYTES >> 20} MB of memory",
 )
 
 
 def test_security_page_lists_each_bound_and_no_other():
-    rows = re.findall(r"\| ([^|]+) \| ([^|]+) \| ([\d,]+) \| ([\d.]+) \|", (REPOSITORY / "docs" / "security.md").read_text())
+    rows = _BOUND.findall(TEXT)
     assert rows == [(one.where, one.what, f"{one.free:,}", f"{one.times:g}") for one in BOUNDS]
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_security_page_states_the_bounds_of_the_program(sentence):
     assert sentence in PAGE
+
+
+ADVICE = (
+    "Leave `project.sqlite` out",
+    "Keep the certificates as you keep keys",
+    "gpg --verify SHA256SUMS.asc",
+    "Report a hole to the developers",
+)
+"""Sentences that state nothing of the program."""
+
+PAGE_TEST = "engine/test_security_page.py"
+READERS = ("fuzz/test_readers.py::test_a_mutated_file_is_read_or_refused_within_bounds",)
+UNFOLDING = (
+    "fuzz/test_unfolding.py::test_attacks_are_refused_within_the_limits",
+    "fuzz/test_unfolding.py::test_unfolding_refuses_what_exceeds_a_bound",
+)
+HELD: dict[str, tuple[str, ...]] = {
+    "Spectra, databases, structures, libraries, results": ("fuzz/test_readers.py::test_every_registered_format_has_a_sample",),
+    "Opening any of them may fail with a message": READERS,
+    "It may not do more than the following": ("fuzz/test_projects.py::test_100_changed_projects_give_results_or_clear_errors",),
+    "| any file |": (
+        *READERS,
+        "test_house.py::test_nothing_is_unpickled_or_evaluated",
+        f"{PAGE_TEST}::test_program_imports_no_client_of_the_network",
+    ),
+    "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_refused_or_read_within_bounds"),
+    "| XML |": (
+        "test_house.py::test_parsers_of_xml_follow_no_entity",
+        "engine/imported/test_formats.py::test_declared_entities_are_refused_wherever_they_stand",
+    ),
+    "| a project folder |": (
+        "engine/project/test_strangers.py::test_a_link_in_a_project_is_refused_and_followed_by_nobody",
+        "engine/project/test_strangers.py::test_an_id_that_leads_elsewhere_is_never_swept",
+        "engine/project/test_strangers.py::test_what_the_program_did_not_put_into_the_database_is_refused",
+        "engine/project/test_row_marks.py::test_a_strangers_marks_are_bounded_and_shown_as_text",
+        "fuzz/test_result_tables.py::test_spoilt_results_of_every_kind_give_results_or_clear_errors",
+    ),
+    "| a stopped run in it |": (
+        "engine/command_line/test_resume.py::test_resume_refuses_a_run_without_checkpoint",
+        "engine/command_line/test_resume.py::test_resumed_run_is_recorded_from_what_was_run",
+        "engine/command_line/test_resume.py::test_untrusted_project_cannot_resume_the_users_run",
+        "engine/command_line/test_resume.py::test_untrusted_project_in_place_of_a_removed_one_writes_no_file_outside",
+        "engine/project/test_checkpoint_store.py::test_checkpoint_is_found_by_project_and_run",
+    ),
+    "| files outside it that it names": (
+        "engine/project/test_recorded_files.py::test_check_rejects_changed_missing_and_other_files",
+        "engine/project/test_recorded_files.py::test_file_digest_rejects_pipes_and_devices",
+        "fuzz/test_source_runs.py::test_quantify_reads_no_file_that_a_forged_run_names",
+        "fuzz/test_source_runs.py::test_quantify_opens_no_pipe_that_a_forged_run_names",
+    ),
+    "| structures of an evidence run in it |": (
+        "engine/evidence/test_named_structures.py::test_paths_of_an_untrusted_project_are_not_opened",
+        "engine/evidence/test_named_structures.py::test_odd_paths_of_a_project_are_text",
+        "engine/evidence/test_named_structures.py::test_window_opens_only_recorded_bytes_at_forged_paths",
+        "engine/evidence/test_named_structures.py::test_another_structure_of_the_same_name_is_left_out",
+    ),
+    "| parameters of a run in it |": (
+        "engine/test_recorded_parameters.py::test_recorded_parameters_rejects_forged_values",
+        "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_refused",
+        "fuzz/test_source_runs.py::test_following_command_refuses_forged_source_run",
+    ),
+    "| a structure database, a kept index |": (
+        "fuzz/test_structure_databases.py::test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence",
+        "fuzz/test_indexes.py::test_a_spoilt_column_is_refused_or_harmless",
+        "engine/project/test_index_store.py::test_a_damaged_index_is_absent_and_is_built_anew",
+    ),
+    "| presets, tables of samples, the window's settings |": (
+        "engine/test_parameters.py::test_read_preset_does_not_wait_for_a_pipe",
+        "gui/test_settings.py::test_settings_that_are_a_pipe_are_not_waited_for",
+        "gui/test_settings.py::test_a_damaged_file_is_put_aside_and_the_defaults_are_taken",
+    ),
+    "| names of all kinds": (
+        "engine/command_line/test_terminal.py::test_what_a_terminal_obeys_is_shown_as_an_escape",
+        "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
+        "engine/evidence/test_strangers.py::test_a_name_is_no_command_and_no_path_in_what_is_exported",
+        "engine/evidence/test_strangers.py::test_a_name_stays_in_its_cell_of_gff3_and_text",
+        "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
+    ),
+    "| SQLite files": (
+        *UNFOLDING,
+        "engine/project/test_strangers.py::test_tables_that_are_views_are_refused",
+        "engine/formats/libraries/test_readers.py::test_what_a_database_of_a_stranger_holds_is_not_run",
+    ),
+    "A file may unfold": UNFOLDING,
+    "What is read of it is counted": UNFOLDING,
+    "Files of up to 1 MB that try this": (*UNFOLDING, *READERS),
+    "Other bounds do not depend on the size": (f"{PAGE_TEST}::test_security_page_states_the_bounds_of_the_program",),
+    "What the program writes appears whole": (
+        "engine/test_files.py::test_writers_at_the_same_time_leave_one_whole_file",
+        "fuzz/test_kills_and_disks.py::test_killed_commands_leave_nothing_after_the_next_run",
+    ),
+    "Exported tables can be made safe": (
+        "engine/results/test_separated.py::test_formulas_get_an_apostrophe_where_that_is_wanted",
+        "engine/results/test_separated.py::test_formulas_after_invisible_characters_get_an_apostrophe",
+    ),
+    "HTML pages hold no script": (
+        "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
+        "engine/evidence/test_strangers.py::test_names_are_text_on_pages_and_no_paths",
+    ),
+    "Of all files only `project.sqlite`": ("engine/command_line/test_private_names.py::test_samples_and_exports_name_no_folder",),
+    "Tables (Parquet, TSV), `run.json`": (
+        "engine/test_shared_names.py::test_names_have_the_folders_that_distinguish_them",
+        "engine/test_shared_names.py::test_relative_names_do_not_name_the_user",
+        "engine/matches/writers/test_mzidentml.py::test_addresses_are_relative_to_the_export",
+    ),
+    "While a run writes, `project.lock`": (f"{PAGE_TEST}::test_project_lock_names_machine_and_process_while_run_writes",),
+    "Machines that compute for each other": (
+        "engine/execution/cluster/test_untrusted.py::test_certificates_of_another_authority_are_refused",
+    ),
+    "Without them nothing listens": ("engine/execution/cluster/test_wishes.py::test_a_wish_that_cannot_be_is_refused_in_a_sentence",),
+    "Certificates that are not valid now": (
+        "engine/execution/cluster/test_untrusted.py::test_certificates_are_refused_outside_their_time",
+        "engine/execution/cluster/test_untrusted.py::test_certificates_of_another_authority_are_refused",
+        "engine/execution/cluster/test_untrusted.py::test_damaged_certificates_are_refused",
+        "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_refused",
+    ),
+    "A vendor's run is converted": (
+        "engine/formats/test_vendor.py::test_a_thermo_file_is_read_by_the_converter_that_is_there",
+        "engine/formats/test_vendor.py::test_a_converter_beside_the_data_is_not_run",
+    ),
+    "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_hold_nothing_but_a_description_and_parameters",),
+    "**The cache**": (
+        "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
+        "engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",
+    ),
+    "A folder through which another user": (
+        "kernels/test_trusted_folders.py::test_untrusted_folder_finds_folders_that_others_may_write",
+        "kernels/test_trusted_folders.py::test_untrusted_folder_finds_folders_and_links_of_others",
+        "kernels/test_trusted_folders.py::test_cache_folder_ignores_a_folder_others_may_write",
+        "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
+        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_may_change",
+    ),
+    "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_groups_with_name_of_user",),
+    "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
+    "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
+    "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_refuses_a_place_others_may_change",),
+    "A link of another user is not followed": (
+        "engine/test_shared_folders.py::test_atomic_path_writes_no_other_file_when_links_are_planted",
+        "engine/test_shared_folders.py::test_atomic_path_writes_in_no_other_folder_when_it_is_swapped",
+        "engine/test_shared_folders.py::test_project_deletes_and_publishes_nothing_outside_when_folders_are_swapped",
+        "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
+    ),
+    "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_refuses_folder_that_others_can_change",),
+    "The database of a project is opened by its name": ("engine/project/test_strangers.py::test_tables_that_are_views_are_refused",),
+    "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
+    "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_are_those_of_this_machine",),
+    "`python installer/audit.py`": (
+        "installer/test_audit.py::test_this_environment_has_none",
+        "installer/test_audit.py::test_no_hole_is_allowed_by_what_is_declared",
+        "installer/test_audit.py::test_audit_without_packaging_names_the_package",
+        "installer/test_audit.py::test_an_old_list_is_told",
+    ),
+    "A release comes with a list": ("installer/test_release.py::test_what_was_signed_is_told_from_what_was_changed",),
+}
+"""Tests that hold each sentence and each row of the page, by its beginning; rows of bounds are compared one by one above."""
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences of a page of Markdown, and rows of its tables as they are; no headings, heads of tables and rows of bounds."""
+    found = list[str]()
+    for part in re.split(r"\n\s*\n|\n(?=\* |\| |    )", text):
+        flat = " ".join(part.split()).removeprefix("* ")
+        if flat.startswith("| ") and not _BOUND.fullmatch(flat) and not flat.startswith(("| what is", "| files | number")):
+            found.append(flat)
+        elif flat and not flat.startswith(("#", "|")):
+            found += re.split(r"(?<=\.)\s+(?=[A-Z`*])|(?<=\.\*\*)\s+", flat)
+    return [one for one in found if not re.fullmatch(r"\*\*[A-Za-z ]+\.\*\*", one)]
+
+
+@cache
+def defined_in(path: Path) -> frozenset[str]:
+    """Names of the tests in a module."""
+    return frozenset(node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef))
+
+
+def test_each_sentence_of_security_page_is_held_by_a_test():
+    beginnings = (*HELD, *ADVICE)
+    found = {sentence: [one for one in beginnings if sentence.startswith(one)] for sentence in sentences(TEXT)}
+    assert [sentence for sentence, held in found.items() if len(held) != 1] == []
+    assert sorted(one for held in found.values() for one in held) == sorted(beginnings), "a beginning without a sentence"
+
+
+@pytest.mark.parametrize("test", sorted({test for tests in HELD.values() for test in tests}))
+def test_tests_of_security_page_exist(test):
+    module, name = test.split("::")
+    assert name in defined_in(REPOSITORY / "tests" / module)
+
+
+def test_sentences_splits_tables_paragraphs_and_lists():
+    text = "# Head\n\nOne. Two,\nthree.\n\n| what is | x |\n|--|--|\n| a | b. C |\n| a | b | 1 | 2 |\n\n* **Four.** Five.\n* Six.\n"
+    assert sentences(text) == ["One.", "Two, three.", "| a | b. C |", "Five.", "Six."]
+
+
+def test_program_imports_no_client_of_the_network():
+    """Only workers, which the user starts, listen and connect."""
+    clients = {"socket", "http", "urllib.request", "requests", "urllib3", "ftplib", "smtplib", "aiohttp", "httpx"}
+    found = []
+    for folder in ("engine", "gui", "kernels"):
+        for path in sorted((REPOSITORY / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                if any(name in clients or name.split(".")[0] in clients for name in names):
+                    found.append(path.relative_to(REPOSITORY).as_posix())
+    # The name of the machine, and a pair of sockets within the process.
+    local = ["engine/shared_names.py", "gui/termination.py"]
+    assert [path for path in found if not path.startswith("engine/execution/cluster/")] == local
+
+
+def test_project_lock_names_machine_and_process_while_run_writes(tmp_path):
+    project = Project.create_or_open(tmp_path / "project")
+    with project.run("identify", {}) as run:
+        text = json.loads((project.folder / "project.lock").read_text())
+        assert (text["host"], text["pid"]) == (platform.node(), os.getpid()) and run.id in text["purpose"]
+    assert (project.folder / "project.lock").read_text() == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups are other ones there")
+def test_untrusted_folder_accepts_groups_with_name_of_user(tmp_path, monkeypatch):
+    import grp
+    import pwd
+
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o775)
+    for name, found in ((pwd.getpwuid(os.geteuid()).pw_name, None), ("laboratory", folder)):
+        monkeypatch.setattr(grp, "getgrgid", lambda _, name=name: SimpleNamespace(gr_name=name))
+        assert trusted_folders.untrusted_folder(folder) == found
+
+
+def test_untrusted_folder_checks_nothing_on_windows(tmp_path, monkeypatch):
+    tmp_path.chmod(0o777)
+    monkeypatch.setattr(trusted_folders, "os", SimpleNamespace(name="nt"))
+    assert trusted_folders.untrusted_folder(tmp_path) is None

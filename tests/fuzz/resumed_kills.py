@@ -30,7 +30,8 @@ from tests.fuzz.forks import ForkedCommand, prepare
 from tests.fuzz.kills import DATABASE, SAMPLES
 
 SPECTRA = SAMPLES / "BSA1.mzML.gz"
-_SHARE_KILLED_AGAIN = 0.4
+_SHARE_KILLED_AGAIN = 0.5
+_AFTER, _AFTER_RESUMED = (0.3, 1.0), (0.05, 0.6)  # shares of an undisturbed run's time
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -198,7 +199,8 @@ def run(
         place = places[n_killed % len(places)]
         process, threads, is_resumed = place.begin(), 2, False
         while True:
-            time.sleep(chance.uniform(0.3, 1.0) * place.seconds)
+            # What is resumed is done sooner.
+            time.sleep(chance.uniform(*(_AFTER_RESUMED if is_resumed else _AFTER)) * place.seconds)
             n_killed += 1
             if process.poll() is None:
                 _count(counts, place.kind, "at work", *(["resumed"] if is_resumed else []))

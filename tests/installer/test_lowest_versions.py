@@ -36,6 +36,7 @@ TESTS = (
 )
 TRACKS = ("gff3", "bed")  # an identification has them if its database is of nucleotides
 QUERY = "1AO6_A"  # of the sample; some formats hold the hits of one query
+DESIGN = "file\tsample\tcondition\treplicate\nBSA1.mzML.gz\tone\talbumin\t1\n"
 CODONS = dict(zip("ACDEFGHIKLMNPQRSTVWY", re.findall("...", "GCTTGTGATGAATTTGGTCATATTAAACTGATGAATCCGCAGCGTTCTACCGTGTGGTAT"), strict=True))
 _SECONDS = 1800
 
@@ -66,8 +67,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compile": ("compile --processes 2",),
     "samples": ("samples PLACE/samples",),
     "workers": ("workers certificates --out PLACE/certificates", f"{IDENTIFY} --workers local:2 --out PLACE/workers"),
-    # What the samples leave out.
-    "quantify": ("quantify PROJECT --preset label-free --report PLACE/quantity_pages --out PLACE/quantities.tsv",),
+    # Its sample has no pages.
     "evidence": ("evidence PROJECT --structures SAMPLES/1ao6_A.pdb.gz --report PLACE/evidence_pages --device cpu",),
 }
 """Command lines by sub-command. SAMPLES is the folder of the samples, PROJECT a project with a run of each search, and PLACE a folder for
@@ -109,9 +109,9 @@ def stated_bounds() -> dict[str, str]:
     return {match[1].lower(): match[2] for match in found if match}
 
 
-def last_run(project: Path, kind: str) -> str:
-    """Return the id of the last finished run of a search in a project."""
-    return [one.id for one in Project.open(project).runs() if one.kind == kind and one.status == "done"][-1]
+def finished_runs(project: Path, kind: str) -> list[str]:
+    """Return the ids of the finished runs of a search in a project."""
+    return [one.id for one in Project.open(project).runs() if one.kind == kind and one.status == "done"]
 
 
 @pytest.fixture(scope="module")
@@ -139,10 +139,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bench(program: Path, home: dict[str, str], place: Path) -> Path:
-    """A project with a run of each search on its sample."""
+    """A project with a run of each search on its sample, and last a quantification of traces with a design, which MSstats needs."""
+    project = place / "bench"
     for search in SEARCHES:
-        run(program, "demo", search.kind, "--out", place / "bench", "--device", "cpu", "--threads", "2", **home)
-    return place / "bench"
+        run(program, "demo", search.kind, "--out", project, "--device", "cpu", "--threads", "2", **home)
+    (place / "design.tsv").write_text(DESIGN)
+    options = ("--preset", "label-free", "--design", place / "design.tsv", "--report", place / "quantity_pages")
+    run(program, "quantify", project, "--run", finished_runs(project, "identify")[-1], *options, **home)
+    return project
 
 
 @pytest.fixture(scope="module")
@@ -184,13 +188,25 @@ def test_search_exports_each_format_with_the_lowest_versions(
 ) -> None:
     for export in search.exports:
         out = tmp_path / (export.name + (export.endings[0] if export.endings else ""))
-        project = translated if search.identifies and export.name in TRACKS else bench
+        project = translated if export.name in TRACKS and finished_runs(translated, search.kind) else bench
         options: tuple[str | Path, ...] = ("--structures", SAMPLES / "1ao6_A.pdb.gz") if export.structure_folders is not None else ()
         options += ("--query", QUERY) if export.has_queries else ()
-        run(program, "export", project, "--run", last_run(project, search.kind), "--format", export.name, "--out", out, *options, **home)
+        run(
+            program,
+            "export",
+            project,
+            "--run",
+            finished_runs(project, search.kind)[-1],
+            "--format",
+            export.name,
+            "--out",
+            out,
+            *options,
+            **home,
+        )
         written = [path for path in out.rglob("*") if path.is_file()] if export.is_folder else [out]
         assert written and all(path.stat().st_size for path in written), export.name
-    run(program, "report", bench, "--run", last_run(bench, search.kind), "--out", tmp_path / "report", **home)
+    run(program, "report", bench, "--run", finished_runs(bench, search.kind)[-1], "--out", tmp_path / "report", **home)
 
 
 @needs_uv

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from proteoscope.engine.errors import InputError, ParameterError, WorkersError, shortened
+from proteoscope.engine.errors import InputError, ParameterError, StorageError, WorkersError, shortened
 from proteoscope.engine.files import atomic_file, open_regular, storage_errors
+from proteoscope.engine.shared_folders import make_folder
+from proteoscope.kernels.trusted_folders import untrusted_folder
 
 if TYPE_CHECKING:
     from distributed import Security
@@ -146,9 +148,11 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
     texts = {AUTHORITY: certificates.authority}
     for role, (certificate, key) in certificates.of_role.items():
         texts[f"{role}.pem"], texts[f"{role}-key.pem"] = certificate, key
+    _require_own(folder)
     with storage_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+    _require_own(folder)  # another user may have made it meanwhile
     written = []
     for name, text in sorted(texts.items(), reverse=True):  # the authority is there when all are
         with atomic_file(folder / name) as file:
@@ -156,6 +160,11 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
             file.write(text.encode())
         written.append(folder / name)
     return sorted(written)
+
+
+def _require_own(folder: Path) -> None:
+    if (part := untrusted_folder(folder)) is not None:
+        raise StorageError(f"{part}: other users can replace certificates here. Give a folder of your own.")
 
 
 def read_certificates(folder: Path, *roles: Role) -> Certificates:

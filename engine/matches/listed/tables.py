@@ -18,7 +18,7 @@ from proteoscope.engine.matches.listed.ions import count_ions
 from proteoscope.engine.matches.listed.judging import ErrorRates, JudgingSettings, ListParameters, error_rates_of
 from proteoscope.engine.matches.listed.matches import ListedMatches
 from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
-from proteoscope.engine.matches.tables import Counted, Tables
+from proteoscope.engine.matches.tables import Counted, Tables, numbered
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.statistics.target_decoy import best_by_group, expected_decoys
 from proteoscope.kernels.score_kinds import SCORE_KINDS
@@ -87,11 +87,11 @@ def listed_tables(
     peptides = _Peptides.of(found, matches, judged, peptide_of_row, n_peptides)
     row_of = np.empty(len(order), np.int64)
     row_of[order] = np.arange(len(order))
-    psm_table = _psm_table(found, matches, judged, spectra, database, peptides.rates.q_value[peptide_of_row]).take(_arrow(order))
+    psm_table = _psm_table(found, matches, judged, spectra, database, peptides.rates.q_value[peptide_of_row]).take(pa.array(order))
 
     psm_table = psm_table.set_column(psm_table.column_names.index("psm_id"), "psm_id", pa.array(np.arange(len(order))))
     by_first = np.argsort(row_of[peptides.best_row], kind="stable")
-    peptide_table = _peptide_table(peptides, psm_table, row_of).take(_arrow(by_first))
+    peptide_table = _peptide_table(peptides, psm_table, row_of).take(pa.array(by_first))
     groups, rates, protein_table = _protein_table(matches, judged, peptides, database)
     fdr = judged.settings.fdr
     counted = {
@@ -109,10 +109,6 @@ def listed_tables(
     has_decoys = {"psms": judged.is_decoy.any(), "peptides": peptides.is_decoy.any(), "proteins": bool(judged.is_decoy.any())}
     certainty = {name: count.certainty() for name, count in counted.items() if has_decoys[name]}
     return ListedTables(Tables(psm_table, peptide_table, protein_table, counted, len(sequences)), sources, certainty)
-
-
-def _arrow(values: NDArray) -> pa.Array:
-    return pa.array(values)
 
 
 def _known(values: Floats) -> pa.Array:
@@ -180,21 +176,21 @@ def _psm_table(
 ) -> pa.Table:
     peptides, of, n = matches.peptides, matches.spectrum, len(matches)
     scan, retention_time = spectra.scan[of], spectra.retention_time[of]
-    which, at = _arrow(peptides.modification), _arrow(matches.peptide)
-    offsets = _arrow(peptides.offsets.astype(np.int32))
+    which, at = pa.array(peptides.modification), pa.array(matches.peptide)
+    offsets = pa.array(peptides.offsets.astype(np.int32))
     named = {
-        "modification_positions": _arrow(peptides.sites.astype(np.int16)),
+        "modification_positions": pa.array(peptides.sites.astype(np.int16)),
         "modification_names": pa.array([one.name for one in peptides.modifications], pa.string()).take(which),
         "modification_masses": pa.array([one.mass for one in peptides.modifications], pa.float64()).take(which),
         "modification_unimod": pa.array([one.unimod_id for one in peptides.modifications], pa.int32()).take(which),
     }
-    lists = _arrow(matches.protein_offsets.astype(np.int32))
-    accessions = pa.array(matches.places.accessions, pa.string()).take(_arrow(matches.protein))
+    lists = pa.array(matches.protein_offsets.astype(np.int32))
+    accessions = pa.array(matches.places.accessions, pa.string()).take(pa.array(matches.protein))
     before, after = _flanks(matches, database)
     missing = pa.nulls(n, pa.float64())
     columns: dict[str, Any] = {
-        "spectrum_file": pa.array(spectra.file_names, pa.string()).take(_arrow(spectra.file[of])),
-        "spectrum_id": pa.array(spectra.identifier, pa.string()).take(_arrow(of)),
+        "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file[of])),
+        "spectrum_id": pa.array(spectra.identifier, pa.string()).take(pa.array(of)),
         "scan": pa.array(scan, mask=scan < 0),
         "retention_time": _known(retention_time),
         "precursor_mz": spectra.precursor_mz[of],
@@ -251,7 +247,7 @@ def _flanks(matches: ListedMatches, database: Proteins | None) -> tuple[pa.Array
 
 
 def _peptide_table(peptides: _Peptides, psm_table: pa.Table, row_of: Integers) -> pa.Table:
-    best = psm_table.take(_arrow(row_of[peptides.best_row]))
+    best = psm_table.take(pa.array(row_of[peptides.best_row]))
     return PEPTIDES.arrow(
         {
             **{name: best[name] for name in ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass")},
@@ -275,9 +271,7 @@ def _protein_table(
     score = np.where(np.isnan(peptides.score), -np.finfo(np.float64).max if not is_unknown else 0.0, peptides.score)
     accepted = accepted[np.argsort(-score[accepted], kind="stable")]
     rows = peptides.best_row[accepted]
-    numbers: dict[tuple[str, bool], int] = {}
-    keys = zip((matches.peptides.sequences[i] for i in matches.peptide[rows].tolist()), peptides.is_decoy[accepted].tolist(), strict=True)
-    sequence = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    sequence = numbered([matches.peptides.sequences[i] for i in matches.peptide[rows].tolist()], peptides.is_decoy[accepted])
     first = np.unique(sequence, return_index=True)[1]
     n_psms = np.bincount(sequence, peptides.n_psms[accepted], len(first)).astype(np.int64)
     evidence = rows[first]
@@ -321,8 +315,8 @@ def _protein_table(
         covered[known], length[known] = shares[row[known]], np.diff(database.offsets)[row[known]]
         texts = [database.description(i) if i >= 0 else None for i in row.tolist()]
         residues = [database.sequence(i) if i >= 0 else "" for i in row.tolist()]
-    members = pa.array(places.accessions, pa.string()).take(_arrow(groups.members))
-    accessions = pa.ListArray.from_arrays(_arrow(groups.member_offsets.astype(np.int32)), members)
+    members = pa.array(places.accessions, pa.string()).take(pa.array(groups.members))
+    accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets.astype(np.int32)), members)
     table = PROTEINS.arrow(
         {
             "group": pa.array([";".join(some) for some in accessions.to_pylist()], pa.string()),

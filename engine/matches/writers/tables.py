@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-import numpy as np
-
 from proteoscope.engine.errors import InputError, ProteoscopeError, StorageError
 from proteoscope.engine.files import scratch_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
@@ -19,6 +17,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
 from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.project import RowMark
+from proteoscope.engine.results.arrow import letters_of
 from proteoscope.engine.results.queries import create_view, is_out_of_memory, shut_off
 from proteoscope.engine.results.reader import TableFile, row_count
 
@@ -229,15 +228,8 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryIO, progress: Progress | None) -> None:
-    """Write the texts that a query gives in its one column, each of which ends its own line, in the query's order.
-
-    An Arrow column of texts holds them one behind the other: that buffer is what goes into the file.
-    """
+    """Write the texts that a query gives in its one column, each of which ends its own line, in the query's order."""
     for batch in _batches(connection, query):
-        lines = batch.column(0).cast(pa.string())
-        _, offset_buffer, text_buffer = lines.buffers()
-        if len(lines) and text_buffer is not None:
-            offsets = np.frombuffer(offset_buffer, np.int32)
-            file.write(memoryview(text_buffer)[offsets[lines.offset] : offsets[lines.offset + len(lines)]])
+        file.write(letters_of(batch.column(0).cast(pa.string())))
         if progress is not None:
-            progress.advance(len(lines))
+            progress.advance(len(batch))

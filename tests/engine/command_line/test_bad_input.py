@@ -171,6 +171,24 @@ def test_a_file_name_that_is_no_text_is_refused_before_anything_is_done(work, ca
     assert captured.count(b"\n") == 1
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files have other bounds")
+def test_spectra_with_a_name_of_255_bytes_are_searched(work: Path) -> None:
+    name = work / ("x" * 251 + ".mgf")
+    shutil.copy(work / "good.mgf", name)
+    assert main(["identify", str(name), "--database", str(work / "good.fasta"), "--out", str(work / "out"), "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("command", ["align", "runs", "export"])
+@pytest.mark.parametrize("path", ["x" * 300, "x/" * 2500])
+def test_a_path_that_is_too_long_is_one_short_sentence(command: str, path: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = str(work / "good.fasta")
+    arguments = {"align": [database, path, "--out", "hits.tsv"], "runs": [path], "export": [path, "--format", "tsv", "--out", "x"]}
+    assert main([command, *arguments[command]]) == 2
+    captured = capsys.readouterr().err
+    assert "the name is too long. Choose a shorter one." in captured or "does not exist" in captured
+    assert captured.count("\n") == 1 and len(captured) < 500
+
+
 WRONG_USE = {
     "unknown preset": (["--preset", "phosho"], ("no preset 'phosho'", "phospho, tmt")),
     "unknown parameter": (["--set", "missed_cleavage=1"], ("'missed_cleavage'", "did you mean missed_cleavages?")),

@@ -45,6 +45,13 @@ def test_wrong_number_of_threads_is_one_sentence(value: str, tmp_path: Path) -> 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [["presets"], ["open"]])
+def test_disabled_compiler_is_one_sentence(arguments: list[str], tmp_path: Path) -> None:
+    done = run(tmp_path, arguments=arguments, NUMBA_DISABLE_JIT="1")
+    sentence = "the environment variable NUMBA_DISABLE_JIT is set, and searches compute with compiled code. Unset it"
+    assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")
+
+
 @pytest.mark.parametrize("module", ["proteoscope", "proteoscope.engine.command_line"])
 @pytest.mark.parametrize("limit", [100_000, 430_000])
 def test_small_memory_limit_is_one_sentence(module: str, limit: int, tmp_path: Path) -> None:

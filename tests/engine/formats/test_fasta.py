@@ -141,3 +141,12 @@ def test_chromosomes_are_read_where_they_are_wanted(written: Callable[..., Path]
 def test_proteins_as_long_as_chromosomes_are_refused_there_too(written: Callable[..., Path], length: int) -> None:
     with pytest.raises(InputError, match="the sequence has more than 1,000,000 residues"):
         read_proteins([written(">P1\n" + "ACDEFGHIKLMNPQRSTVWY" * (length // 20 + 1))], every_record=True, with_chromosomes=True)
+
+
+def test_fasta_refuses_long_names(tmp_path):
+    path = tmp_path / "proteins.fasta"
+    path.write_text(f">a\nMKK\n>{'n' * 1001}\nMKKA\n")
+    with pytest.raises(InputError, match=r"line 3: the name is longer than 1,000 bytes\. Put a blank"):
+        read_proteins([path])
+    path.write_text(f">a\nMKK\n>{'n' * 1000} {'d' * 5000}\nMKKA\n")
+    assert len(read_proteins([path]).accession(1)) == 1000

@@ -129,3 +129,12 @@ def test_a_small_file_that_unpacks_to_very_many_reads_is_refused(tmp_path, monke
     monkeypatch.setattr(fastq, "READS", READS._replace(free=1000))
     with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ reads"):
         read(tmp_path, gzip.compress(b"@a\n\n+\n\n" * 20_000))
+
+
+def test_fastq_refuses_long_names(tmp_path):
+    path = tmp_path / "reads.fastq"
+    path.write_text(f"@a\nACGT\n+\nIIII\n@{'n' * 1001} x\nACGT\n+\nIIII\n")
+    with pytest.raises(InputError, match=r"line 5: the name is longer than 1,000 bytes\. Put a blank"):
+        read_fastq(path)
+    path.write_text(f"@{'n' * 1000} x\nACGT\n+\nIIII\n")
+    assert read_fastq(path).names.strings() == ["n" * 1000]

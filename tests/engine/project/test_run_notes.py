@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.escaped_names import escape_unprintable
 from proteoscope.engine.project import Project, RunNote
 
 
@@ -104,3 +105,13 @@ def test_a_long_log_of_a_stranger_is_read_in_part(tmp_path: Path) -> None:
         connection.commit()
     lines = project.log(run, most=3, letters=5)
     assert [line.text for line in lines] == ["97 xx", "98 xx", "99 xx"]
+
+
+@pytest.mark.parametrize("text", ["a\ud800b", "a\0b", "a\x1b[31mb"])
+def test_notes_with_unprintable_characters_are_stored_escaped(tmp_path: Path, text: str) -> None:
+    project = Project.create_or_open(tmp_path / "p")
+    run = _run(project)
+    project.set_note(run, RunNote(text, f"one\t{text}\n\ntwo"))
+    escaped = escape_unprintable(text)
+    assert escaped.isprintable()
+    assert project.note(run) == RunNote(escaped, f"one\t{escaped}\n\ntwo")

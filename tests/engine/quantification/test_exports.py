@@ -12,12 +12,13 @@ from pyteomics import mztab
 
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification import corrections
 from proteoscope.engine.quantification.corrections import _has_each_sample, read_quantities
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.mztab import _placed, write_mztab
+from proteoscope.engine.quantification.tables import PROTEINS
 from proteoscope.engine.searches import run_search, search_of_kind
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
@@ -223,3 +224,20 @@ def test_quantities_that_lack_a_row_are_rejected(name, made, monkeypatch):
     monkeypatch.setattr(corrections, "read_stored", read_less)
     with pytest.raises(InputError, match="does not hold each sample of every row"):
         read_quantities(Project.open(made), summary.run_id)
+
+
+def test_mztab_holds_quotes_and_commas_of_accessions(made, tmp_path):
+    summary = run_search("quantify", {"project": [made]}, preset="counts", device="cpu", threads=2)
+    tables = dict(read_quantities(Project.open(made), summary.run_id))
+    proteins = tables[PROTEINS.name]
+    n, columns = len(proteins), proteins.column_names
+    proteins = proteins.set_column(columns.index("accession"), "accession", pa.array(["\"q'" for _ in range(n)]))
+    others = pa.array([["a,b", "c"] for _ in range(n)], pa.list_(pa.string()))
+    tables[PROTEINS.name] = proteins.set_column(columns.index("other_accessions"), "other_accessions", others)
+    progress = RecordingProgress(Progress())
+    write_mztab(tmp_path / "q.mzTab", tables, [], None, progress)
+    lines = [line.split("\t") for line in (tmp_path / "q.mzTab").read_text().splitlines()]
+    (head,) = (line for line in lines if line[0] == "PRH")
+    rows = [dict(zip(head, line, strict=True)) for line in lines if line[0] == "PRT"]
+    assert {(row["accession"], row["ambiguity_members"]) for row in rows} == {("\"q'", "a%2Cb,c")}
+    assert any("accessions of groups hold commas" in text for text in progress.messages)

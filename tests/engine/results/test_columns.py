@@ -79,3 +79,10 @@ def test_a_number_of_a_fixed_length_list_is_made_of_rows_of_an_array():
     table = Table.of("t", "T", (Column("turn", type="double[9]", kind="numbers"),))
     made = table.arrow({"turn": np.arange(18.0).reshape(2, 9)})
     assert made["turn"].to_pylist() == [list(np.arange(9.0)), list(np.arange(9.0, 18.0))]
+
+
+def test_scores_of_psms_keep_their_places_in_files_and_window():
+    stored, shown = " ".join(PSMS.by_name), " ".join(column.name for column in PSMS.columns)
+    assert "total_ions spectral_dot_product hyperscore score" in stored
+    assert "search_score xcorr ksdp expectation" in stored
+    assert "delta_score hyperscore xcorr spectral_dot_product ksdp observed_mass" in shown

@@ -14,8 +14,8 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.views.drawings import Points
+from proteoscope.engine.views.quantity_traces import Border
 from proteoscope.gui.plots.drawing_view import DrawingView
-from proteoscope.gui.plots.trace_plot import Border
 from proteoscope.gui.results.export import ExportDialog
 from proteoscope.gui.results.quantity_view import QuantityView
 from proteoscope.gui.theme import Theme
@@ -116,8 +116,8 @@ def test_a_border_is_dragged_kept_in_the_project_and_all_is_computed_with_it(
     trace, border = ion.traces[place], Border(place, True)
     assert trace.apex is not None and trace.begin is not None and trace.end is not None
     before = view._overview
-    start, width = view.traces.place_of(border), 0.0
-    begin = view.traces.place_of(Border(place, False))
+    start, width = view.traces.border_place(border), 0.0
+    begin = view.traces.border_place(Border(place, False))
     assert start is not None and begin is not None
     width = start.x() - begin.x()
     steps = 8
@@ -146,8 +146,7 @@ def test_a_border_is_dragged_kept_in_the_project_and_all_is_computed_with_it(
     view._choose_row(view.ions, trace.row)
     settle(view, qtbot)
     qtbot.waitUntil(lambda: view.traces.traces is not None)
-    view.traces._chosen = border
-    view.traces._enable()
+    view.traces.choose(border)
     view.traces.reset_action.trigger()
     qtbot.waitUntil(lambda: not project.row_corrections(run, "ion_traces"))
     settle(view, qtbot)

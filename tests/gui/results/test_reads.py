@@ -149,7 +149,7 @@ def test_pairs_without_an_alignment_are_shown_and_said(within: Project, qtbot: Q
     choose(view, {"rows": "none"}, qtbot)
     assert view.alignment.plot.pair is None and view.alignment.plot._text.endswith("with so few gaps.")
     assert view.coverage.marked is None and view.coverage.shown is not None and view.coverage.shown.n_alignments == 0
-    assert view.gaps.histogram is None and view.gaps._text == "No alignments pass the filter."
+    assert view.gaps.histogram is None and view.gaps.text == "No alignments pass the filter."
     view.filters.reset()
     settle(view, qtbot)
     view.tabs.setCurrentIndex(1)

@@ -16,14 +16,19 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.views.annotation import IonSettings, annotate_peptidoform
+from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
+from proteoscope.engine.views.palette import Ion, rgb_of
 from proteoscope.engine.views.peaks import Peaks
-from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
+from proteoscope.engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
+from proteoscope.engine.views.spectrum_figures import mirror_figure
 from proteoscope.gui.colours import plot_colours
+from proteoscope.gui.plots.figure_view import Ranges
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.theme import Theme
+from tests.gui.plots.pictures import extent, on_screen
 from tests.gui.result_views import corner_texts, cut_off
-from tests.gui.spectrum.test_spectrum import boxes_in_sight, labels_in_sight, made_peaks, move_mouse
+from tests.gui.spectrum.test_spectrum import boxes_in_sight, labels_in_sight, made_peaks, move_mouse, page_panel
 
 TOLERANCE = Tolerance(0.05, "Da")
 
@@ -159,6 +164,21 @@ def test_ions_of_the_identified_spectrum_are_named_and_colour_what_is_shared(vie
 def test_it_says_why_there_are_no_spectra(view: MirrorView) -> None:
     view.show_text("no stored peaks")
     assert view.text == "no stored peaks" and not view.export_action.isEnabled() and view.spectra is None
+
+
+@pytest.mark.parametrize("ranges", [None, ((180.0, 460.0), (-80.0, 80.0))])
+def test_window_and_page_without_qt_show_the_same_halves(view: MirrorView, ranges: Ranges | None) -> None:
+    spectra = replace(mirrored(), shift=-50.0)
+    view.show_spectra(spectra)
+    if ranges is not None:
+        view.plot.show_range(ranges)
+    x, y = view.plot.ranges
+    page = page_panel(lay_out(mirror_figure(spectra), (1020.0, 640.0), x_range=x, y_ranges=[y]))
+    for kind, mz, heights in ((SHARED, (200.0, 300.02), (-100.0, 100.0)), (SHIFTED, (400.0, 450.0), (-100 / 3, 5.0))):
+        across = (np.array(mz) - x[0]) / (x[1] - x[0])
+        up = (np.clip(heights, *y) - y[0]) / (y[1] - y[0])
+        for pixels in (on_screen(view.plot), page):
+            np.testing.assert_allclose(extent(pixels, rgb_of(Ion(kind)), 30), [*across, *up], atol=0.012)
 
 
 @pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])

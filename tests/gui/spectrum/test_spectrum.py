@@ -25,7 +25,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.views.annotation import AnnotatedSpectrum
 from proteoscope.engine.views.annotation_choice import AnnotationChoice
-from proteoscope.engine.views.drawings import Clip, Label
+from proteoscope.engine.views.drawings import Clip, Drawing, Label
 from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.figures import Names
 from proteoscope.engine.views.label_layout import place_labels
@@ -372,6 +372,14 @@ def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[floa
     return heights
 
 
+def page_panel(drawing: Drawing) -> np.ndarray:
+    """(rows, columns, 3) the upper panel of a page that PDFium draws."""
+    page = np.asarray(Image.open(BytesIO(png(drawing, 144))))
+    upper = next(shape for shape in drawing.shapes if isinstance(shape, Clip))
+    left, right, high, low = (round(2 * end) for end in (upper.x, upper.x + upper.width, upper.y + 1, upper.y + upper.height - 1))
+    return page[high:low, left:right]
+
+
 @pytest.mark.parametrize("x_range", [None, (400.0, 900.0)])
 def test_the_window_and_a_page_without_qt_show_the_same_peaks(view: SpectrumView, x_range: tuple[float, float] | None) -> None:
     spectrum, plot = view.spectrum, view.plot
@@ -380,11 +388,8 @@ def test_the_window_and_a_page_without_qt_show_the_same_peaks(view: SpectrumView
         plot.show_range((x_range, (0.0, 60.0)))
     x, (_, top) = plot.ranges
     drawing = lay_out(spectrum_figure(spectrum), (1020.0, 720.0), x_range=x, y_ranges=[(0.0, top)])
-    page = np.asarray(Image.open(BytesIO(png(drawing, 144))))
-    (upper, _) = (shape for shape in drawing.shapes if isinstance(shape, Clip))
-    left, right, high, low = (round(2 * end) for end in (upper.x, upper.x + upper.width, upper.y + 1, upper.y + upper.height - 1))
     in_window = stick_heights(on_screen(plot), spectrum, x, top)
-    on_page = stick_heights(page[high:low, left:right], spectrum, x, top)
+    on_page = stick_heights(page_panel(drawing), spectrum, x, top)
     both = ~np.isnan(in_window) & ~np.isnan(on_page)
     assert both.sum() >= 8
     true = np.minimum(spectrum.relative[both] / top, 1.0)
@@ -447,21 +452,23 @@ def test_the_png_is_white_with_300_dots_to_the_inch(view: SpectrumView, theme: T
 
 
 def test_a_figure_that_cannot_be_written_leaves_nothing(view: SpectrumView, tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="no such folder"):
-        view.export_action.write(tmp_path / "no such folder" / "figure.svg")
+    (tmp_path / "a file").touch()
+    with pytest.raises(StorageError, match="a file"):
+        view.export_action.write(tmp_path / "a file" / "figure.svg")
     with pytest.raises(StorageError, match=r"\.svg, \.pdf or \.png"):
         view.export_action.write(tmp_path / "figure.bmp")
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["a file"]
 
 
 def test_a_figure_that_was_not_written_is_told_in_a_dialog(
     view: SpectrumView, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "no such folder" / "figure.svg"
+    (tmp_path / "a file").touch()
+    path = tmp_path / "a file" / "figure.svg"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), "Vector graphics (*.svg)"))
     view.export_action.trigger()
     box = view.findChild(QMessageBox)
-    assert box is not None and box.isVisible() and "no such folder" in box.text()
+    assert box is not None and box.isVisible() and "a file" in box.text()
     box.close()
     qtbot.waitUntil(lambda: view.findChild(QMessageBox) is None)
 

@@ -278,6 +278,7 @@ VALUES = [
     (Column("x", "", "", "number"), float("nan"), "", "", ""),
     (Column("x", "", "", "number"), None, "", "", ""),
     (Column("x", "", "", "texts"), ["A", "B"], "A; B", "A; B", "A;B"),
+    (Column("x", "", "", "texts"), ["A;C", "B"], "A;C; B", "A;C; B", "A%3BC;B"),
     (Column("x", "", "", "truth"), True, "yes", "yes", "true"),
     (Column("x", "", ""), "a\tb  c\r\nd", "a b  c  d", "a b  c  d", "a b  c  d"),
 ]

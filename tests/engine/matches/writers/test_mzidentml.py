@@ -323,6 +323,7 @@ def test_attributes_hold_any_text():
     text = "".join(map(chr, [*range(0x20, 0x7F), 0xE9, 0x3A9, 0x1F600]))
     assert attribute_text(text) == text
     assert attribute_text("a\x00\x01\tb\n\ufffe") == "a   b  "
+    assert attribute_text("a\x7f\x85\x9bb\xa0") == "a   b\xa0"
 
 
 @pytest.mark.peers

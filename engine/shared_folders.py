@@ -1,0 +1,138 @@
+"""Folders in which other users can rename what this program writes: what is done in them is done by the open folder, not by its name.
+
+Between the moment at which a path is checked and that at which it is used, another user who may write on the way to it can put a link in
+its place. Where that is possible, the folder is opened, its real place is compared with the checked one, and its files are reached as
+``/proc/self/fd/NUMBER/NAME``, which leads to the opened folder whatever its name means by then. Linux only: elsewhere names are used.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from proteoscope.kernels.trusted_folders import is_of_this_user, untrusted_folder
+
+__all__ = ["beside", "make_folder", "pinned_folder", "private_folder", "real_path"]
+
+_OPENED = Path("/proc/self/fd")
+_MAXIMUM_LINKS = 40  # as Linux has it
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
+
+
+def real_path(path: Path) -> Path:
+    """Return a path without links: those of this user and of the system are followed.
+
+    Raises
+    ------
+    OSError : a link belongs to another user, who could have it lead anywhere.
+    """
+    if os.name != "posix":
+        return Path(os.path.realpath(path))
+    parts, found, n_links = list(path.absolute().parts[:0:-1]), Path("/"), 0
+    while parts:
+        part = parts.pop()
+        if part == "..":
+            found = found.parent
+            continue
+        target = _link_target(found / part)
+        if target is None:
+            found /= part
+            continue
+        n_links += 1
+        if n_links > _MAXIMUM_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        found = Path("/") if target.is_absolute() else found
+        parts += [one for one in reversed(target.parts) if one != "/"]
+    return found
+
+
+def _link_target(path: Path) -> Path | None:
+    """Return where a link leads; None if it is none. Raises OSError if it is another user's."""
+    if not hasattr(os, "O_PATH"):
+        if not path.is_symlink():
+            return None
+        _refuse_other(path, path.lstat())
+        return path.readlink()
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+    except OSError:  # what is missing or closed to this user is no link
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISLNK(status.st_mode):
+            return None
+        _refuse_other(path, status)
+        return Path(os.readlink("", dir_fd=descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_other(path: Path, status: os.stat_result) -> None:
+    if not is_of_this_user(status):
+        raise OSError(errno.ELOOP, "another user's link lies on the way", str(path))
+
+
+@contextmanager
+def pinned_folder(folder: Path) -> Iterator[Path]:
+    """Yield a path to a folder that exists, which other users cannot make lead elsewhere while the block lasts.
+
+    The path itself where only this user can change the way to it, and on systems without paths to open folders.
+
+    Raises
+    ------
+    OSError : the folder cannot be opened, another user's link is on the way, or the folder was replaced while it was opened.
+    """
+    if untrusted_folder(folder) is None or not _OPENED.is_dir():
+        yield folder
+        return
+    expected = real_path(folder)
+    descriptor = os.open(expected, os.O_RDONLY | _NO_LINK)
+    try:
+        opened = _OPENED / str(descriptor)
+        if opened.readlink() != expected:
+            raise OSError(errno.ELOOP, "another user replaced a folder on the way", str(folder))
+        yield opened
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def private_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder that only this user can read, in one from `pinned_folder`, and yield a path that leads to it by itself.
+
+    Raises
+    ------
+    OSError : it exists, cannot be made, or was replaced while it was made.
+    """
+    folder.mkdir(mode=0o700)
+    descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+            raise OSError(errno.ELOOP, "another user replaced a temporary folder", str(folder))
+        yield _OPENED / str(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def beside(temporary: Path, name: str) -> Path:
+    """Return the path of `name` in the folder in which a temporary file or folder was reserved."""
+    return (temporary.parent / ".." if temporary.parent.parent == _OPENED else temporary.parent) / name
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, unless they exist.
+
+    Raises
+    ------
+    OSError : the disk refused, or another user's link is on the way.
+    """
+    if not folder.is_dir():
+        above = folder.absolute().parent
+        make_folder(above)
+        with pinned_folder(above) as opened:
+            (opened / folder.name).mkdir(exist_ok=True)

@@ -1,0 +1,270 @@
+"""Another user who renames and links as fast as possible leads no file of this program out of a shared folder.
+
+The attacks run for some seconds in a process of the user 65534; they take root's rights, and Linux.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from proteoscope.engine.errors import ProteoscopeError, StorageError
+from proteoscope.engine.execution.cluster.certificates import Certificates, write_certificates
+from proteoscope.engine.files import atomic_file, atomic_path, remove_leftovers, scratch_folder, temporary_path
+from proteoscope.engine.project import Project
+from proteoscope.engine.shared_folders import make_folder, pinned_folder, real_path
+
+OTHER = 65534
+AS_OTHER = ("setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups")
+SECONDS = 2.0
+TABLE = pa.table({"peptide": ["PEPTIDE"] * 3})
+
+is_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="folders are opened as on Linux")
+two_users = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or os.geteuid() != 0 or shutil.which("setpriv") is None, reason="root alone acts as another user"
+)
+
+PLANT = """
+import os, sys
+folder, victim, trash = sys.argv[1:]
+n = 0
+while True:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        continue
+    for name in names:
+        if ".partial" in name or name.startswith("x."):
+            n += 1
+            try:
+                os.rename(f"{folder}/{name}", f"{trash}/{n}")
+                os.symlink(victim, f"{folder}/{name}")
+            except OSError:
+                pass
+"""
+"""Put links in the place of whatever appears in a folder."""
+
+SWAP = """
+import os, sys
+folder, victim, trash = sys.argv[1:]
+while True:
+    try:
+        os.rename(folder, f"{trash}/aside")
+        os.symlink(victim, folder)
+        os.unlink(folder)
+    except OSError:
+        pass
+    try:
+        os.rename(f"{trash}/aside", folder)
+    except OSError:
+        pass
+"""
+"""Put a link in the place of a folder, and the folder back, again and again."""
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder where everybody may write, below folders through which the other user can pass."""
+    folder = Path(tempfile.mkdtemp(prefix="shared-"))
+    folder.chmod(0o755)
+    if subprocess.run([*AS_OTHER, "ls", str(folder)], capture_output=True).returncode:
+        pytest.skip(f"the user {OTHER} cannot reach {folder}")
+    for name in ("public", "trash"):
+        (folder / name).mkdir()
+        (folder / name).chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def victim(shared: Path) -> Path:
+    """A folder of this user with what somebody needs, under every name that is written or removed."""
+    folder = shared / "victim"
+    for name in ("x.tsv", "x.json", "run.json", "thesis.txt", "results/identify-0001/psms.parquet", "identify-0001/psms.parquet"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("years of work")
+    return folder
+
+
+def state(folder: Path) -> dict[str, bytes | None]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in sorted(folder.rglob("*"))}
+
+
+@contextmanager
+def attacked(script: str, folder: Path, victim: Path, trash: Path) -> Iterator[None]:
+    """Another user runs a script over a folder while the block lasts; the victim is as it was afterwards."""
+    before = state(victim)
+    process = subprocess.Popen([*AS_OTHER, sys.executable, "-S", "-c", script, str(folder), str(victim), str(trash)])
+    try:
+        yield
+        assert process.poll() is None, "the attack went on to the end"
+    finally:
+        process.kill()
+        process.wait()
+    assert state(victim) == before
+
+
+def repeated(deed: Callable[[], object], seconds: float = SECONDS) -> int:
+    """Do something again and again, which may be refused in a sentence; how often it was done."""
+    end, n_done = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        with contextlib.suppress(ProteoscopeError, OSError):
+            deed()
+            n_done += 1
+    return n_done
+
+
+def write_text(path: Path) -> None:
+    with atomic_file(path) as file:
+        file.write(b"new")
+
+
+def write_parquet(path: Path) -> None:
+    with atomic_path(path) as temporary:
+        pq.write_table(TABLE, temporary)
+
+
+@two_users
+@pytest.mark.parametrize("write", [write_text, write_parquet])
+def test_atomic_path_writes_no_other_file_when_links_are_planted(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
+    with attacked(PLANT, shared / "public", victim / "thesis.txt", shared / "trash"):
+        repeated(lambda: write(shared / "public" / "x.tsv"))
+
+
+@two_users
+@pytest.mark.parametrize("write", [write_text, write_parquet])
+def test_atomic_path_writes_in_no_other_folder_when_it_is_swapped(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
+    folder = shared / "public" / "out"
+    folder.mkdir(mode=0o777)
+    os.chown(folder, OTHER, OTHER)
+    with attacked(SWAP, folder, victim, shared / "trash"):
+        assert repeated(lambda: write(folder / "x.tsv")) + repeated(lambda: make_folder(folder / f"new{time.monotonic_ns()}"))
+
+
+@two_users
+def test_project_deletes_and_publishes_nothing_outside_when_folders_are_swapped(shared: Path, victim: Path) -> None:
+    project = shared / "public" / "project"
+    Project.create_or_open(project)
+    for name in ("results", "exports"):
+        (project / name).mkdir(exist_ok=True)
+        os.chown(project / name, OTHER, OTHER)
+    os.chown(project, OTHER, OTHER)
+
+    def search() -> None:
+        opened = Project.create_or_open(project)
+        with opened.run("identify", {}) as run:
+            run.write_table("psms", TABLE)
+            make_folder(run.folder / "exports")
+            write_text(run.folder / "exports" / "x.tsv")
+            run.write_json("run", {"run": run.id, "exports": ["x.tsv", "thesis.txt"]})
+        opened.delete_run(run.id)
+        opened.remove_deleted([run.id])
+
+    for name in ("results", "exports"):
+        with attacked(SWAP, project / name, victim, shared / "trash"):
+            repeated(search)
+
+
+@two_users
+def test_remove_leftovers_removes_nothing_outside_when_links_are_planted(shared: Path, victim: Path) -> None:
+    def leave() -> None:
+        with temporary_path(shared / "public" / "x.tsv") as temporary:
+            temporary.mkdir()
+        remove_leftovers(shared / "public")
+
+    with attacked(PLANT, shared / "public", victim, shared / "trash"):
+        repeated(leave)
+
+
+@two_users
+def test_scratch_folder_refuses_folder_that_others_can_change(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(shared / "public"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with pytest.raises(StorageError, match="other users can replace temporary files"), scratch_folder():
+        pass
+
+
+@two_users
+def test_write_certificates_refuses_folder_that_others_can_change(shared: Path, victim: Path) -> None:
+    certificates = Certificates("authority", {"worker": ("certificate", "key")})
+    own = shared / "public" / "own"
+    own.mkdir()
+    os.chown(own, OTHER, OTHER)
+    (shared / "public" / "link").symlink_to(victim)
+    os.lchown(shared / "public" / "link", OTHER, OTHER)
+    before = state(victim)
+    for folder in (shared / "public", own, shared / "public" / "link", shared / "public" / "link" / "new"):
+        with pytest.raises(StorageError, match=r"other users can replace certificates|another user"):
+            write_certificates(certificates, folder)
+    assert state(victim) == before
+    assert write_certificates(certificates, shared / "mine" / "certificates")
+
+
+@two_users
+def test_atomic_file_refuses_link_of_another_user(shared: Path, victim: Path) -> None:
+    link = shared / "public" / "x.tsv"
+    link.symlink_to(victim / "thesis.txt")
+    write_text(link)  # this user's own
+    assert (victim / "thesis.txt").read_bytes() == b"new"
+    os.lchown(link, OTHER, OTHER)
+    before = state(victim)
+    with pytest.raises(StorageError, match="another user"):
+        write_text(link)
+    assert state(victim) == before and link.is_symlink()
+
+
+@two_users
+def test_real_path_refuses_folder_link_of_another_user(shared: Path, victim: Path) -> None:
+    link = shared / "public" / "out"
+    link.symlink_to(victim)
+    assert real_path(link / "x.tsv") == victim / "x.tsv"
+    os.lchown(link, OTHER, OTHER)
+    with pytest.raises(OSError, match="another user"):
+        real_path(link / "x.tsv")
+    with pytest.raises(StorageError, match="another user"):
+        write_text(link / "x.tsv")
+
+
+@is_linux
+def test_real_path_follows_links_as_the_system_does(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "relative").symlink_to("a/../a/b/..")
+    (tmp_path / "absolute").symlink_to(tmp_path / "relative" / "b")
+    (tmp_path / "loop").symlink_to("loop")
+    for path in ("relative", "absolute/x", "a/b/../..", "absolute/../b"):
+        assert real_path(tmp_path / path) == Path(os.path.realpath(tmp_path / path))
+    with pytest.raises(OSError, match="symbolic links"):
+        real_path(tmp_path / "loop")
+
+
+@is_linux
+def test_pinned_folder_is_the_path_itself_where_it_is_trusted(tmp_path: Path) -> None:
+    with pinned_folder(tmp_path) as folder:
+        assert folder is tmp_path
+
+
+@is_linux
+def test_temporary_files_leave_nothing_in_a_folder_that_others_can_change(tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    write_text(folder / "x.tsv")
+    write_parquet(folder / "y.parquet")
+    with pytest.raises(ZeroDivisionError), atomic_file(folder / "x.tsv") as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert sorted(path.name for path in folder.iterdir()) == ["x.tsv", "y.parquet"]
+    assert (folder / "x.tsv").read_bytes() == b"new" and pq.read_table(folder / "y.parquet") == TABLE

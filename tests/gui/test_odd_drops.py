@@ -1,0 +1,234 @@
+"""Odd things that are dropped on the window, and forged settings: the window answers in a sentence, at once, and reads nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from proteoscope.gui.drops import dropped_paths
+from proteoscope.gui.forms import file_survey
+from proteoscope.gui.window import MainWindow
+
+STALL_SECONDS = 0.5
+MGF = "BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
+
+
+class Stalls:
+    """The longest time that the window's thread has computed without looking at events, in seconds of its processor."""
+
+    def __init__(self) -> None:
+        self.longest, self._last = 0.0, time.thread_time()
+        self._timer = QTimer(interval=5)
+        self._timer.timeout.connect(self.tick)
+        self._timer.start()
+
+    def tick(self) -> None:
+        """Note what was computed since the last look at events."""
+        now = time.thread_time()
+        self.longest, self._last = max(self.longest, now - self._last), now
+
+
+def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], None] = lambda: None) -> bool:
+    """Drop addresses on the window; whether it takes them."""
+    content = QMimeData()
+    content.setUrls(urls)
+    at, buttons, keys = QPoint(400, 300), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(at, Qt.DropAction.CopyAction, content, buttons, keys)
+    QGuiApplication.sendEvent(window, enter)
+    event_done()
+    if enter.isAccepted():
+        QGuiApplication.sendEvent(window, QDropEvent(QPointF(at), Qt.DropAction.CopyAction, content, buttons, keys))
+        event_done()
+    return enter.isAccepted()
+
+
+@pytest.fixture
+def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[str, float]]:
+    """Drops addresses; the sentence that the window shows when the files were looked at, and its longest stall."""
+
+    window.new_search("identify")  # a form is made once, whatever is dropped
+    qtbot.wait(100)
+
+    def answer(urls: list[QUrl]) -> tuple[str, float]:
+        window.message_bar.clear_complaint()
+        stalls = Stalls()
+        assert drop_urls(window, urls, stalls.tick)
+        qtbot.waitUntil(lambda: window.message_bar.isVisible() and bool(window.message_bar.label.text()), timeout=60_000)
+        qtbot.wait(50)
+        return window.message_bar.label.text(), stalls.longest
+
+    return answer
+
+
+def test_dropped_paths_are_those_of_this_machine(tmp_path: Path) -> None:
+    content = QMimeData()
+    addresses = [
+        "http://example.org/x.mzML",
+        "smb://server/share/x.mzML",
+        "file://server/share/x.mzML",
+        "file:",
+        "file:relative.mzML",
+        "x-special:odd",
+        "",
+        f"file://localhost{tmp_path}/a.mgf",
+        f"file://{tmp_path}/b%0Ac.mgf",
+    ]
+    content.setUrls([QUrl(address) for address in addresses])
+    paths, n_others = dropped_paths(content)
+    assert paths == [tmp_path / "a.mgf", tmp_path / "b\nc.mgf"] and n_others == len(addresses) - 2
+
+
+def test_dropped_paths_are_none_of_other_contents() -> None:
+    for content_type in ("text/html", "application/x-color", "text/uri-list", "application/octet-stream"):
+        content = QMimeData()
+        content.setData(content_type, b"\xff\x00<a href='file:///etc/passwd'>" * 1000)
+        assert dropped_paths(content)[0] == []
+    assert dropped_paths(QMimeData()) == ([], 0)
+
+
+def odd_files(folder: Path) -> dict[str, list[Path]]:
+    """Names of what is dropped, and the files of it."""
+    (folder / "fifo.mzML").touch()
+    (folder / "fifo.mzML").unlink()
+    os.mkfifo(folder / "fifo.mzML")
+    os.mkfifo(folder / "fifo.toml")
+    (folder / "self").symlink_to("self")
+    (folder / "gone.mzML").symlink_to("nowhere")
+    (folder / "tree").mkdir()
+    (folder / "tree" / "up").symlink_to("..")
+    (folder / "tree" / "zero.mzML").symlink_to("/dev/zero")
+    os.mkfifo(folder / "tree" / "pipe.mgf")
+    (folder / "line\nend.mgf").write_text("nothing")
+    (folder / os.fsdecode(b"\xff.mgf")).write_text("nothing")
+    return {
+        "pipe": [folder / "fifo.mzML"],
+        "preset that is a pipe": [folder / "fifo.toml"],
+        "device": [Path("/dev/zero")],
+        "link to itself": [folder / "self"],
+        "link to nothing": [folder / "gone.mzML"],
+        "folder with pipes and loops": [folder / "tree"],
+        "name with a line end": [folder / "line\nend.mgf"],
+        "name that is not UTF-8": [folder / os.fsdecode(b"\xff.mgf")],
+        "name that is too long": [folder / ("x" * 5000)],
+        "path that is too long": [Path("/" + "x/" * 5000)],
+        "name with a zero": [Path("/tmp/a\0b.mgf")],
+        "nothing there": [folder / "missing.mgf"],
+        "empty folder": [folder / "tree" / "up" / "self"],
+    }
+
+
+ODD = (
+    "pipe",
+    "preset that is a pipe",
+    "device",
+    "link to itself",
+    "link to nothing",
+    "folder with pipes and loops",
+    "name with a line end",
+    "name that is not UTF-8",
+    "name that is too long",
+    "path that is too long",
+    "name with a zero",
+    "nothing there",
+    "empty folder",
+)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_window_answers_odd_drop_in_one_sentence(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path, name: str) -> None:
+    text, stall = answers([QUrl.fromLocalFile(str(path)) for path in odd_files(tmp_path)[name]])
+    assert text and "\n" not in text and "Traceback" not in text
+    assert stall < STALL_SECONDS
+
+
+def test_window_takes_ten_thousand_files_without_a_stall(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.mgf" for number in range(10_000)]
+    for path in paths:
+        path.write_text(MGF)
+    text, stall = answers([QUrl.fromLocalFile(str(path)) for path in paths])
+    assert "3,000" in text
+    assert stall < STALL_SECONDS
+
+
+def test_window_answers_folder_of_many_files(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+    for folder in range(20):
+        (tmp_path / f"{folder}").mkdir()
+        for number in range(2000):
+            (tmp_path / f"{folder}" / f"{number}.txt").touch()
+    text, stall = answers([QUrl.fromLocalFile(str(tmp_path))])
+    assert "3,000" in text
+    assert stall < STALL_SECONDS
+
+
+def test_window_counts_addresses_elsewhere(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+    (tmp_path / "a.mgf").write_text(MGF)
+    text, _ = answers([QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl.fromLocalFile(str(tmp_path / "a.mgf"))])
+    assert "2 of what was dropped" in text
+
+
+def test_window_refuses_drop_of_addresses_elsewhere(window: MainWindow) -> None:
+    assert not drop_urls(window, [QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl("file:")])
+    assert not drop_urls(window, [])
+
+
+def forged_settings(chance: random.Random) -> dict[str, object]:
+    """Settings of the right form with values that nobody chose."""
+    noise = base64.b64encode(chance.randbytes(2000)).decode()
+    huge = base64.b64encode(b"\x01\xd9\xd0\xcb\x00\x03\x00\x00" + b"\x7f\xff\xff\xff" * 40).decode()
+    search = {
+        "preset": "../../../etc/passwd",
+        "preset_folder": "/dev/zero",
+        "device": "cuda:999999999",
+        "workers": "tcp://example.org:1",
+        "certificates": "/dev/zero",
+        "folders": {"spectra": "//server/share", "x": "\0"},
+        "files": {"database": ["/dev/zero", "//server/share/x.fasta", "\0", "x" * 5000], "spectra": ["/etc/passwd"]},
+        "results_layout": chance.choice((noise, huge, "{", "[" * 10_000, '{"columns": [1e999]}')),
+        "stage_seconds": {"read": 1e308},
+    }
+    return {
+        "version": 1,
+        "letter_size": 200,
+        "geometry": chance.choice((noise, huge, "é", "AAAA")),
+        "layout": chance.choice((noise, huge, "é", "AAAA")),
+        "comparison_layout": chance.choice((noise, huge)),
+        "recent_projects": ["/dev/zero", "//server/share", "\0", "x" * 5000, "<b>bold</b>\n"],
+        "recent_runs": {"/dev/zero": {"kinds": ["identify"] * 1000, "last_run": "9999-99-99"}},
+        "searches": {"identify": search, "align": search, "nothing": search},
+    }
+
+
+@pytest.fixture(params=range(4))
+def settings_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "forged.json"
+    path.write_text(json.dumps(forged_settings(random.Random(request.param))))
+    yield path
+
+
+def test_survey_reports_files_that_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    found = file_survey._survey([tmp_path / "x.mgf"])
+    assert len(found.files) == 1 and "Permission denied" in found.files[0].problem
+
+
+def test_window_opens_with_forged_settings(settings_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+    settings_path.rename(settings_path.with_name("settings.json"))
+    stalls = Stalls()
+    window = make_window()
+    qtbot.wait(300)
+    assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # with what a first window makes once
+    values = json.loads(settings_path.with_name("settings.json").read_text())
+    assert values["letter_size"] == 200
