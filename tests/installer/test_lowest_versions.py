@@ -24,7 +24,7 @@ from tests.searching import few_proteins
 
 SAMPLES = REPOSITORY / "resources" / "samples"
 EXTRAS = ("workers", "bam", "vendor")
-TOOLS = ("pytest", "hypothesis")  # what the tests need that run with the lowest versions
+TOOLS = ("pytest", "hypothesis", "psims")  # what the tests need that run with the lowest versions
 TESTS = (
     "tests/test_worked_examples.py",
     "tests/test_from_python.py",
