@@ -560,8 +560,8 @@ class _PanelItems:
                 ends = np.empty(2 * len(x))
                 ends[::2], ends[1::2] = y_of(np.full(len(x), foot)), y_of(y)
                 # Upright lines are sharpest, and all as wide, where whole pixels are.
-                pen = self._pen(ink, max(1, round(_PIXELS_PER_POINT * width)))
-                return pg.PlotCurveItem(np.repeat(x, 2), ends, pen=pen, connect="pairs", antialias=False)
+                width = max(1, round(_PIXELS_PER_POINT * width))
+                return pg.PlotCurveItem(np.repeat(x, 2), ends, pen=self._pen(ink, width), connect="pairs", antialias=False)
             case Line(x, y, ink, width, is_dashed):
                 return pg.PlotCurveItem(x, y_of(y), pen=self._pen(ink, width, is_dashed=is_dashed), antialias=True)
             case Surface(x, low, high, ink, opacity):

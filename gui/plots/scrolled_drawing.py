@@ -34,6 +34,8 @@ class ScrolledDrawing(QAbstractScrollArea):
         super().__init__(parent)
         self._text = ""
         self._sheet: Sheet | None = None
+        self._pickable: Drawing | None = None
+        """What is in sight as it was drawn first: a mark changes no targets."""
         self.chosen: int | None = None
         """What is marked, by its row in a table."""
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
@@ -66,7 +68,9 @@ class ScrolledDrawing(QAbstractScrollArea):
 
     def targets_at(self, x: float, y: float) -> list[object]:
         """Targets of the bars at a place of the figure, those in front first."""
-        bars = [] if self.drawing is None else [shape for shape in self.drawing.shapes if isinstance(shape, Bar)]
+        if self._pickable is None:
+            self._pickable = self.drawing
+        bars = [] if self._pickable is None else [shape for shape in self._pickable.shapes if isinstance(shape, Bar)]
         # Thin bars are hit from a pixel above and below too.
         found = [bar.target for bar in bars if bar.target is not None and Region(bar.x, bar.y - 1, bar.width, bar.height + 2).holds(x, y)]
         return found[::-1]
@@ -82,6 +86,10 @@ class ScrolledDrawing(QAbstractScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.lay_out()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        self._pickable = None
+        super().scrollContentsBy(dx, dy)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -128,6 +136,7 @@ class ScrolledDrawing(QAbstractScrollArea):
     def lay_out(self) -> None:
         """Lay the figure out for the font and the width, as after a change of what it shows."""
         self._sheet = self._new_sheet(WidgetMeasure.from_font(self.font()), float(self.viewport().width()))
+        self._pickable = None
         width, height = (0.0, 0.0) if self._sheet is None else self._sheet.size
         for bar, length, visible in (
             (self.verticalScrollBar(), height, self.viewport().height()),
