@@ -47,7 +47,7 @@ def draw_frame(shown: DepthPlot, letters: int, number: int) -> None:
     """Draw the depth, moved and zoomed a little in each frame."""
     left = 0.3 * (_LENGTH - letters) + 3 * number
     shown.show_range(((left, left + letters - number),))
-    shown.repaint()
+    shown.viewport().repaint()
 
 
 if __name__ == "__main__":

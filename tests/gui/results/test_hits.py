@@ -28,6 +28,7 @@ from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.views.drawings import svg
 from proteoscope.engine.views.figure_layout import lay_out
+from proteoscope.engine.views.figures import Text
 from proteoscope.engine.views.histograms import histogram_figure
 from proteoscope.engine.views.hits import Bar, QueryBars
 from proteoscope.gui.colours import plot_colours
@@ -409,7 +410,9 @@ def test_the_histogram_counts_every_sequence_and_expects_as_many(shared_hits: Op
         assert n == sum(row["n_subjects"] for row in counts if low <= row["score"] < high)
     beyond = sum(row["n_subjects"] for row in counts if row["score"] >= edges[-1])
     assert bins.sum() + beyond == sum(row["n_subjects"] for row in counts)
-    assert view.scores.note.startswith(f"{beyond} score higher")
+    assert view.scores.figure is not None
+    (note,) = [mark.text for mark in view.scores.figure.panels[0].marks if isinstance(mark, Text)]
+    assert note.startswith(f"{beyond} score higher")
     assert histogram.curve is not None
     _, places, heights = histogram.curve
     width = edges[1] - edges[0]
