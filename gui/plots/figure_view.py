@@ -486,6 +486,7 @@ class _PanelItems:
         self.place: PanelPlace | None = None
         self._view, self._palette = view, PAPER
         self._items: list[Any] = []
+        self._drawn: tuple[Mark, ...] | None = None
         self._over: list[Any] = []
         self._texts = _Texts(self.box)
 
@@ -495,7 +496,7 @@ class _PanelItems:
         return QRectF(self.box.mapRectToScene(self.box.rect()))
 
     def take_theme(self, palette: Palette, font: QFont, width: float) -> None:
-        self._palette = palette
+        self._palette, self._drawn = palette, None
         for axis in (self.left, self.bottom):
             axis.take_theme(palette, font)
         # Whole pixels, so that pictures have those of the screen.
@@ -524,7 +525,9 @@ class _PanelItems:
         self.bottom.show_axis(panel.x)
         ends = [axis.scaled([axis.low, axis.high]).tolist() for axis in (panel.x, panel.y)]
         self.box.setRange(xRange=ends[0], yRange=ends[1], padding=0, disableAutoRange=False)
-        self._items = self._replaced(self._items, panel.marks)
+        # Most items follow the axes by themselves.
+        if panel.marks is not self._drawn or panel.y.scale != "linear" or any(isinstance(mark, Bars | Pixels) for mark in panel.marks):
+            self._items, self._drawn = self._replaced(self._items, panel.marks), panel.marks
         shapes: list[Shape] = []
         for mark in panel.marks:
             if isinstance(mark, Corner | Names | Text):
