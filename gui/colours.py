@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPalette
 from proteoscope.engine.views import palette as palettes
 from proteoscope.engine.views.palette import ION_KINDS, Ink, Ion, Palette, Shade, rgb_of
 
-__all__ = ["PAPER", "PlotColours", "palette_of", "plot_colours", "qt_colour", "series_colour", "shade_colour"]
+__all__ = ["PlotColours", "palette_of", "plot_colours", "qt_colour", "shade_colour"]
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,9 @@ def _colours(palette: Palette) -> PlotColours:
     return PlotColours(background, text, faint, grid, ions, target, decoy, mark)
 
 
-PAPER = _colours(palettes.PAPER)
-"""For figures: a white page whatever the screen looks like."""
-
-
 def plot_colours(palette: QPalette) -> PlotColours:
     """Colours that fit a palette, light or dark."""
     return _colours(palette_of(palette))
-
-
-def series_colour(place: int, background: QColor) -> QColor:
-    """The colour of a series; lighter on a dark background."""
-    return qt_colour(place, replace(palettes.PAPER, background=background.name()))
 
 
 def shade_colour(part: float, background: QColor) -> QColor:

@@ -229,7 +229,7 @@ class MainWindow(WindowFrame):
         if len(paths) == 1 and (folder / "project.sqlite").is_file():
             self.open_project(folder)
         else:
-            self.drops.take(paths, None)
+            self.drops.take(paths, 0, None)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802, D102 - Qt's name
         if not self.closing.may_close():

@@ -307,6 +307,7 @@ def test_the_tests_mirror_the_program():
 CLOCKS = {
     "tests/engine/execution/cluster/processes.py": "waits for processes, with an end",
     "tests/engine/project/test_project.py": "spreads kills over the length of a run; waits for a state, with an end",
+    "tests/engine/test_shared_folders.py": "attacks go on for some seconds",
     "tests/fuzz/killed_commands.py": "spreads kills and signals over the length of a command",
     "tests/fuzz/kills.py": "spreads kills over the length of a search",
     "tests/fuzz/resumed_kills.py": "spreads kills over the length of a search",
@@ -315,6 +316,7 @@ CLOCKS = {
     "tests/gui/conftest.py": "waits until nothing is left behind, with an end; notes when the event loop came round",
     "tests/gui/picture_results.py": "lets the window draw",
     "tests/gui/screenshots.py": "lets the window draw",
+    "tests/gui/test_odd_drops.py": "bounds the processor time of the window's thread between two looks at events",
     "tests/peers/peer_programs.py": "measures the peers for the benchmarks",
     "tests/peers/search_with_sagepy.py": "measures a peer for the benchmarks",
     "tests/peers/sequence_peers.py": "measures the peers for the benchmarks",

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -61,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         end_on_interrupt()
         guard_limits()
+        # Numba ignores a setting that it cannot read, with a warning of ten lines.
+        warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
         lighten_libraries()
         # Imports make more than a hundred thousand objects, and none is garbage: each look for some would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
@@ -98,7 +101,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         _drop_output()
         return 0
-    except (ImportError, RuntimeError, SystemError) as error:
+    except (ImportError, RuntimeError, RuntimeWarning, SystemError) as error:
         if not (sentence := describe_failure(error)):
             raise
         _complain(sentence)

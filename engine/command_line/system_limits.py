@@ -39,6 +39,8 @@ def describe_failure(error: Exception) -> str:
         return _too_small(min(limits, key=lambda option: limits[option]), limits)
     if is_thread:
         return "no further thread can be started; raise the limit of processes (ulimit -u), or use fewer --threads"
+    if isinstance(error, RuntimeWarning) and str(error).startswith("Environment variable"):
+        return f"{str(error).splitlines()[0][:300].rstrip('.')}. Change or unset it"
     if isinstance(error, ImportError):
         return f"a library cannot be loaded ({text:.300}); install the program again, or try on a machine with more memory"
     return ""

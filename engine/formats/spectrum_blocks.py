@@ -431,7 +431,6 @@ def finish(
     owner = np.repeat(np.arange(len(rows)), np.diff(offsets))
     is_absurd = (mz > MAXIMUM_MZ) | (intensity > MAXIMUM_INTENSITY)
     if is_absurd.any():
-        is_absurd &= (mz < np.inf) & (intensity < np.inf)
         table.note(rows[owner[is_absurd]], FaultCode.PEAK)
         is_kept = table.fault[rows] == FaultCode.NONE
         sound = is_kept[owner]

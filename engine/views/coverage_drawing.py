@@ -149,7 +149,7 @@ class CoverageSheet(Sheet):
             Label(self._x(len(codes) - 1) + self.cell + 6, y, str(end), ink="faint", is_fixed=True),
         ]
         cuts = np.flatnonzero(np.diff(is_covered.astype(np.int8), prepend=0, append=0)).reshape(-1, 2) + start
-        shapes += [Bar(*self._span(row, *cut, 0.0, self.line * 1.2), "target", opacity=_COVERED) for cut in cuts.tolist()]
+        shapes += [Bar(*self._span(row, first, last, 0.0, self.line * 1.2), "target", opacity=_COVERED) for first, last in cuts.tolist()]
         kinds: tuple[tuple[np.ndarray, Ink, bool], ...] = (
             (~is_covered & ~is_modified, "faint", False),
             (is_covered & ~is_modified, "text", True),

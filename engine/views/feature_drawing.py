@@ -66,7 +66,10 @@ class Key:
 
 
 def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float]) -> list[Shape]:
-    """The span of a feature, which is the target of its bars; `ends`: of a bond, widths at its first and last residue, 0 for none."""
+    """The span of a feature, which is the target of its bars.
+
+    `ends`: widths of the bars of a bond at its first and its last residue, 0 for none.
+    """
     ink = _INKS[feature.group]
     if feature.group != "disulfide bond" or feature.end - feature.start == 1:
         # What a peptide carries has a frame.

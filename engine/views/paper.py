@@ -23,7 +23,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from proteoscope import resources
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import atomic_file
+from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.views.drawings import (
     Area,
     Bar,
@@ -66,12 +66,16 @@ def write_figure(path: Path, drawing: Drawing) -> None:
 
     Raises
     ------
-    StorageError : the ending is none of these, or the disk refused.
+    StorageError : the ending is none of these, the folder does not exist, or the disk refused.
     """
     writers: dict[str, Callable[[Drawing], bytes]] = {".svg": svg, ".pdf": pdf, ".png": png}
     ending = path.suffix.lower()
     if ending not in writers:
         raise StorageError(f"{path}: a figure cannot be written as '{ending}'. Choose a name that ends in .svg, .pdf or .png.")
+    with storage_errors(path):
+        has_folder = path.parent.is_dir()
+    if not has_folder:
+        raise StorageError(f"{path}: the figure cannot be written, since its folder does not exist. Choose a folder that exists.")
     content = writers[ending](drawing)
     with atomic_file(path) as file:
         file.write(content)

@@ -149,7 +149,8 @@ class PileupSheet(Sheet):
             _, once = np.unique(np.rint(x[at] * 2) * (pile.n_lanes + 1) + pile.lane[pile.read[at]], return_index=True)
             at = at[once]
             width = 2.0 if code == _INSERTION else max(self.step, 1.2)
-            shapes.append(Sticks(x[at], top[at], top[at] + self.height * _READ, _INKS.get(chr(code), _OTHER), width))
+            above = np.asarray(top[at], np.float64)
+            shapes.append(Sticks(x[at], above, above + self.height * _READ, _INKS.get(chr(code), _OTHER), width))
         if is_written and self.height > _LEAST_WRITTEN:
             size = max(5, int(self.height * 0.72)) / self.measure.font_size
             down = self.height * _READ / 2 + CENTRE * size * self.measure.font_size

@@ -104,9 +104,9 @@ class StackSheet(Sheet):
                 text = selected_characters(codes[row], is_meant[row])
                 shapes.append(Label(left, self._baseline(top + row * self.line), text, ink=ink, is_fixed=True))
         if self.stack.follows_insertion is not None:
-            row, column = np.nonzero(self.stack.follows_insertion[rows, columns])
-            above = top + row * self.line
-            shapes.append(Sticks(left + column * self.cell, above, above + self.line, "mark", 2.0))
+            at_row, at_column = np.nonzero(self.stack.follows_insertion[rows, columns])
+            x, above = np.asarray(left + at_column * self.cell, np.float64), np.asarray(top + at_row * self.line, np.float64)
+            shapes.append(Sticks(x, above, above + self.line, "mark", 2.0))
         return shapes
 
     def _name(self, row: int, left: float, top: float) -> list[Basic]:
@@ -127,8 +127,8 @@ class StackSheet(Sheet):
     def _conservation(self, columns: slice, left: float, top: float) -> list[Basic]:
         """The conservation of columns as bars."""
         grade, bottom = self.stack.grade[columns], top + self.foot - 2
-        x = left + (np.arange(len(grade)) + 0.5) * self.cell
-        return [Sticks(x, bottom - (self.foot - 4) * grade, np.full(len(grade), bottom), "target", 0.8 * self.cell)]
+        x = np.asarray(left + (np.arange(len(grade)) + 0.5) * self.cell, np.float64)
+        return [Sticks(x, np.asarray(bottom - (self.foot - 4) * grade, np.float64), np.full(len(grade), bottom), "target", 0.8 * self.cell)]
 
     def _baseline(self, top: float) -> float:
         return top + 0.5 * self.line + CENTRE * self.measure.font_size

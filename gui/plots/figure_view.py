@@ -560,8 +560,8 @@ class _PanelItems:
                 ends = np.empty(2 * len(x))
                 ends[::2], ends[1::2] = y_of(np.full(len(x), foot)), y_of(y)
                 # Upright lines are sharpest, and all as wide, where whole pixels are.
-                pen = self._pen(ink, max(1, round(_PIXELS_PER_POINT * width)))
-                return pg.PlotCurveItem(np.repeat(x, 2), ends, pen=pen, connect="pairs", antialias=False)
+                width = max(1, round(_PIXELS_PER_POINT * width))
+                return pg.PlotCurveItem(np.repeat(x, 2), ends, pen=self._pen(ink, width), connect="pairs", antialias=False)
             case Line(x, y, ink, width, is_dashed):
                 return pg.PlotCurveItem(x, y_of(y), pen=self._pen(ink, width, is_dashed=is_dashed), antialias=True)
             case Surface(x, low, high, ink, opacity):
@@ -570,8 +570,8 @@ class _PanelItems:
             case Bars():
                 return self._bars(mark, panel)
             case Scatter(x, y, ink, size):
-                pen, brush = (self._pen(ink, 1.8), None) if mark.is_hollow else (None, self._brush(ink))
-                return pg.ScatterPlotItem(x=x, y=y_of(y), size=size, pen=pen, brush=brush, pxMode=True)
+                look = {"pen": self._pen(ink, 1.8), "brush": None} if mark.is_hollow else {"pen": None, "brush": self._brush(ink)}
+                return pg.ScatterPlotItem(x=x, y=y_of(y), size=size, pxMode=True, **look)
             case Rule(at, is_upright, ink, width, is_dashed):
                 place = at if is_upright else float(y_of(at))
                 return pg.InfiniteLine(place, angle=90 if is_upright else 0, pen=self._pen(ink, width, is_dashed=is_dashed))

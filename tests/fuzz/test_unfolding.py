@@ -30,6 +30,21 @@ QUICK = (
     "blib view",
     "blib computed column",
     "bcif long text",
+    "bcif chain of encodings",
+    "bcif chain of encodings of a mask",
+    "bcif offsets of many texts",
+    "bcif offsets of offsets",
+    "pin proteins",
+    "gff cyclic parents",
+    "gff attributes",
+    "gzip of empty members",
+    "gzip with garbage after its end",
+    "mzml numpress tiny scale",
+    "mzml numpress slof infinite",
+    "mzml numpress under a bomb",
+    "mzml zstd",
+    "genbank nested places",
+    "uniprot xml attributes",
 )
 """Those whose files are soon made, and whose readers have nothing to compile."""
 

@@ -232,3 +232,11 @@ def test_window_opens_with_forged_settings(settings_path: Path, make_window: Cal
     assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # with what a first window makes once
     values = json.loads(settings_path.with_name("settings.json").read_text())
     assert values["letter_size"] == 200
+
+
+def test_open_files_brings_files_to_a_form(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    paths = [tmp_path / f"{name}.mgf" for name in "ab"]
+    for path in paths:
+        path.write_text(MGF)
+    window.open_files(paths)
+    qtbot.waitUntil(lambda: window.form.file_lists["spectra"].paths == paths)

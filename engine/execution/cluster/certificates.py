@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from proteoscope.engine.errors import InputError, ParameterError, StorageError, WorkersError, shortened
 from proteoscope.engine.files import atomic_file, open_regular, storage_errors
 from proteoscope.engine.shared_folders import make_folder
-from proteoscope.kernels.trusted_folders import untrusted_folder
+from proteoscope.kernels.trusted_folders import is_of_this_user, untrusted_folder
 
 if TYPE_CHECKING:
     from distributed import Security
@@ -152,7 +152,8 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
     with storage_errors(folder):
         make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
-    _require_own(folder)  # another user may have made it meanwhile
+        if not is_of_this_user(folder.lstat()):  # another user made it meanwhile
+            raise StorageError(f"{folder}: other users can replace certificates here. Give a folder of your own.")
     written = []
     for name, text in sorted(texts.items(), reverse=True):  # the authority is there when all are
         with atomic_file(folder / name) as file:
@@ -163,7 +164,7 @@ def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
 
 
 def _require_own(folder: Path) -> None:
-    if (part := untrusted_folder(folder)) is not None:
+    if (part := untrusted_folder(folder / AUTHORITY)) is not None:
         raise StorageError(f"{part}: other users can replace certificates here. Give a folder of your own.")
 
 

@@ -52,6 +52,12 @@ def test_disabled_compiler_is_one_sentence(arguments: list[str], tmp_path: Path)
     assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")
 
 
+def test_setting_that_numba_cannot_read_is_one_sentence(tmp_path: Path) -> None:
+    done = run(tmp_path, NUMBA_OPT="abc")
+    sentence = "Environment variable 'NUMBA_OPT' is defined but its associated value 'abc' could not be parsed. Change or unset it"
+    assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")
+
+
 @pytest.mark.parametrize("module", ["proteoscope", "proteoscope.engine.command_line"])
 @pytest.mark.parametrize("limit", [100_000, 430_000])
 def test_small_memory_limit_is_one_sentence(module: str, limit: int, tmp_path: Path) -> None:

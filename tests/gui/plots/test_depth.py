@@ -40,7 +40,8 @@ def test_drawing_does_not_take_a_line_of_python_for_each_alignment(shown: DepthP
     for n in (100_000, 400_000):
         shown.show_depth(Depth.of_ranges("genome", 3_000_000, *ranges(n, 3_000_000)))
         efforts.append(lines_run(lambda: shown.grab()))
-    assert efforts[1] <= 1.1 * efforts[0]
+    # The axis of another depth may have more numbers.
+    assert efforts[1] <= 1.5 * efforts[0]
 
 
 def test_a_click_chooses_the_letters_under_the_pointer(shown: DepthPlot, qtbot: QtBot) -> None:
