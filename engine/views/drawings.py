@@ -295,12 +295,21 @@ def draw_axes(area: tuple[float, float, float, float], x: Axis, y: Axis, font_si
     return shapes
 
 
-def draw_x_axis(ends: tuple[float, float], bottom: float, x: Axis, font_size: float, *, has_numbers: bool = True) -> list[Shape]:
-    """An axis with ticks, numbers and title between two ends at a height."""
+def draw_x_axis(
+    ends: tuple[float, float],
+    bottom: float,
+    x: Axis,
+    font_size: float,
+    *,
+    has_numbers: bool = True,
+    number: Callable[[float], str] | None = None,
+) -> list[Shape]:
+    """An axis with ticks, numbers and title between two ends at a height; `number`: writes the numbers, None as the axis does."""
     left, right = ends
     shapes: list[Shape] = [Stroke(left, bottom, right, bottom)]
     ticks = x.ticks(max(2, int((right - left) / (font_size * 6))))
-    for at, text in zip((left + x.shares(np.array(ticks)) * (right - left)).tolist(), x.tick_texts(ticks), strict=True):
+    texts = x.tick_texts(ticks) if number is None else [number(tick) for tick in ticks]
+    for at, text in zip((left + x.shares(np.array(ticks)) * (right - left)).tolist(), texts, strict=True):
         shapes.append(Stroke(at, bottom, at, bottom + 4))
         if has_numbers:
             shapes.append(Label(at, bottom + 5 + font_size, text, "middle"))

@@ -100,7 +100,7 @@ class HitSheet(Sheet):
             if self.names:
                 shapes.append(self._label(self.line, box.top + box.height / 2, self.names[place]))
         if self.is_cut:
-            note = f"the best {self.n_bars:,} of {self.hits.total:,} hits"
+            note = f"the best {self.measure.number(self.n_bars)} of {self.measure.number(self.hits.total)} hits"
             middle = self.top + self.n_bars * self.step + 0.95 * self.line
             shapes.append(Label((self.left + self.right) / 2, middle, note, "middle", "faint"))
         return shapes
@@ -129,7 +129,7 @@ class HitSheet(Sheet):
         line, measure, width = self.line, self.measure, self.size[0]
         shapes: list[Shape] = []
         if self.names:
-            length = f" ({self.hits.query_length:,} residues)"
+            length = f" ({measure.number(self.hits.query_length)} residues)"
             name = measure.elided(f"Hits of {self.hits.query}", width - 2 * line - measure.width(length, is_bold=True), is_bold=True)
             shapes.append(self._label(line, 0.9 * line, name + length, is_bold=True))
         x, middle = line, 0.75 * line + self.heading
@@ -153,7 +153,7 @@ class HitSheet(Sheet):
         ticks = nice_ticks(1, self.hits.query_length, max(2, int(width / measure.width("000000") / 1.6)), whole=True)
         free = -1.0
         for tick in (1.0, *(tick for tick in ticks if tick > 1)):
-            text, at = f"{tick:,.0f}", self._x(tick)
+            text, at = measure.number(tick), self._x(tick)
             shapes.append(Stroke(at, top - 0.3 * line, at, top))
             half = measure.width(text) / 2
             if at - half > free:

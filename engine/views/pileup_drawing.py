@@ -45,8 +45,8 @@ class PileupSheet(Sheet):
     ) -> None:
         self.pile, self.shown, self.measure, self.size = pile, shown, measure, size
         self.chosen: int | None = None
-        n_all = len(pile) + pile.n_left_out
-        number = f"{len(pile):,} alignment{'' if len(pile) == 1 else 's'}{f' of {n_all:,}' if pile.n_left_out else ''}"
+        of_all = f" of {measure.number(len(pile) + pile.n_left_out)}" if pile.n_left_out else ""
+        number = f"{measure.number(len(pile))} alignment{'' if len(pile) == 1 else 's'}{of_all}"
         self.title = f"{pile.text.name}, letters; {number}; lines: insertions (+)"
         self.inner = inner_region(measure, size)
         self.step = self.inner.width / (shown[1] - shown[0])
@@ -78,15 +78,15 @@ class PileupSheet(Sheet):
         place, read, pile = round(self.place_at(x)), self.read_at(x, y), self.pile
         counts = ", ".join(f"{character} {n}" for character, n in pile.counts(place).items())
         name = "" if read is None else f"{pile.names[read]} ({'-' if pile.is_reverse[read] else '+'})\n"
-        return f"{name}letter {place:,}: {counts or 'not covered'}"
+        return f"{name}letter {self.measure.number(place)}: {counts or 'not covered'}"
 
     def shapes(self, region: Region) -> list[Shape]:
         """All that is shown, whatever the region."""
         is_written = self.step >= 0.9 * self.measure.width("W")
         inside = [*(self._reference() if is_written else []), *self._track(), *self._reads(), *self._differences(is_written)]
         axis = Axis(*self.shown, self.title, is_whole=True)
-        ends = self.inner.left, self.inner.right
-        return [Clip(*self.inner, tuple(inside)), *draw_x_axis(ends, self.inner.bottom, axis, self.measure.font_size)]
+        ends, measure = (self.inner.left, self.inner.right), self.measure
+        return [Clip(*self.inner, tuple(inside)), *draw_x_axis(ends, self.inner.bottom, axis, measure.font_size, number=measure.number)]
 
     def _x(self, place: np.ndarray | float) -> np.ndarray:
         return np.asarray(self.inner.left + (place - self.shown[0]) * self.step)

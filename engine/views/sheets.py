@@ -41,6 +41,10 @@ class TextMeasure:
         """Width of a text; `size`, `is_fixed`, `is_bold`: see `proteoscope.engine.views.drawings.Label`."""
         return len(text) * (FIXED_CHARACTER if is_fixed else _CHARACTER) * size * self.font_size
 
+    def number(self, value: float) -> str:
+        """A whole number as a text; the window has the separators of the user's language."""
+        return f"{value:,.0f}"
+
     def cell(self, size: float = 1.0) -> float:
         """Width of each character of a font of one width; a mean over many, since a row of them is drawn as one text."""
         return self.width("W" * 100, size, is_fixed=True) / 100

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -332,6 +332,9 @@ class WidgetMeasure(TextMeasure):
     def width(self, text: str, size: float = 1.0, *, is_fixed: bool = False, is_bold: bool = False) -> float:
         _, metrics = _label_font(self.font, max(1, round(size * self.font_size)), is_bold, is_fixed)
         return metrics.horizontalAdvance(text)
+
+    def number(self, value: float) -> str:
+        return QLocale().toString(round(value))
 
 
 def _paint_label(painter: QPainter, label: Label, colour: QColor, font: str, font_size: float) -> None:

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.engine.views.alignment_drawing import AlignmentSheet
+from proteoscope.engine.views.drawings import Shape
 from proteoscope.engine.views.sheets import Region
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.plots.drawing_view import WidgetMeasure
@@ -56,7 +57,12 @@ def test_only_lines_in_sight_are_drawn(view: AlignmentView, qtbot: QtBot) -> Non
     view.plot.show_pair(long_pair(5000))
     drawn: list[int] = []
     real = AlignmentSheet._row
-    with patch.object(AlignmentSheet, "_row", lambda *args: (drawn.append(args[-1]), real(*args))[1]):
+
+    def row(sheet: AlignmentSheet, number: int) -> list[Shape]:
+        drawn.append(number)
+        return real(sheet, number)
+
+    with patch.object(AlignmentSheet, "_row", row):
         view.plot.verticalScrollBar().setValue(2000)
         view.plot.viewport().repaint()
     sheet = view.plot._sheet

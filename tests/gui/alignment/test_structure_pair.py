@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.views.alignment_drawing import AlignmentSheet
+from proteoscope.engine.views.drawings import Shape
 from proteoscope.engine.views.secondary_structure_drawing import INK_OF_STATE
 from proteoscope.engine.views.structure_pair import StructurePair
 from proteoscope.gui.alignment.alignment_view import AlignmentView
@@ -60,7 +61,12 @@ def test_only_blocks_in_sight_are_drawn_of_a_long_pair(qtbot: QtBot, theme: Them
     view.show_pair(pair_of("3000I4000M3000D"))
     drawn: list[int] = []
     real = AlignmentSheet._row
-    with patch.object(AlignmentSheet, "_row", lambda *args: (drawn.append(args[-1]), real(*args))[1]):
+
+    def row(sheet: AlignmentSheet, number: int) -> list[Shape]:
+        drawn.append(number)
+        return real(sheet, number)
+
+    with patch.object(AlignmentSheet, "_row", row):
         view.plot.verticalScrollBar().setValue(5000)
         view.plot.viewport().repaint()
     sheet = view.plot._sheet
