@@ -147,11 +147,6 @@ class Modification:
         return f"UNIMOD:{self.id}"
 
     @property
-    def classifications(self) -> tuple[str, ...]:
-        """The classifications of its sites, each once, those of the usual sites first."""
-        return tuple(dict.fromkeys(site.classification for site in self.sites))
-
-    @property
     def is_hidden(self) -> bool:
         """Whether every site is a rare one."""
         return all(site.is_hidden for site in self.sites)
