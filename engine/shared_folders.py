@@ -80,13 +80,13 @@ def _refuse_other(path: Path, status: os.stat_result) -> None:
 def pinned_folder(folder: Path) -> Iterator[Path]:
     """Yield a path to a folder that exists, which other users cannot make lead elsewhere while the block lasts.
 
-    The path itself where only this user can change the way to it, and on systems without paths to open folders.
+    The path itself where only this user can change the way to it and replace files in it, and on systems without paths to open folders.
 
     Raises
     ------
     OSError : the folder cannot be opened, another user's link is on the way, or the folder was replaced while it was opened.
     """
-    if untrusted_folder(folder) is None or not _OPENED.is_dir():
+    if untrusted_folder(folder, may_be_sticky=True) is None or not _OPENED.is_dir():
         yield folder
         return
     expected = real_path(folder)

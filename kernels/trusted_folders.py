@@ -30,7 +30,7 @@ def why_not_used() -> str:
     return f"{VARIABLE}={named} is not used: other users can change files in {folder}. Name a folder of your own."
 
 
-def untrusted_folder(path: Path) -> Path | None:
+def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
     """Return the first part of a path through which another user could replace files in the folder; None if there is none.
 
     A part must belong to this user or the system. Only this user, or a group that has no other member, may write in it; in a folder with
@@ -40,6 +40,8 @@ def untrusted_folder(path: Path) -> Path | None:
     Parameters
     ----------
     path : Path
+    may_be_sticky : bool
+        Whether others may write in the last part too if it has the sticky bit: they can add files, but not replace those of this user.
 
     Returns
     -------
@@ -53,7 +55,9 @@ def untrusted_folder(path: Path) -> Path | None:
             status = part.lstat()
         except OSError:
             continue
-        if not is_of_this_user(status) or (not stat.S_ISLNK(status.st_mode) and _is_writable_by_others(status, is_last=part == real)):
+        if not is_of_this_user(status) or (
+            not stat.S_ISLNK(status.st_mode) and _is_writable_by_others(status, is_last=part == real and not may_be_sticky)
+        ):
             return part
     return None
 
