@@ -8,7 +8,7 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
 from proteoscope.engine.formats.sizes import input_size
-from proteoscope.engine.matches.source_run import recorded_counts
+from proteoscope.engine.matches.recorded_counts import recorded_counts
 from proteoscope.engine.project import Project
 
 __all__ = ["expected", "expected_of_explaining"]

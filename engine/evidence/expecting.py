@@ -7,7 +7,7 @@ from proteoscope.engine.estimates import Expectation
 from proteoscope.engine.evidence.identified_peptides import SHOWN_TOO
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.formats.sizes import InputSize, input_size
-from proteoscope.engine.matches.source_run import recorded_counts
+from proteoscope.engine.matches.recorded_counts import recorded_counts
 from proteoscope.engine.project import Project
 from proteoscope.engine.sequence_search.expecting import scoring_of
 from proteoscope.engine.structure_search.expecting import chains_of, works_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import identifying_kinds, recorded_parameters, table_of_kind
-from proteoscope.engine.errors import InputError, ParameterError, StorageError
-from proteoscope.engine.estimates import counts_of
+from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
@@ -32,7 +30,6 @@ __all__ = [
     "identified_places",
     "identified_run",
     "identified_spectra",
-    "recorded_counts",
     "write_identified_proteins",
 ]
 
@@ -109,17 +106,6 @@ def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
     if not isinstance(source, str):
         raise InputError(project.folder, f"run {run} does not say which identification it explains", remedy=EXPLAIN_AGAIN)
     return source, project.table("explained", run)
-
-
-def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> dict[str, float]:
-    """Return the counts that an identification recorded, by their names, for the estimate of a search that builds on it.
-
-    None where there is no such run or it cannot be read; the search itself reports that. Arguments as of `identified_run` and
-    `explained_run`.
-    """
-    with suppress(InputError, ParameterError, StorageError):
-        return counts_of(project.record(identified_run(project.folder, explained_run(project, run)[0], also).run))
-    return {}
 
 
 def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float, n_spectra: int) -> pa.Table:

@@ -134,9 +134,10 @@ def test_cluster(tmp_path):
 def test_identify_and_what_follows_it(project, tmp_path):
     folder, loaded_by_identify = project
     assert loaded_by_identify == (TABLES, {"identification"})
-    assert search("explain", folder, "--out", tmp_path / "explained.tsv") == (TABLES, {"clustering"})
+    # The recorded parameters of the source run are checked by its model.
+    assert search("explain", folder, "--out", tmp_path / "explained.tsv") == (TABLES, {"clustering", "identification"})
     libraries, models = search("modified", "--from-project", folder, "--preset", "standard", "--out", folder)
-    assert (libraries, models) == (TABLES, {"modified_search"})
+    assert (libraries, models) == (TABLES, {"modified_search", "identification"})
     libraries, models = loaded("export", str(folder), "--format", "tsv", "--out", str(tmp_path / "exported"))
     assert libraries == TABLES
     compared, models = loaded("compare", str(folder), "--out", str(tmp_path / "compared"))
