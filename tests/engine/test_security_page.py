@@ -121,7 +121,14 @@ HELD: dict[str, tuple[str, ...]] = {
         "gui/test_settings.py::test_settings_that_are_a_pipe_are_not_waited_for",
         "gui/test_settings.py::test_a_damaged_file_is_put_aside_and_the_defaults_are_taken",
     ),
-    "| names of all kinds": (
+    "| names of all kinds, in what the program reads": (
+        "engine/formats/test_fasta.py::test_fasta_refuses_long_names",
+        "engine/formats/test_fastq.py::test_fastq_refuses_long_names",
+        "engine/test_escaped_names.py::test_escape_unprintable_covers_each_control",
+        "fuzz/test_names.py::test_names_are_read_or_refused",
+    ),
+    "| names of all kinds, in what the program writes": (
+        "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
         "engine/command_line/test_terminal.py::test_what_a_terminal_obeys_is_shown_as_an_escape",
         "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
         "engine/evidence/test_strangers.py::test_a_name_is_no_command_and_no_path_in_what_is_exported",
