@@ -58,7 +58,7 @@ class PdfPages:
         """The file."""
         document = BaseDocTemplate(self._file, pagesize=(_WIDTH, _HEIGHT), title=self._title, creator="Proteoscope")
         frame = Frame(_MARGIN, _MARGIN + _FOOT, _TEXT_WIDTH, _TEXT_HEIGHT, 0, 0, 0, 0)
-        document.addPageTemplates(PageTemplate(frames=[frame], onPage=self._write_foot))
+        document.addPageTemplates(PageTemplate(frames=[frame], onPageEnd=self._write_foot))
         document.build(self._parts, canvasmaker=lambda file, **_: new_canvas(file, (_WIDTH, _HEIGHT), self._title))
         return self._file.getvalue()
 

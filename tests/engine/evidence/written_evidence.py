@@ -152,7 +152,7 @@ def check_pages(folder: Path, project: Project) -> None:
         assert len("".join(re.findall("<b>([A-Z]*)</b>", marked))) == n_covered
         texts = pdf_texts(pdf)
         assert pdf.read_bytes().startswith(b"%PDF-") and texts[0] == accession and told in texts
-        assert "".join(re.sub("[^A-Z]", "", text) for text in between(texts, "     1", "Near chains", "Never seen")) == sequence
+        assert "".join(re.sub("[^A-Z]", "", text) for text in between(texts, "     1 ", "Near chains", "Never seen")) == sequence
         # A long one goes over several lines of its cell.
         cells = "".join(texts[texts.index("Peptides at their places") :])
         assert all(one.peptide in cells for one in own) and len(sites) == sum(str(site) in texts for site in sites)

@@ -25,6 +25,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structures.reading import read_structure
+from proteoscope.engine.views.sheets import Region
 from proteoscope.engine.views.structure_hits import BOUNDED
 from proteoscope.engine.views.structure_pair import StructurePair
 from proteoscope.gui.results.structure_filter import THRESHOLDS
@@ -109,9 +110,10 @@ def test_the_alignment_is_that_of_the_table_with_distances_after_superposition(
 
 def test_hovering_tells_what_stands_in_a_column(view: StructureView) -> None:
     plot = view.alignment.plot
-    layout = plot._layout
-    assert layout is not None
-    text = plot.text_at(layout.corner(30) + QPointF(2, 2) - plot._origin)
+    sheet = plot._sheet
+    assert sheet is not None
+    across, down = sheet.corner(30)
+    text = plot.text_at(plot.on_viewport(Region(across + 2, down + 2, 1, 1)).topLeft())
     assert text == pair_of(view).column_text(30) and "Å to the next Cα" in text
 
 
