@@ -50,7 +50,7 @@ __all__ = ["command_parsers", "main", "parser_of"]
 _WRONG = 2
 _OBJECTS_BETWEEN_LOOKS = 300_000
 _LONG_WORD = re.compile(r"\S{1000,}")
-"""What an error shows in part only: a path may have 4,096 bytes, an argument 131,072."""
+"""Words that an error shortens: a path may have 4,096 bytes, an argument 131,072."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

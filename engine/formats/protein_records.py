@@ -26,7 +26,7 @@ __all__ = [
 TRANSLATE = "Give a protein database; identify and align translate nucleotides with translation=six-frame"
 """What to do with nucleotides where proteins are wanted."""
 MAXIMUM_ACCESSION_BYTES = 1_000
-"""Of one name, which tables repeat in each of their rows."""
+"""Length of a name at most: tables repeat it in each of their rows."""
 MAXIMUM_RESIDUES = 1_000_000
 """Of one protein; the largest known have 45,000. What is longer is a chromosome."""
 MAXIMUM_NUCLEOTIDES = 300_000_000

@@ -42,11 +42,11 @@ NO_PLACE = (-1, 0, 0, -1, 0, 0)
 LONGEST_READ_NAME = 254
 """Of what is aligned; those of what it is aligned with may be of any length."""
 READ_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), ord("~") + 1)).replace(b"@", b""), not_first=b"*")
-"""Of QNAME, which is not * either."""
+"""Characters of QNAME; a single asterisk would mean that there is no name."""
 _REFERENCE_NAME_CHARACTERS = NameCharacters(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&+./:;?@^_|~*=-", not_first=b"*="
 )
-"""Of RNAME."""
+"""Characters of RNAME."""
 
 
 class SamNames:

@@ -32,7 +32,7 @@ _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255
 _BED_CHARACTERS = NameCharacters(bytes(range(ord("!"), 127)) + bytes(range(128, 256)), not_first=b"#")
 _BED_HEADERS = ("track", "browser")
-"""What lines begin with that are no features."""
+"""Words with which header lines of BED begin: no feature may."""
 _QUERY = """
     SELECT frames.sequence, frames.first, frames.last, frames.strand, places.peptide, places.start, places.length, places.accession,
         places.q_value, places.n_psms
