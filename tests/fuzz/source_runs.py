@@ -24,10 +24,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from proteoscope.engine.matches.recorded_counts import recorded_counts
-
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.evidence.identified_peptides import source_tables
+from proteoscope.engine.matches.recorded_counts import recorded_counts
 from proteoscope.engine.matches.source_run import explained_run, identified_places, identified_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.identified import sources
