@@ -1,6 +1,6 @@
 """The list of all searches, from which the command line, the window, presets, exports and the tests that go over all of them are made.
 
-A new search is a folder with its entry, and a line here; CONTRIBUTING says how.
+A new search is a folder with its entry, and a line here; docs/developers/extending.md explains how.
 """
 
 from __future__ import annotations

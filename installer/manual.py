@@ -56,8 +56,10 @@ def write_pages(folder: Path) -> list[str]:
     for page in DOCS.glob("*.md"):
         shutil.copy(page, folder / page.name)
     shutil.copytree(DOCS / "figures", folder / "figures")
+    shutil.copytree(REPOSITORY / "docs" / "developers", folder / "developers")
     for name, source in (("contributing", "CONTRIBUTING.md"), ("changes", "CHANGELOG.md")):
-        shutil.copy(REPOSITORY / source, folder / f"{name}.md")
+        text = (REPOSITORY / source).read_text(encoding="utf-8")
+        (folder / f"{name}.md").write_text(text.replace("(docs/", "("), encoding="utf-8")
     made = {
         "commands": _commands(),
         "formats": _formats(),
@@ -70,7 +72,11 @@ def write_pages(folder: Path) -> list[str]:
     told = {name for names in parts.values() for name in names}
     parts["Searches"] += sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in told)
     parts["Reference"] = [f"reference/{name}" for name in made]
-    parts["For contributors"] = ["contributing", "changes"]
+    parts["For developers"] = [
+        "contributing",
+        *(f"developers/{page.stem}" for page in sorted((folder / "developers").glob("*.md"))),
+        "changes",
+    ]
     (folder / "index.md").write_text("\n".join(_index(parts)) + "\n")
     return ["index", *(name for names in parts.values() for name in names)]
 

@@ -1,8 +1,8 @@
 """Descriptions of the scores of spectra against peptides, one for each, from which all else that distinguishes scores is made.
 
 A description has the score's compiled function and its GPU kernel, what it needs of a spectrum besides the matched peaks, what fits its
-counts by chance, and how parameters, tables, files of other formats and the methods paragraph report it. CONTRIBUTING explains how to add
-a score.
+counts by chance, and how parameters, tables, files of other formats and the methods paragraph report it. docs/developers/extending.md
+explains how to add a score.
 """
 
 from __future__ import annotations

@@ -385,3 +385,11 @@ def test_the_files_that_are_tested_first_are_there():
     from tests.conftest import LONGEST_FILES
 
     assert [name for name in LONGEST_FILES if not (REPOSITORY / name).is_file()] == []
+
+
+def test_page_on_benchmarks_lists_each_program():
+    page = (REPOSITORY / "docs" / "developers" / "benchmarks.md").read_text(encoding="utf-8")
+    programs = {
+        Path(path).stem for path, text in texts().items() if path.startswith("benchmarks/") and path.endswith(".py") and "__main__" in text
+    }
+    assert programs - set(re.findall(r"`(?:benchmarks[/.])?(\w+)(?:\.py)?`", page)) == set()

@@ -1,7 +1,7 @@
 """The file formats: one line for each, from which all else that names formats is made.
 
 How a file is recognised and read, which files a folder's are, what dialogs and helps list, and by which term of the PSI-MS vocabulary a
-format is called: it stands here. This module is light, and loads no reader; CONTRIBUTING says how to add a format.
+format is called: it stands here. This module is light, and loads no reader; docs/developers/extending.md explains how to add a format.
 """
 
 from __future__ import annotations

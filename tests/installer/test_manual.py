@@ -24,6 +24,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_every_page_of_docs_is_in_the_contents(pages: dict[str, str]) -> None:
     assert {page.stem for page in DOCS.glob("*.md")} <= set(pages)
+    assert {f"developers/{page.stem}" for page in (DOCS / "developers").glob("*.md")} <= set(pages)
     contents = pages["index"].splitlines()
     assert all(contents.count(name) == 1 for name in pages if name != "index")
 
