@@ -56,7 +56,7 @@ def write_pages(folder: Path) -> list[str]:
     for page in DOCS.glob("*.md"):
         shutil.copy(page, folder / page.name)
     shutil.copytree(DOCS / "figures", folder / "figures")
-    shutil.copytree(REPOSITORY / "docs" / "developers", folder / "developers")
+    shutil.copytree(DOCS / "developers", folder / "developers")
     for name, source in (("contributing", "CONTRIBUTING.md"), ("changes", "CHANGELOG.md")):
         text = (REPOSITORY / source).read_text(encoding="utf-8")
         (folder / f"{name}.md").write_text(text.replace("(docs/", "("), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The file formats: one line for each, from which all else that names formats is made.
+"""The registry of file formats, one line for each.
 
-How a file is recognised and read, which files a folder's are, what dialogs and helps list, and by which term of the PSI-MS vocabulary a
-format is called: it stands here. This module is light, and loads no reader; docs/developers/extending.md explains how to add a format.
+A line says how a file is recognised and read, which suffixes it has, what dialogs and help texts list, and its term in the PSI-MS
+vocabulary. This module loads no reader. docs/developers/extending.md explains how to add a format.
 """
 
 from __future__ import annotations

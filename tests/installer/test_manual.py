@@ -78,6 +78,7 @@ def test_sphinx_finds_no_fault(tmp_path: Path) -> None:
 def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="what builds the manual is not installed")
     (tmp_path / "docs" / "figures").mkdir(parents=True)
+    (tmp_path / "docs" / "developers").mkdir()
     (tmp_path / "docs" / "files.md").write_text("# Files\n\n[nowhere](nothing.md)\n")
     script = (
         "import sys; from pathlib import Path; from installer import manual; "
