@@ -335,8 +335,6 @@ class SearchModification:
     mass : monoisotopic, dalton, added to the residue or terminus.
     residues : the letters that it may sit on, in alphabetical order; "" for any.
     position : where such a residue must stand.
-    neutral_losses : dalton, ascending: every loss that Unimod lists for any of the residues. `losses_of` tells them by residue.
-    losses_by_residue : the pairs behind `losses_of`.
     is_on_top : the definition says that it comes on top of fixed modifications (``Methyl (K on top)``), in place of replacing them.
     replaced_mass : dalton that the fixed modifications which it replaces would add (`replacing_fixed`).
     """
@@ -346,8 +344,6 @@ class SearchModification:
     mass: float
     residues: str
     position: Position
-    neutral_losses: tuple[float, ...] = ()
-    losses_by_residue: tuple[tuple[str, tuple[float, ...]], ...] = ()
     is_on_top: bool = False
     replaced_mass: float = 0.0
 
@@ -396,10 +392,6 @@ class SearchModification:
     def residue_mask(self) -> int:
         """Bit k is set where it may sit on letter k of the alphabet; all 32 where it may on any."""
         return sum(1 << ord(letter) - ord("A") for letter in self.residues) or 0xFFFFFFFF
-
-    def losses_of(self, residue: str) -> tuple[float, ...]:
-        """Neutral losses (dalton) that the modification shows on `residue`: phosphate leaves S and T, not Y."""
-        return dict(self.losses_by_residue).get(residue if self.residues else "", ())
 
 
 def write_mass(mass: float) -> str:
@@ -472,28 +464,15 @@ def parse_modification(text: str) -> SearchModification:
     if custom is not None:
         return replace(_custom_modification(text, custom["name"], custom["mass"], residues, position), is_on_top=n_on_top > 0)
     entry = _entry_named(match["name"].strip())
-    losses: dict[str, tuple[float, ...]] = {}
     for residue in residues or ("",):
-        sites = entry.sites_covering(residue, position)
-        if not sites:
+        if not entry.sites_covering(residue, position):
             listed = "; ".join(dict.fromkeys(str(site) for site in entry.sites)) or "no site"
             where = _write_site(residue, position)
             raise ParameterError(
                 f"Unimod does not list the site {where} for {entry.title}; expected {listed}, "
                 f"or a modification of your own as My {entry.title}:{write_mass(entry.mass)} ({where})"
             )
-        # A loss in Unimod can be negative (a cross-linker's other half stays): no fragment of a search loses less than nothing.
-        losses[residue] = tuple(sorted({loss for site in sites for loss in site.neutral_losses if loss > 0}))
-    return SearchModification(
-        name=entry.title,
-        unimod_id=entry.id,
-        mass=entry.mass,
-        residues=residues,
-        position=position,
-        neutral_losses=tuple(sorted({loss for some in losses.values() for loss in some})),
-        losses_by_residue=tuple((residue, some) for residue, some in losses.items() if some),
-        is_on_top=n_on_top > 0,
-    )
+    return SearchModification(entry.title, entry.id, entry.mass, residues, position, is_on_top=n_on_top > 0)
 
 
 def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[SearchModification]) -> tuple[SearchModification, ...]:

@@ -92,6 +92,10 @@ def test_losses_of_modifications() -> None:
     assert max(ions.charge) == 2
 
 
+def test_modification_losses_has_h3po4_of_s_and_t_only() -> None:
+    assert modification_losses(parse("AS[Phospho]T[Phospho]Y[Phospho]K/2")) == {2: (97.976896,), 3: (97.976896,)}
+
+
 def test_labile_modifications_are_on_no_fragment() -> None:
     np.testing.assert_array_equal(ions_of(parse("{Glycan:Hex}NEK")).mz, ions_of(parse("NEK")).mz)
 

@@ -87,28 +87,22 @@ def test_sites_carry_position_classification_and_losses() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Oxidation (M)", ("Oxidation", 35, "M", "anywhere", (63.998285,))),
-        ("phospho (yts)", ("Phospho", 21, "STY", "anywhere", (97.976896,))),
-        ("TMT6plex (N-term)", ("TMT6plex", 737, "", "peptide N-term", ())),
-        ("Acetyl (Protein N-term)", ("Acetyl", 1, "", "protein N-term", ())),
-        ("Acetyl (Protein N-term M)", ("Acetyl", 1, "M", "protein N-term", ())),
-        ("Gln->pyro-Glu (N-term Q)", ("Gln->pyro-Glu", 28, "Q", "peptide N-term", ())),
-        ("Amidated (C-term)", ("Amidated", 2, "", "peptide C-term", ())),
-        ("Label:13C(6)15N(2) (K)", ("Label:13C(6)15N(2)", 259, "K", "anywhere", ())),
-        ("UNIMOD:4 (C)", ("Carbamidomethyl", 4, "C", "anywhere", ())),
-        ("Cation:Fe[III] (D)", ("Cation:Fe[III]", 1870, "D", "anywhere", ())),
+        ("Oxidation (M)", ("Oxidation", 35, "M", "anywhere")),
+        ("phospho (yts)", ("Phospho", 21, "STY", "anywhere")),
+        ("TMT6plex (N-term)", ("TMT6plex", 737, "", "peptide N-term")),
+        ("Acetyl (Protein N-term)", ("Acetyl", 1, "", "protein N-term")),
+        ("Acetyl (Protein N-term M)", ("Acetyl", 1, "M", "protein N-term")),
+        ("Gln->pyro-Glu (N-term Q)", ("Gln->pyro-Glu", 28, "Q", "peptide N-term")),
+        ("Amidated (C-term)", ("Amidated", 2, "", "peptide C-term")),
+        ("Label:13C(6)15N(2) (K)", ("Label:13C(6)15N(2)", 259, "K", "anywhere")),
+        ("UNIMOD:4 (C)", ("Carbamidomethyl", 4, "C", "anywhere")),
+        ("Cation:Fe[III] (D)", ("Cation:Fe[III]", 1870, "D", "anywhere")),
     ],
 )
 def test_texts_of_unimod(text: str, expected: tuple[object, ...]) -> None:
     found = parse_modification(text)
-    assert (found.name, found.unimod_id, found.residues, found.position, found.neutral_losses) == expected
+    assert (found.name, found.unimod_id, found.residues, found.position) == expected
     assert parse_modification(str(found)) == found
-
-
-def test_losses_are_kept_by_residue() -> None:
-    phospho = parse_modification("Phospho (STY)")
-    assert [phospho.losses_of(residue) for residue in "STY"] == [(97.976896,), (97.976896,), ()]
-    assert str(phospho) == "Phospho (STY)"
 
 
 @pytest.mark.parametrize(
