@@ -335,9 +335,10 @@ def test_files_and_pasted_text_are_counted_as_they_are_read(
         assert pasted.problem == "There are no residues"
 
 
-def test_a_large_file_is_counted_in_part(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
     path = tmp_path / "large.fasta"
-    path.write_text(">p\nMKWVTF\n" * 400_000, encoding="utf-8")
+    path.write_bytes(f">p{end}MKWVTF{end}".encode() * 400_000)
     found = count_sequences(path, maximum_bytes=1 << 20)
     assert found is not None and not found.is_whole and 0 < found.n_sequences < 400_000
     assert count_sequences(path, is_wanted=lambda: False) is None

@@ -112,6 +112,22 @@ def test_a_run_that_was_stopped_at_its_end_computes_nothing(tmp_path: Path) -> N
     np.testing.assert_array_equal(rows["counts"], EXPECTED["histogram"])
 
 
+def test_partitions_of_threads_are_restored_in_order(tmp_path: Path) -> None:
+    """Threads end in any order, and so are partitions in the file; a partition inside another one is left out."""
+    with pytest.raises(Cancelled), keeping(tmp_path / "toy.sqlite") as partitions:
+        name = kept._Name("toy", 1)
+        for start, stop in ((6, 9), (0, 4), (4, 6), (7, 8)):
+            partitions.add(name, start, stop, {"place": np.arange(start, stop)})
+        raise Cancelled
+    with keeping(tmp_path / "toy.sqlite") as partitions:
+        restored = partitions.rows_of(kept._Name("toy", 1), 9)
+    assert [(start, stop, rows["place"].tolist()) for start, stop, rows in restored] == [
+        (0, 4, [0, 1, 2, 3]),
+        (4, 6, [4, 5]),
+        (6, 9, [6, 7, 8]),
+    ]
+
+
 def test_another_state_work_or_choice_of_items_does_not_take_it(tmp_path: Path) -> None:
     path = tmp_path / "toy.sqlite"
     run(path, "nearest", 299, 0, [0.1, 0.6])

@@ -142,6 +142,16 @@ def test_line_ends_and_encodings_change_nothing(tmp_path: Path) -> None:
     assert _read(tmp_path, "f.msp", MSP.replace("Caffeine", "Caféine").encode("latin-1")).name[1].as_py() == "Caféine"
 
 
+@pytest.mark.parametrize("nothing", ["0", "-3", "1e-60"])
+def test_peaks_without_intensity_are_left_out(tmp_path: Path, nothing: str) -> None:
+    """1e-60 is 0 in the 32 bits of an intensity; an entry of nothing but such peaks is skipped."""
+    entry = "Name: {}\nPrecursorMZ: 400\nNum Peaks: {}\n{}\n"
+    peaks = f"100 {nothing}\n200 5\n300 {nothing}\n"
+    library = _read(tmp_path, "a.msp", entry.format("some", 3, peaks) + entry.format("none", 1, f"100 {nothing}\n"))
+    assert library.name.to_pylist() == ["some"] and _peaks(library, 0) == [(200, 5)]
+    assert [skipped.reason for skipped in library.skipped.entries] == ["it has no peak"]
+
+
 def test_mgf_names_what_its_spectra_are_of(tmp_path: Path) -> None:
     library = _read(tmp_path, "a.mgf", MGF)
     assert library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]K", None] and library.name.to_pylist() == ["first", "negative"]
