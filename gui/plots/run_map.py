@@ -11,7 +11,8 @@ from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.figures import Rule, Scatter
 from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_INKS, STATUS_NAMES, UNEXPLAINED, MapPoints, run_map_figure
 from proteoscope.gui.colours import palette_of, qt_colour
-from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.plots.panel_items import localised
 
 __all__ = ["RunMap"]
 

@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, 
 
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
-from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.plots.panel_items import localised
 from proteoscope.gui.spectrum.spectrum_view import RING
 from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 

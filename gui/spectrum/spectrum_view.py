@@ -16,7 +16,8 @@ from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, 
 from proteoscope.engine.views.annotation_choice import AnnotationChoice
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.spectrum_figures import ErrorUnit, peak_text, spectrum_figure
-from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.plots.panel_items import localised
 from proteoscope.gui.spectrum.annotation_menu import AnnotationMenu
 from proteoscope.gui.spectrum.ion_table import IonTableView
 from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
