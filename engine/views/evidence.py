@@ -26,7 +26,7 @@ from proteoscope.engine.structures.database import open_database
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.sources import DATABASE_FILE
 from proteoscope.engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
-from proteoscope.engine.views.conditions import Among, Condition, Is, Selected, contains_in
+from proteoscope.engine.views.conditions import Condition, Selected, among, compares, contains_in
 from proteoscope.engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
@@ -432,12 +432,12 @@ def _middle(query: str, subject: str) -> str:
 
 def of_protein(row: ProteinRow) -> list[Condition]:
     """Rows of the other tables that belong to a protein."""
-    return [Is("protein", "=", row)]
+    return [compares("protein", "=", row)]
 
 
 def over_residue(row: ProteinRow, place: int) -> list[Condition]:
     """Peptides at their places that cover a residue of a protein, from 0."""
-    return [*of_protein(row), Is("first", "<=", place + 1), Is("last", ">=", place + 1)]
+    return [*of_protein(row), compares("first", "<=", place + 1), compares("last", ">=", place + 1)]
 
 
 def protein_conditions(text: str) -> list[Condition]:
@@ -449,7 +449,7 @@ def protein_conditions(text: str) -> list[Condition]:
 def of_proteins(text: str) -> list[Condition]:
     """Rows of the other tables that belong to proteins with a text, as `protein_conditions` finds these."""
     conditions = protein_conditions(text)
-    return [Among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
+    return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
 def place_of_peptide(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:

@@ -14,7 +14,7 @@ from proteoscope.engine.entry import recorded_parameters
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_peptidoform, ions_looked_for
-from proteoscope.engine.views.conditions import Condition, Is, contains_in
+from proteoscope.engine.views.conditions import Condition, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks, PeaksOfRun
@@ -54,12 +54,8 @@ class ExplanationFilter:
 
 def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
     """The conditions that a filter puts on explained spectra."""
-    conditions: list[Condition] = []
-    if chosen.q_value is not None:
-        conditions.append(Is("q_value", "<=", chosen.q_value))
-    if chosen.kind is not None:
-        conditions.append(Is("kind", "=", chosen.kind))
-    return [*conditions, *contains_in(("peptide", "spectrum_id", "nearest_spectrum"), chosen.text)]
+    bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
+    return [*bounds, *contains_in(("peptide", "spectrum_id", "nearest_spectrum"), chosen.text)]
 
 
 def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:

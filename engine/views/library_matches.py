@@ -12,7 +12,7 @@ from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_peptidoform
-from proteoscope.engine.views.conditions import Condition, Is, contains_in
+from proteoscope.engine.views.conditions import Condition, compares, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
@@ -41,12 +41,8 @@ class LibraryFilter:
 
 def library_conditions(chosen: LibraryFilter) -> list[Condition]:
     """The conditions that a filter puts on matches; where no q-value is known, none bounds it."""
-    conditions: list[Condition] = []
-    if chosen.q_value is not None:
-        conditions.append(Is("q_value", "<=", chosen.q_value))
-    if chosen.kind is not None:
-        conditions.append(Is("kind", "=", chosen.kind))
-    return [*conditions, *contains_in(_TEXTS, chosen.text)]
+    bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
+    return [*bounds, *contains_in(_TEXTS, chosen.text)]
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
     ).to_pylist()[0]
     others = "count(*) FILTER (q_value IS NULL) AS unrated, count(*) FILTER (q_value <= 0.05) AS at_5_percent"
     found |= source.query(f"SELECT {others} FROM matches").to_pylist()[0] if is_judged else {"unrated": 0, "at_5_percent": 0}
-    conditions: list[Condition] = [Is("kind", "=", "shifted"), *([Is("q_value", "<=", fdr)] if is_judged else [])]
+    conditions: list[Condition] = [compares("kind", "=", "shifted"), *([compares("q_value", "<=", fdr)] if is_judged else [])]
     edges = bin_edges(source, "mass_difference", conditions)
     counts = bin_counts(source, "mass_difference", conditions, edges) if len(edges) > 2 else np.zeros(1, np.int64)
     told = f"{found['shifted']:,} accepted matches differ in mass from their library entries."
