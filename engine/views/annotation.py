@@ -21,7 +21,7 @@ from proteoscope.engine.chemistry.fragments import (
     immonium_ions,
     modification_losses,
 )
-from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.spectra.ion_series import series_of_spectrum
@@ -36,6 +36,7 @@ __all__ = [
     "IonSettings",
     "annotate_match",
     "annotate_peptidoform",
+    "annotate_text",
     "ions_looked_for",
     "ions_to_show",
 ]
@@ -212,6 +213,18 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
     at, name = row.get("shift_position"), row.get("modification")
     shift = next((one for one in placed if one.position == at and one.name == name), None)
     return spectrum if shift is None else replace(spectrum, shift=shift)
+
+
+def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, settings: IonSettings | None) -> AnnotatedSpectrum | None:
+    """The ions of a peptide in ProForma, of a charge or that of its text; None where it cannot be read, or has no masses."""
+    if settings is None or peptide is None:
+        return None
+    try:
+        parsed = parse(peptide)
+        form = replace(parsed, charge=abs(charge or parsed.charge or settings.maximum_charge + 1))
+        return annotate_peptidoform(form, float(form.mz or 0.0), peaks, settings)
+    except ProteoscopeError:
+        return None
 
 
 def annotate_peptidoform(

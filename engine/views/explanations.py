@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import recorded_parameters
-from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.errors import InputError
 from proteoscope.engine.row_numbers import SpectrumRow
-from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_peptidoform, ions_looked_for
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_text, ions_looked_for
 from proteoscope.engine.views.conditions import Condition, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
@@ -106,14 +105,7 @@ class SourceSpectra:
 
     def annotated(self, peptide: str | None, charge: int | None, peaks: Peaks) -> AnnotatedSpectrum | None:
         """The ions of a peptide in a spectrum; None where it cannot be read, or has no masses."""
-        if self.ions is None or peptide is None:
-            return None
-        try:
-            parsed = parse(peptide)
-            form = replace(parsed, charge=abs(charge or parsed.charge or self.ions.maximum_charge + 1))
-            return annotate_peptidoform(form, float(form.mz or 0.0), peaks, self.ions)
-        except ProteoscopeError:
-            return None
+        return annotate_text(peptide, charge, peaks, self.ions)
 
 
 def source_spectra(run: FinishedRun) -> SourceSpectra:

@@ -54,6 +54,7 @@ __all__ = [
     "marked",
     "mass_error_histogram",
     "places_of",
+    "psm_name",
     "psm_of_row",
     "psms_of_peptide",
     "rows_of_group",
@@ -253,6 +254,12 @@ def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[st
     """
     details: dict[str, Any] = source.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
     return details, run.peaks().peaks(SpectrumRow(int(details["spectrum"])))
+
+
+def psm_name(row: Mapping[str, Any]) -> str:
+    """A match for people: scan, peptide and charge."""
+    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
+    return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedSpectrum:

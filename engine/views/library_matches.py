@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_peptidoform
+from proteoscope.engine.views.annotation import annotate_text
 from proteoscope.engine.views.conditions import Condition, compares, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
-from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["LibraryFilter", "LibraryOverview", "compared_match", "library_conditions", "library_overview", "matched_spectrum"]
@@ -93,7 +90,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
     # Entries do not name their activation; they are compared with spectra of the same.
     entry = run.peaks("references").peaks(found["reference"])._replace(activation=upper.peaks.activation)
     name = found["library_spectrum"]
-    lower = Half(f"library: {name}", entry, _ions(found["peptide"], found["charge"], entry, run))
+    lower = Half(f"library: {name}", entry, annotate_text(found["peptide"], max(1, abs(found["charge"])), entry, run.ions))
     shift = float(found["mass_difference"]) if found["kind"] == "shifted" else 0.0
     title = f"{upper.name} resembles {name}"
     if shift:
@@ -101,14 +98,3 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
     tolerance = Tolerance.parse(str(run.parameters["fragment_tolerance"]))
     kind = _SIMILARITIES.get(str(run.parameters["similarity"]), "similarity")
     return MirroredSpectra(title, upper, lower, tolerance, found["similarity"], shift=shift, similarity_name=kind)
-
-
-def _ions(peptide: str | None, charge: int, peaks: Peaks, run: FinishedRun) -> AnnotatedSpectrum | None:
-    """The ions of an entry's peptide in its spectrum; None where it is none, or one without masses."""
-    if peptide is None or run.ions is None:
-        return None
-    try:
-        form = replace(parse(peptide), charge=max(1, abs(charge)))
-        return annotate_peptidoform(form, float(form.mz or 0.0), peaks, run.ions)
-    except ProteoscopeError:
-        return None

@@ -26,7 +26,7 @@ from proteoscope.engine.views.conditions import (
     where_clause,
 )
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.identification import PSM_DETAILS, marked
+from proteoscope.engine.views.identification import PSM_DETAILS, marked, psm_name
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shifts import Shifts
@@ -224,16 +224,10 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
     for one in (found, partner):
         if one is not None:
             peaks = run.peaks().peaks(SpectrumRow(int(one["spectrum"])))
-            halves.append(Half(_name(one), peaks, annotate_match(one, peaks, settings)))
+            halves.append(Half(psm_name(one), peaks, annotate_match(one, peaks, settings)))
     lower, note = (halves[1], "") if partner is not None else (None, _NO_PARTNER if is_shifted else _NO_SHIFT)
     spectra = MirroredSpectra(halves[0].name, halves[0], lower, settings.tolerance, note=note)
     return ComparedMatch(found, partner, halves[0].peaks, spectra)
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    """A match for people: scan, peptide and charge."""
-    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
-    return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
