@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.views.conditions import Condition, Selected, among, any_of, compares, contains, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -100,7 +98,7 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
     ------
     ProteoscopeError : the run did not keep its peaks, or they are damaged.
     """
-    member: dict[str, Any] = source.values(np.array([row]), MEMBER_DETAILS).to_pylist()[0]
+    member = source.row(row, MEMBER_DETAILS)
     upper = Half(member["title"] or "", run.peaks().peaks(member["spectrum"]))
     tolerance = Tolerance(float(run.parameters["bin_width"]), "Da")
     found = consensus_of(source, member["cluster"])

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import recorded_parameters
 from proteoscope.engine.errors import InputError
@@ -138,7 +136,7 @@ def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> Com
     ------
     ProteoscopeError : the peaks are not there, or damaged.
     """
-    found: dict[str, Any] = source.values(np.array([row]), EXPLANATION_DETAILS).to_pylist()[0]
+    found = source.row(row, EXPLANATION_DETAILS)
     of_source = source_spectra(run)
     of_nearest = of_source.peaks.peaks(found["nearest"])
     upper = Half(found["spectrum_id"] or "", of_source.peaks.peaks(found["spectrum"]))

@@ -180,7 +180,7 @@ def _query(source: TableSource, index: int) -> tuple[str, int]:
 
 def aligned_pair(source: TableSource, row: int) -> AlignedPair:
     """The alignment of the hit at a place of the table of hits."""
-    values: dict[str, Any] = source.values(np.array([row]), _PAIR).to_pylist()[0]
+    values = source.row(row, _PAIR)
     return AlignedPair(
         values["query"],
         values["subject"],

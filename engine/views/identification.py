@@ -252,7 +252,7 @@ def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[st
     ------
     ProteoscopeError : the run did not keep its spectra, or they are damaged.
     """
-    details: dict[str, Any] = source.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
+    details = source.row(row, PSM_DETAILS)
     return details, run.peaks().peaks(SpectrumRow(int(details["spectrum"])))
 
 

@@ -75,7 +75,7 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
 
 def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:
     """Which spectrum a match is of, by its row and its file, and its place in the run. `source`: the table of matches."""
-    return dict(source.values(np.array([row]), _PLACE).to_pylist()[0])
+    return source.row(row, _PLACE)
 
 
 def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredSpectra:
@@ -85,7 +85,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
     ------
     ProteoscopeError : the peaks are not there, or damaged.
     """
-    found: dict[str, Any] = source.values(np.array([row]), _DETAILS).to_pylist()[0]
+    found = source.row(row, _DETAILS)
     upper = Half(found["spectrum_id"] or "", run.peaks().peaks(found["spectrum"]))
     # Entries do not name their activation; they are compared with spectra of the same.
     entry = run.peaks("references").peaks(found["reference"])._replace(activation=upper.peaks.activation)

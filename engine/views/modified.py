@@ -217,7 +217,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
     ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
     """
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
-    found: dict[str, Any] = source.values(np.array([row]), DETAILS).to_pylist()[0]
+    found = source.row(row, DETAILS)
     is_shifted = found["shift_kind"] != "none"
     partner = partner_of(source, found, run.fdr) if is_shifted else None
     halves = []

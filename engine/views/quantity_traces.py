@@ -241,7 +241,7 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     ------
     InputError : the run has no such row.
     """
-    own: dict[str, Any] = source.values(np.array([row]), _COLUMNS).to_pylist()[0]
+    own = source.row(row, _COLUMNS)
     rows = source.rows([compares("peptide", "=", own["peptide"]), compares("charge", "=", own["charge"])])
     every = dict(zip(rows.tolist(), map(_sound, source.values(rows, _COLUMNS).to_pylist()), strict=True))
     values = {number: one for number, one in every.items() if one["voltage"] == own["voltage"]}

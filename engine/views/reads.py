@@ -215,7 +215,7 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     ------
     ProteoscopeError : the tables do not belong together, or are damaged.
     """
-    values = source.values(np.array([row]), _DETAILS).to_pylist()[0]
+    values = source.row(row, _DETAILS)
     if values["text_start"] is None:
         missing = "no place was found for it" if values["text"] is None else f"no alignment with {values['text']} with so few gaps"
         return ReadRow(None, None, None, f"{values['pattern']}: {missing}.")

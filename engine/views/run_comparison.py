@@ -197,7 +197,7 @@ class RunComparison:
         """
         names = [f"psm_{letter}" for letter in self.letters]
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:
-            psms = items.values(np.array([row]), names).to_pylist()[0]
+            psms = items.row(row, names)
             for name in names:
                 found = [] if psms[name] is None else spectra.rows([compares(name, "=", psms[name])], most=1).tolist()
                 if found:

@@ -140,7 +140,7 @@ def chains_of_run(run: FinishedRun) -> HitChains:
 
 def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:
     """The hit at a place of the table, with the residues, states and length of its query."""
-    hit: dict[str, Any] = source.values(np.array([row]), HIT_COLUMNS).to_pylist()[0]
+    hit = source.row(row, HIT_COLUMNS)
     query = source.query(
         "SELECT sequence AS query_sequence, states AS query_states, length AS query_length FROM queries WHERE query_index = ?",
         [hit["query_index"]],
