@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QPushButton, QStyle, QStyleOptionButton, QToolButt
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.theme import colours
 
-__all__ = ["PrimaryButton", "tool_button"]
+__all__ = ["PrimaryButton", "text_button", "tool_button"]
 
 _HOVERED, _PRESSED = 112, 130
 """How much darker, in percent."""
@@ -26,6 +26,16 @@ def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButt
     button.setAccessibleName(tip)
     set_icon(button, icon)
     button.clicked.connect(clicked)
+    return button
+
+
+def text_button(text: str, tip: str, clicked: Callable[[], object], name: str = "") -> QToolButton:
+    """A button with a text. `name`: for people who do not see it; empty for the text."""
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(tip)
+    button.setAccessibleName(name)
+    button.clicked.connect(lambda: clicked())
     return button
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLayout, QScrollArea, QWidget
+from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
-__all__ = ["FoldingBar", "PageScroll", "fit_dialog", "pixels_with_letters"]
+__all__ = ["FoldingBar", "PageScroll", "bar_of", "fill_page", "fit_dialog", "pixels_with_letters"]
 
 _FRAME = QSize(8, 36)
 """What a title and borders take of a screen."""
@@ -18,6 +18,28 @@ _USUAL_HEIGHT = 15
 def pixels_with_letters(widget: QWidget, pixels: int) -> int:
     """How many pixels a figure needs for what it needs `pixels` for with letters of the usual size; `widget`: whose letters it has."""
     return max(pixels, round(pixels * widget.fontMetrics().height() / _USUAL_HEIGHT))
+
+
+def fill_page(page: QWidget, *items: QWidget | QLayout, filling: QWidget) -> None:
+    """Lay items out below each other, without margins; `filling`: the one that takes the free space."""
+    layout = QVBoxLayout(page)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    for item in items:
+        if isinstance(item, QLayout):
+            layout.addLayout(item)
+        else:
+            layout.addWidget(item, int(item is filling))
+
+
+def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
+    """A bar above a figure or a table, whose first widget takes the free space."""
+    bar = QHBoxLayout()
+    bar.setContentsMargins(8, 3, 6, 3)
+    bar.setSpacing(spacing)
+    for widget in widgets:
+        bar.addWidget(widget, int(widget is widgets[0]))
+    return bar
 
 
 class PageScroll(QScrollArea):

@@ -344,11 +344,9 @@ class Project:
 
     def row_marks(self, run: str, table: str) -> dict[int, RowMark]:
         """The stars and comments on rows of a table of a run, by place in its file; none where the run has no such table."""
-        record = next((one for one in self.results(run) if one.name == table), None)
-        if record is None:
-            return {}
+        n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
-            return row_marks(connection, run, table, record.rows or 0)
+            return row_marks(connection, run, table, n_rows)
 
     def set_row_mark(self, run: str, table: str, row: int, mark: RowMark) -> None:
         """Put a star and a comment on a row of a table, by its place in the file, in place of what it had; an empty mark takes it away.
@@ -357,20 +355,15 @@ class Project:
         ------
         InputError : the run has no such row. ParameterError : the comment is too long. StorageError : the disk refused.
         """
-        self._refuse_reading_only()
-        record = next((one for one in self.results(run) if one.name == table), None)
-        if record is None or not 0 <= row < (record.rows or 0):
-            raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
+        self._check_row(run, table, row)
         with self._database.transaction(write=True) as connection:
             set_row_mark(connection, run, table, row, mark)
 
     def row_corrections(self, run: str, table: str) -> dict[int, dict[str, float]]:
         """What people put in the place of rows of a table of a run: numbers by column, by place in the file."""
-        record = next((one for one in self.results(run) if one.name == table), None)
-        if record is None:
-            return {}
+        n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
-            return row_corrections(connection, run, table, record.rows or 0)
+            return row_corrections(connection, run, table, n_rows)
 
     def set_row_correction(self, run: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
         """Put numbers in the place of those of a row of a table, by its place in the file; none gives the row its own again.
@@ -379,12 +372,19 @@ class Project:
         ------
         InputError : the run has no such row. ParameterError : they are no finite numbers. StorageError : the disk refused.
         """
-        self._refuse_reading_only()
-        record = next((one for one in self.results(run) if one.name == table), None)
-        if record is None or not 0 <= row < (record.rows or 0):
-            raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
+        self._check_row(run, table, row)
         with self._database.transaction(write=True) as connection:
             set_row_correction(connection, run, table, row, numbers)
+
+    def _row_count(self, run: str, table: str) -> int:
+        """Rows of a table of a run; 0 where the run has no such table."""
+        return next((one.rows or 0 for one in self.results(run) if one.name == table), 0)
+
+    def _check_row(self, run: str, table: str, row: int) -> None:
+        """Raise where a row cannot be written about: the project is read only, or has no such row."""
+        self._refuse_reading_only()
+        if not 0 <= row < self._row_count(run, table):
+            raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
 
     def delete_run(self, run: str) -> None:
         """Take a run that has ended out of the list; `restore_run` of this process brings it back. Its files go when the process has

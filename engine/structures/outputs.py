@@ -287,7 +287,7 @@ def write_superposition(
     write_table(table, [superposition_row(aligned, extra)])
     _write(fasta, _alignment(aligned))
     scripts = folder / "superposition.pml", folder / "superposition.cxc"
-    for path, text in zip(scripts, (_pymol(aligned), _chimerax(aligned)), strict=True):
+    for path, text in zip(scripts, (_script(aligned, "PyMOL"), _script(aligned, "ChimeraX")), strict=True):
         _write(path, text)
     return [table, *written, fasta, *scripts]
 
@@ -416,38 +416,42 @@ def _residues(chains: Chains, number: ChainRow, rows: NDArray[np.integer], progr
     return ("+" if program == "PyMOL" else ",").join(residue_ranges(shown, program))
 
 
-def _pymol(aligned: AlignedChains) -> str:
-    """A script of fixed names and numbers."""
-    query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], "PyMOL")
-    target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], "PyMOL")
-    lines = [
-        "# Open in PyMOL from this folder: query green, target blue, what is not aligned pale.",
-        "load query.cif, query",
-        "load target.cif, target",
-        "hide everything",
-        "show cartoon",
-        "set cartoon_trace_atoms, 1",
-        "color palegreen, query",
-        "color lightblue, target",
-    ]
-    if query and target:
-        lines += [f"color forest, query and resi {query}", f"color marine, target and resi {target}"]
-    return "\n".join([*lines, "orient", ""])
+_SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    "PyMOL": (
+        (
+            "# Open in PyMOL from this folder: query green, target blue, what is not aligned pale.",
+            "load query.cif, query",
+            "load target.cif, target",
+            "hide everything",
+            "show cartoon",
+            "set cartoon_trace_atoms, 1",
+            "color palegreen, query",
+            "color lightblue, target",
+        ),
+        ("color forest, query and resi {}", "color marine, target and resi {}"),
+        "orient",
+    ),
+    "ChimeraX": (
+        (
+            "# Open in ChimeraX: query green, target blue, what is not aligned pale.",
+            "open query.cif",
+            "open target.cif",
+            "hide atoms",
+            "show cartoons",
+            "color #1 palegreen",
+            "color #2 lightblue",
+        ),
+        ("color #1:{} forestgreen", "color #2:{} royalblue"),
+        "view",
+    ),
+}
+"""What opens and colours both chains, what colours the aligned residues of each, and what shows all."""
 
 
-def _chimerax(aligned: AlignedChains) -> str:
+def _script(aligned: AlignedChains, program: Program) -> str:
     """A script of fixed names and numbers."""
-    query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], "ChimeraX")
-    target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], "ChimeraX")
-    lines = [
-        "# Open in ChimeraX: query green, target blue, what is not aligned pale.",
-        "open query.cif",
-        "open target.cif",
-        "hide atoms",
-        "show cartoons",
-        "color #1 palegreen",
-        "color #2 lightblue",
-    ]
-    if query and target:
-        lines += [f"color #1:{query} forestgreen", f"color #2:{target} royalblue"]
-    return "\n".join([*lines, "view", ""])
+    opening, colours, end = _SCRIPTS[program]
+    query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], program)
+    target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], program)
+    coloured = [line.format(residues) for line, residues in zip(colours, (query, target), strict=True)] if query and target else []
+    return "\n".join([*opening, *coloured, end, ""])

@@ -1,14 +1,15 @@
-"""A spectrum and the ions of a peptide in it, as columns."""
+"""A spectrum and the ions of a peptide in it, as columns; and which of them are looked for and shown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from proteoscope.engine.chemistry.fragments import (
     IMMONIUM,
@@ -21,7 +22,7 @@ from proteoscope.engine.chemistry.fragments import (
     immonium_ions,
     modification_losses,
 )
-from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification
+from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.spectra.ion_series import series_of_spectrum
@@ -32,10 +33,13 @@ __all__ = [
     "LOSSES",
     "OF_MODIFICATIONS",
     "SHOWN_SERIES",
+    "WIDEST_TOLERANCE",
     "AnnotatedSpectrum",
+    "AnnotationChoice",
     "IonSettings",
     "annotate_match",
     "annotate_peptidoform",
+    "annotate_text",
     "ions_looked_for",
     "ions_to_show",
 ]
@@ -52,7 +56,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Which ions are looked for: the run's own settings, and what the user adds (`proteoscope.engine.views.annotation_choice`).
+    """Which ions are looked for: the run's own settings, and what the user adds (`AnnotationChoice`).
 
     Attributes
     ----------
@@ -214,6 +218,18 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
     return spectrum if shift is None else replace(spectrum, shift=shift)
 
 
+def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, settings: IonSettings | None) -> AnnotatedSpectrum | None:
+    """The ions of a peptide in ProForma, of a charge or that of its text; None where it cannot be read, or has no masses."""
+    if settings is None or peptide is None:
+        return None
+    try:
+        parsed = parse(peptide)
+        form = replace(parsed, charge=abs(charge or parsed.charge or settings.maximum_charge + 1))
+        return annotate_peptidoform(form, float(form.mz or 0.0), peaks, settings)
+    except ProteoscopeError:
+        return None
+
+
 def annotate_peptidoform(
     peptidoform: Peptidoform, precursor_mz: float, peaks: Peaks, settings: IonSettings, title: str = ""
 ) -> AnnotatedSpectrum:
@@ -252,3 +268,74 @@ def _joined(fragments: FragmentIons, others: FragmentIons, kept: NDArray[np.int6
     }
     residues = others.residues or fragments.residues
     return FragmentIons(**columns, loss_names=fragments.loss_names, loss_masses=fragments.loss_masses, residues=residues)
+
+
+WIDEST_TOLERANCE = {"ppm": 5000.0, "Da": 5.0}
+"""By unit: with a wider one any peak is an ion."""
+
+
+class AnnotationChoice(BaseModel):
+    """Which ions are looked for in annotated spectra, and which of them are named.
+
+    Attributes
+    ----------
+    series : letters of `SHOWN_SERIES`, in their order; empty for those that the search looked for.
+    losses : some of `LOSSES`. tolerance : of fragments; None for the search's.
+    least_labelled : percent of the base peak from which a peak has its name written.
+
+    Examples
+    --------
+    >>> asked = IonSettings(Tolerance(20, "ppm"), "by")
+    >>> AnnotationChoice(series="bcyz", tolerance="0.5 Da").settings(asked).series
+    'bcyz'
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    series: str = ""
+    losses: tuple[str, ...] = LOSSES
+    shows_precursor: bool = True
+    shows_immonium: bool = False
+    tolerance: Tolerance | None = None
+    least_labelled: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
+
+    @field_validator("series")
+    @classmethod
+    def _known_series(cls, series: str) -> str:
+        if set(series) - set(SHOWN_SERIES):
+            raise ValueError(f"expected letters of {SHOWN_SERIES}")
+        return "".join(letter for letter in SHOWN_SERIES if letter in series)
+
+    @field_validator("losses")
+    @classmethod
+    def _known_losses(cls, losses: tuple[str, ...]) -> tuple[str, ...]:
+        if set(losses) - set(LOSSES):
+            raise ValueError(f"expected some of {', '.join(LOSSES)}")
+        return tuple(one for one in LOSSES if one in losses)
+
+    @field_validator("tolerance")
+    @classmethod
+    def _possible_tolerance(cls, tolerance: Tolerance | None) -> Tolerance | None:
+        if tolerance is not None and not 0 < tolerance.value <= WIDEST_TOLERANCE[tolerance.unit]:
+            raise ValueError(f"expected more than 0 and at most {WIDEST_TOLERANCE[tolerance.unit]:g} {tolerance.unit}")
+        return tolerance
+
+    @classmethod
+    def restored(cls, stored: Any) -> Self:
+        """What `model_dump(mode="json")` gave, whoever has written it; what cannot be read is the usual choice."""
+        try:
+            return cls.model_validate(stored)
+        except (ValidationError, TypeError):
+            return cls()
+
+    def settings(self, asked: IonSettings) -> IonSettings:
+        """The ions to look for in a run whose search looked for `asked`."""
+        return replace(
+            asked,
+            tolerance=self.tolerance or asked.tolerance,
+            series=self.series or asked.series,
+            losses=self.losses,
+            shows_precursor=self.shows_precursor,
+            shows_immonium=self.shows_immonium,
+            least_labelled=self.least_labelled,
+        )

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.views.conditions import Among, AnyOf, Condition, Contains, Is, Selected, contains_in
+from proteoscope.engine.views.conditions import Condition, Selected, among, any_of, compares, contains, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
@@ -45,23 +43,21 @@ class ClusterFilter:
 
 def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
     """The conditions that a filter puts on the rows of ``clusters`` or ``members``. A cluster has the text that one of its spectra has."""
-    conditions: list[Condition] = []
-    if chosen.minimum_spectra > 1:
-        conditions.append(Is("n_members", ">=", chosen.minimum_spectra))
-    if chosen.lowest_mz is not None:
-        conditions.append(Is("precursor_mz", ">=", chosen.lowest_mz))
-    if chosen.highest_mz is not None:
-        conditions.append(Is("precursor_mz", "<=", chosen.highest_mz))
+    conditions = given(
+        ("n_members", ">=", chosen.minimum_spectra if chosen.minimum_spectra > 1 else None),
+        ("precursor_mz", ">=", chosen.lowest_mz),
+        ("precursor_mz", "<=", chosen.highest_mz),
+    )
     named = contains_in(("title", "spectrum_id"), chosen.text)
     if named and table == "clusters":
-        of_members = Among("cluster", Selected("members", "cluster", tuple(named)))
-        named = [AnyOf((Contains("label", chosen.text.strip()), of_members))]
+        of_members = among("cluster", Selected("members", "cluster", tuple(named)))
+        named = [any_of((contains("label", chosen.text.strip()), of_members))]
     return [*conditions, *named]
 
 
 def members_of_cluster(cluster: int) -> list[Condition]:
     """Condition on members: they are of this cluster."""
-    return [Is("cluster", "=", cluster)]
+    return [compares("cluster", "=", cluster)]
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
     ------
     ProteoscopeError : the run did not keep its peaks, or they are damaged.
     """
-    member: dict[str, Any] = source.values(np.array([row]), MEMBER_DETAILS).to_pylist()[0]
+    member = source.row(row, MEMBER_DETAILS)
     upper = Half(member["title"] or "", run.peaks().peaks(member["spectrum"]))
     tolerance = Tolerance(float(run.parameters["bin_width"]), "Da")
     found = consensus_of(source, member["cluster"])

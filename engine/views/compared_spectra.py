@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.row_numbers import SpectrumRow
@@ -34,7 +32,7 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
     ProteoscopeError : one of the runs has no answer, or neither kept peaks.
     """
     names = [name for letter in comparison.letters for name in (f"psm_{letter}", f"peptide_{letter}", f"accepted_from_{letter}")]
-    answers: dict[str, Any] = source.values(np.array([row]), [*names, "spectrum_id"]).to_pylist()[0]
+    answers = source.row(row, [*names, "spectrum_id"])
     first, second = runs or differing_runs(comparison, answers)
     if any(answers[f"psm_{comparison.letters[run]}"] is None for run in (first, second)):
         raise ProteoscopeError(f"Only one of the runs has an answer for the spectrum {answers['spectrum_id']}.")
@@ -73,7 +71,7 @@ def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[
 
 def _psm(run: FinishedRun, row: int) -> dict[str, Any]:
     source = run.tables.source("psms")
-    details: dict[str, Any] = source.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
+    details = source.row(row, PSM_DETAILS)
     source.close()
     return details
 

@@ -27,6 +27,7 @@ __all__ = [
     "Axis",
     "Bar",
     "Basic",
+    "Box",
     "Clip",
     "Curve",
     "Drawing",
@@ -72,16 +73,22 @@ class Stroke:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A rectangle, or with `is_round` a circle in it. `target`: what a click on it chooses; `tip`: what the pointer shows.
-
-    `opacity` is of the filling; `outline` is the colour of its border, if it has one.
-    """
+class Box:
+    """A rectangle, from its upper left corner."""
 
     x: float
     y: float
     width: float
     height: float
+
+
+@dataclass(frozen=True)
+class Bar(Box):
+    """A rectangle, or with `is_round` a circle in it. `target`: what a click on it chooses; `tip`: what the pointer shows.
+
+    `opacity` is of the filling; `outline` is the colour of its border, if it has one.
+    """
+
     ink: Ink = "text"
     is_round: bool = False
     target: Any = None
@@ -157,13 +164,9 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Image:
+class Image(Box):
     """A picture of (rows, columns, 4) uint8 pixels, red, green, blue and opacity, in a rectangle."""
 
-    x: float
-    y: float
-    width: float
-    height: float
     pixels: NDArray[np.uint8]
 
 
@@ -171,13 +174,9 @@ Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image
 
 
 @dataclass(frozen=True)
-class Clip:
+class Clip(Box):
     """Shapes of which only what lies within a rectangle is drawn."""
 
-    x: float
-    y: float
-    width: float
-    height: float
     shapes: tuple[Basic, ...]
 
 

@@ -26,7 +26,7 @@ from proteoscope.engine.structures.database import open_database
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.sources import DATABASE_FILE
 from proteoscope.engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPair
-from proteoscope.engine.views.conditions import Among, Condition, Is, Selected, contains_in
+from proteoscope.engine.views.conditions import Condition, Selected, among, compares, contains_in
 from proteoscope.engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
@@ -154,16 +154,13 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     residues = source.query("SELECT position, n_psms, conservation FROM residues WHERE protein = ?", [protein])
     position = residues["position"].to_numpy().astype(np.int64)
     is_there = (position >= 1) & (position <= n)
-    n_psms = np.zeros(n, np.int64)
-    n_psms[position[is_there] - 1] = residues["n_psms"].to_numpy()[is_there]
-    conservation = np.full(n, np.nan)
-    conservation[position[is_there] - 1] = residues["conservation"].to_numpy().astype(np.float64)[is_there]
+    n_psms = _at_places(n, position[is_there] - 1, residues["n_psms"].to_numpy()[is_there], 0)
+    conservation = _at_places(n, position[is_there] - 1, residues["conservation"].to_numpy()[is_there], np.nan)
     rows = source.query(
         "SELECT file_row_number AS row, position, mass FROM sites WHERE protein = ? ORDER BY row DESC", [protein]
     ).to_pylist()
     rows = [one for one in rows if 1 <= one["position"] <= n]
-    is_modified = np.zeros(n, np.bool_)
-    is_modified[[one["position"] - 1 for one in rows]] = True
+    is_modified = _at_places(n, np.array([one["position"] - 1 for one in rows], np.int64), True, False)
     # What makes no site, as what all residues of a kind carry, is marked nowhere.
     carried: dict[int, list[float]] = {}
     for one in rows:
@@ -312,17 +309,22 @@ def folds_beside(run: FinishedRun, protein: ProteinEvidence, shown: Fold) -> tup
 
 
 def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence:
-    position, exposure = np.full(n, -1, np.int64), np.full(n, np.nan)
-    position[near.chain_residue], exposure[near.chain_residue] = near.position, near.exposure
-    is_there = position >= 0
-    n_psms, is_modified, conservation = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.full(n, np.nan)
-    n_psms[is_there], is_modified[is_there] = protein.n_psms[position[is_there]], protein.is_modified[position[is_there]]
-    conservation[is_there] = protein.conservation[position[is_there]]
+    position = _at_places(n, near.chain_residue, near.position, -1)
+    exposure = _at_places(n, near.chain_residue, near.exposure, np.nan)
+    # Residues that are not of the protein have the place -1, which is that of what is appended.
+    n_psms, is_modified = np.append(protein.n_psms, 0)[position], np.append(protein.is_modified, False)[position]
+    conservation = np.append(protein.conservation, np.nan)[position]
     if protein.quantities is None or protein.quantity is None:
         return ChainEvidence(position, n_psms, is_modified, exposure, conservation)
-    quantity = np.full(n, np.nan)
-    quantity[is_there] = protein.quantity[position[is_there]]
+    quantity = np.append(protein.quantity, np.nan)[position]
     return ChainEvidence(position, n_psms, is_modified, exposure, conservation, quantity, protein.quantities.scale)
+
+
+def _at_places(n: int, places: NDArray[np.int64], values: NDArray[Any] | bool, none: float | bool) -> NDArray[Any]:
+    """(n,) values at their places, `none` at all others, whose type they have."""
+    column = np.full(n, none)
+    column[places] = values
+    return column
 
 
 def _found(run: FinishedRun, near: NearFold) -> FoundChain:
@@ -432,12 +434,12 @@ def _middle(query: str, subject: str) -> str:
 
 def of_protein(row: ProteinRow) -> list[Condition]:
     """Rows of the other tables that belong to a protein."""
-    return [Is("protein", "=", row)]
+    return [compares("protein", "=", row)]
 
 
 def over_residue(row: ProteinRow, place: int) -> list[Condition]:
     """Peptides at their places that cover a residue of a protein, from 0."""
-    return [*of_protein(row), Is("first", "<=", place + 1), Is("last", ">=", place + 1)]
+    return [*of_protein(row), compares("first", "<=", place + 1), compares("last", ">=", place + 1)]
 
 
 def protein_conditions(text: str) -> list[Condition]:
@@ -449,7 +451,7 @@ def protein_conditions(text: str) -> list[Condition]:
 def of_proteins(text: str) -> list[Condition]:
     """Rows of the other tables that belong to proteins with a text, as `protein_conditions` finds these."""
     conditions = protein_conditions(text)
-    return [Among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
+    return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
 def place_of_peptide(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import recorded_parameters
-from proteoscope.engine.errors import InputError, ProteoscopeError
+from proteoscope.engine.errors import InputError
 from proteoscope.engine.row_numbers import SpectrumRow
-from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_peptidoform, ions_looked_for
-from proteoscope.engine.views.conditions import Condition, Is, contains_in
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_text, ions_looked_for
+from proteoscope.engine.views.conditions import Condition, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks, PeaksOfRun
@@ -54,12 +51,8 @@ class ExplanationFilter:
 
 def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
     """The conditions that a filter puts on explained spectra."""
-    conditions: list[Condition] = []
-    if chosen.q_value is not None:
-        conditions.append(Is("q_value", "<=", chosen.q_value))
-    if chosen.kind is not None:
-        conditions.append(Is("kind", "=", chosen.kind))
-    return [*conditions, *contains_in(("peptide", "spectrum_id", "nearest_spectrum"), chosen.text)]
+    bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
+    return [*bounds, *contains_in(("peptide", "spectrum_id", "nearest_spectrum"), chosen.text)]
 
 
 def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
@@ -110,14 +103,7 @@ class SourceSpectra:
 
     def annotated(self, peptide: str | None, charge: int | None, peaks: Peaks) -> AnnotatedSpectrum | None:
         """The ions of a peptide in a spectrum; None where it cannot be read, or has no masses."""
-        if self.ions is None or peptide is None:
-            return None
-        try:
-            parsed = parse(peptide)
-            form = replace(parsed, charge=abs(charge or parsed.charge or self.ions.maximum_charge + 1))
-            return annotate_peptidoform(form, float(form.mz or 0.0), peaks, self.ions)
-        except ProteoscopeError:
-            return None
+        return annotate_text(peptide, charge, peaks, self.ions)
 
 
 def source_spectra(run: FinishedRun) -> SourceSpectra:
@@ -150,7 +136,7 @@ def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> Com
     ------
     ProteoscopeError : the peaks are not there, or damaged.
     """
-    found: dict[str, Any] = source.values(np.array([row]), EXPLANATION_DETAILS).to_pylist()[0]
+    found = source.row(row, EXPLANATION_DETAILS)
     of_source = source_spectra(run)
     of_nearest = of_source.peaks.peaks(found["nearest"])
     upper = Half(found["spectrum_id"] or "", of_source.peaks.peaks(found["spectrum"]))

@@ -36,6 +36,7 @@ from proteoscope.engine.views.figures import (
     Mark,
     Names,
     Panel,
+    Pickable,
     Picked,
     Pixels,
     Rule,
@@ -199,7 +200,7 @@ class PanelPlace:
             (x, y), (right, above) = self.values(across, down), self.values(across + 1, down - 1)
             return self.panel.pick(x, y, right - x, above - y)
         for mark in reversed(self.panel.marks):
-            if isinstance(mark, Spikes | Bars | Scatter) and (len(mark.targets) or mark.tips is not None):
+            if isinstance(mark, Pickable) and (len(mark.targets) or mark.tips is not None):
                 distances = self._distances(mark, across, down)
                 if len(distances) and distances.min() <= _NEAR:
                     nearest = int(distances.argmin())
@@ -210,7 +211,7 @@ class PanelPlace:
     def target_place(self, target: object) -> tuple[float, float] | None:
         """The values of both axes where the mark of a target is."""
         for mark in reversed(self.panel.marks):
-            if isinstance(mark, Spikes | Bars | Scatter) and isinstance(target, int):
+            if isinstance(mark, Pickable) and isinstance(target, int):
                 for at in np.flatnonzero(mark.targets == target)[:1].tolist():
                     if isinstance(mark, Bars):
                         return float(mark.left[at] + mark.right[at]) / 2, float(mark.height[at])
@@ -240,7 +241,7 @@ class PanelPlace:
                 return [Area(self.x(corners[0]), self.y(corners[1]), ink, opacity)] if len(x) > 1 else []
             case Bars():
                 return self._bars(mark)
-            case Scatter(x, y, ink, size, targets):
+            case Scatter(x, y, ink, size, targets=targets):
                 seen = self._seen(x, x)
                 if mark.is_hollow:
                     middles = zip(self.x(x[seen]).tolist(), self.y(y[seen]).tolist(), strict=True)

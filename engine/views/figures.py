@@ -25,6 +25,7 @@ __all__ = [
     "Mark",
     "Names",
     "Panel",
+    "Pickable",
     "Picked",
     "Pixels",
     "Render",
@@ -37,20 +38,30 @@ __all__ = [
 ]
 
 Values = NDArray[np.float64]
-NO_TARGETS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pickable:
+    """(n,) marks, each of which a click may choose.
+
+    Attributes
+    ----------
+    targets : (n,) or empty, what a click on each chooses. tips : the text that the pointer shows at a mark, by its place; None for none.
+    """
+
+    targets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    tips: Callable[[int], str] | None = None
 
 
 @dataclass(frozen=True)
-class Spikes:
-    """(n,) upright lines from `foot` to `y`, as the peaks of a spectrum. `targets`, `tips`: see `Scatter`."""
+class Spikes(Pickable):
+    """(n,) upright lines from `foot` to `y`, as the peaks of a spectrum."""
 
     x: Values
     y: Values
     ink: Ink = "text"
     width: float = 1.0
     foot: float = 0.0
-    targets: NDArray[np.int64] = field(default_factory=lambda: NO_TARGETS)
-    tips: Callable[[int], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,8 +87,8 @@ class Surface:
 
 
 @dataclass(frozen=True)
-class Bars:
-    """(n,) rectangles from `left` to `right` and from `foot` to `height`. `targets`, `tips`: see `Scatter`."""
+class Bars(Pickable):
+    """(n,) rectangles from `left` to `right` and from `foot` to `height`."""
 
     left: Values
     right: Values
@@ -86,26 +97,16 @@ class Bars:
     opacity: float = 1.0
     foot: float = 0.0
     has_outline: bool = False
-    targets: NDArray[np.int64] = field(default_factory=lambda: NO_TARGETS)
-    tips: Callable[[int], str] | None = None
 
 
 @dataclass(frozen=True)
-class Scatter:
-    """(n,) dots.
-
-    Attributes
-    ----------
-    size : diameter in points. targets : (n,) or empty, what a click on each chooses.
-    tips : the text that the pointer shows at a dot, by its place; None for none. is_hollow : rings instead of dots.
-    """
+class Scatter(Pickable):
+    """(n,) dots, `size` points wide; `is_hollow`: rings instead of dots."""
 
     x: Values
     y: Values
     ink: Ink = "text"
     size: float = 3.0
-    targets: NDArray[np.int64] = field(default_factory=lambda: NO_TARGETS)
-    tips: Callable[[int], str] | None = None
     is_hollow: bool = False
 
 

@@ -4,7 +4,7 @@
 
     with open_run("project", "align-0001") as run:
         hits = run.tables.source("hits")
-        table = hits.values(hits.rows([Is("e_value", "<=", 1e-3)]), ["query", "subject"])
+        table = hits.values(hits.rows([compares("e_value", "<=", 1e-3)]), ["query", "subject"])
 """
 
 from __future__ import annotations

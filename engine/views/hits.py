@@ -11,7 +11,7 @@ import numpy as np
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.feature_tables import FEATURES
 from proteoscope.engine.views.aligned_pair import AlignedPair
-from proteoscope.engine.views.conditions import Condition, Is, contains_in, where_clause
+from proteoscope.engine.views.conditions import Condition, compares, contains_in, given, where_clause
 from proteoscope.engine.views.coverage import ProteinFeature, protein_features
 from proteoscope.engine.views.histograms import Histogram
 from proteoscope.engine.views.tables import TableSource
@@ -91,19 +91,14 @@ class HitFilter:
 
 def hit_conditions(chosen: HitFilter) -> list[Condition]:
     """The conditions that a filter puts on hits."""
-    conditions: list[Condition] = []
-    if chosen.e_value is not None:
-        conditions.append(Is("e_value", "<=", chosen.e_value))
-    if chosen.identity > 0:
-        conditions.append(Is("identity", ">=", chosen.identity))
-    if chosen.coverage > 0:
-        conditions.append(Is("query_coverage", ">=", chosen.coverage))
-    return [*conditions, *contains_in(("subject", "description", "query"), chosen.text)]
+    least_identity, least_coverage = (share if share > 0 else None for share in (chosen.identity, chosen.coverage))
+    bounds = given(("e_value", "<=", chosen.e_value), ("identity", ">=", least_identity), ("query_coverage", ">=", least_coverage))
+    return [*bounds, *contains_in(("subject", "description", "query"), chosen.text)]
 
 
 def hits_of_query(index: int) -> list[Condition]:
     """Condition on hits: they are of this query."""
-    return [Is("query_index", "=", index)]
+    return [compares("query_index", "=", index)]
 
 
 @dataclass(frozen=True)
@@ -185,7 +180,7 @@ def _query(source: TableSource, index: int) -> tuple[str, int]:
 
 def aligned_pair(source: TableSource, row: int) -> AlignedPair:
     """The alignment of the hit at a place of the table of hits."""
-    values: dict[str, Any] = source.values(np.array([row]), _PAIR).to_pylist()[0]
+    values = source.row(row, _PAIR)
     return AlignedPair(
         values["query"],
         values["subject"],

@@ -20,17 +20,18 @@ from proteoscope.engine.row_numbers import PeptideRow, SpectrumRow
 from proteoscope.engine.statistics.target_decoy import false_share_interval
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
 from proteoscope.engine.views.conditions import (
-    Among,
-    AnyOf,
     Condition,
-    Contains,
-    Equal,
-    HasAny,
-    Is,
-    IsEmpty,
-    IsFinite,
     Selected,
     accepted_at,
+    among,
+    any_of,
+    compares,
+    contains,
+    equals,
+    given,
+    has_any,
+    is_empty,
+    is_finite,
     where_clause,
 )
 from proteoscope.engine.views.coverage import Coverage, cover, protein_features, with_found_modifications
@@ -53,6 +54,7 @@ __all__ = [
     "marked",
     "mass_error_histogram",
     "places_of",
+    "psm_name",
     "psm_of_row",
     "psms_of_peptide",
     "rows_of_group",
@@ -169,13 +171,12 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
     PSMs alone."""
     conditions: list[Condition] = []
     if not chosen.shows_decoys:
-        conditions.append(Is("is_decoy", "=", False))
+        conditions.append(compares("is_decoy", "=", False))
     if chosen.q_value is not None:
         conditions.append(accepted_at(chosen.q_value, table))
-    if chosen.charge is not None and table == "psms":
-        conditions.append(Is("charge", "=", chosen.charge))
-    if chosen.only_marked and table == "psms":
-        conditions.append(marked())
+    if table == "psms":
+        conditions += given(("charge", "=", chosen.charge))
+        conditions += [marked()] if chosen.only_marked else []
     if chosen.modification is not None and table != "proteins":
         conditions.append(_modified(chosen.modification, table))
     if chosen.text.strip():
@@ -185,41 +186,41 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
 
 def marked() -> Condition:
     """Rows that have a star or a comment, in tables in which marks are shown."""
-    return AnyOf(tuple(Is(one.name, ">", "") for one in MARK_COLUMNS))
+    return any_of(tuple(compares(one.name, ">", "") for one in MARK_COLUMNS))
 
 
 def _modified(name: str, table: str) -> Condition:
     if table == "psms":
-        return HasAny("modification_names", (name,)) if name else IsEmpty("modification_names")
+        return has_any("modification_names", (name,)) if name else is_empty("modification_names")
     if not name:
-        return Equal("peptide", "sequence")
-    return Among("peptide", Selected("psms", "peptide", (HasAny("modification_names", (name,)),)))
+        return equals("peptide", "sequence")
+    return among("peptide", Selected("psms", "peptide", (has_any("modification_names", (name,)),)))
 
 
 def _with_text(text: str, table: str) -> Condition:
     """Peptide sequence or ProForma, accession, or description; whatever the case."""
     # A group's accessions stand in its name close together, those of peptides and PSMs in a list that is shown with blanks.
     group, listed = (re.sub(r"\s*;\s*", between, text) for between in (";", "; "))
-    in_peptide = AnyOf((Contains("sequence", text, is_capital=True), Contains("peptide", text)))
-    described = Contains("description", text)
+    in_peptide = any_of((contains("sequence", text, is_capital=True), contains("peptide", text)))
+    described = contains("description", text)
     if table == "proteins":
-        return AnyOf((Contains("group", group), described, HasAny("accessions", Selected("peptides", "proteins", (in_peptide,)))))
-    of_described = HasAny("proteins", Selected("proteins", "accessions", (described,)))
-    in_protein: Condition = AnyOf((Contains("proteins", listed, is_list=True), of_described))
+        return any_of((contains("group", group), described, has_any("accessions", Selected("peptides", "proteins", (in_peptide,)))))
+    of_described = has_any("proteins", Selected("proteins", "accessions", (described,)))
+    in_protein: Condition = any_of((contains("proteins", listed, is_list=True), of_described))
     if table == "psms":
         # Each peptide has many PSMs and the same proteins in all of them.
-        in_protein = Among("peptide", Selected("peptides", "peptide", (in_protein,)))
-    return AnyOf((in_peptide, in_protein))
+        in_protein = among("peptide", Selected("peptides", "peptide", (in_protein,)))
+    return any_of((in_peptide, in_protein))
 
 
 def rows_of_group(accessions: Sequence[str]) -> list[Condition]:
     """Condition on peptides or PSMs: some protein of the group holds them."""
-    return [HasAny("proteins", tuple(accessions))]
+    return [has_any("proteins", tuple(accessions))]
 
 
 def psms_of_peptide(peptide: str, is_decoy: bool) -> list[Condition]:
     """Condition on PSMs: they are of this peptidoform."""
-    return [Is("peptide", "=", peptide), Is("is_decoy", "=", is_decoy)]
+    return [compares("peptide", "=", peptide), compares("is_decoy", "=", is_decoy)]
 
 
 def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
@@ -251,8 +252,14 @@ def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[st
     ------
     ProteoscopeError : the run did not keep its spectra, or they are damaged.
     """
-    details: dict[str, Any] = source.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
+    details = source.row(row, PSM_DETAILS)
     return details, run.peaks().peaks(SpectrumRow(int(details["spectrum"])))
+
+
+def psm_name(row: Mapping[str, Any]) -> str:
+    """A match for people: scan, peptide and charge."""
+    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
+    return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedSpectrum:
@@ -295,7 +302,7 @@ def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedMod
     first = protein["accessions"][0]
     if not protein["sequence"]:
         raise ProteoscopeError(f"The sequence of {first} is not known. Import the results with its database to see what is covered.")
-    where, parameters = where_clause([HasAny("proteins", (first,)), accepted_at(fdr, "peptides")])
+    where, parameters = where_clause([has_any("proteins", (first,)), accepted_at(fdr, "peptides")])
     peptides = source.query(
         f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters
     ).to_pylist()
@@ -308,9 +315,9 @@ def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedMod
 
 def score_histogram(source: TableSource, fdr: float) -> Histogram:
     """Scores of targets and decoys of rank 1, and the score from which PSMs are accepted at `fdr`."""
-    best: list[Condition] = [Is("rank", "=", 1), IsFinite("score")]
+    best: list[Condition] = [compares("rank", "=", 1), is_finite("score")]
     edges = bin_edges(source, "score", best)
-    targets, decoys = (bin_counts(source, "score", [*best, Is("is_decoy", "=", is_decoy)], edges) for is_decoy in (False, True))
+    targets, decoys = (bin_counts(source, "score", [*best, compares("is_decoy", "=", is_decoy)], edges) for is_decoy in (False, True))
     asked = "SELECT min(score) AS least FROM psms WHERE rank = 1 AND NOT is_decoy AND q_value <= ?"
     least = source.query(asked, [fdr])["least"][0].as_py()
     mark = None if least is None else (float(least), f"{fdr * 100:g} % FDR")
@@ -321,7 +328,12 @@ def score_histogram(source: TableSource, fdr: float) -> Histogram:
 def mass_error_histogram(source: TableSource, fdr: float) -> Histogram:
     """Errors of the precursor mass (ppm) of targets of rank 1 that are accepted at `fdr`, and their median."""
     column = "mass_error_ppm"
-    accepted: list[Condition] = [Is("rank", "=", 1), Is("is_decoy", "=", False), accepted_at(float(fdr), "psms"), IsFinite(column)]
+    accepted: list[Condition] = [
+        compares("rank", "=", 1),
+        compares("is_decoy", "=", False),
+        accepted_at(float(fdr), "psms"),
+        is_finite(column),
+    ]
     edges = bin_edges(source, column, accepted)
     counts = bin_counts(source, column, accepted, edges)
     where, parameters = where_clause(accepted)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_peptidoform
-from proteoscope.engine.views.conditions import Condition, Is, contains_in
+from proteoscope.engine.views.annotation import annotate_text
+from proteoscope.engine.views.conditions import Condition, compares, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
-from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = ["LibraryFilter", "LibraryOverview", "compared_match", "library_conditions", "library_overview", "matched_spectrum"]
@@ -41,12 +38,8 @@ class LibraryFilter:
 
 def library_conditions(chosen: LibraryFilter) -> list[Condition]:
     """The conditions that a filter puts on matches; where no q-value is known, none bounds it."""
-    conditions: list[Condition] = []
-    if chosen.q_value is not None:
-        conditions.append(Is("q_value", "<=", chosen.q_value))
-    if chosen.kind is not None:
-        conditions.append(Is("kind", "=", chosen.kind))
-    return [*conditions, *contains_in(_TEXTS, chosen.text)]
+    bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
+    return [*bounds, *contains_in(_TEXTS, chosen.text)]
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,7 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
     ).to_pylist()[0]
     others = "count(*) FILTER (q_value IS NULL) AS unrated, count(*) FILTER (q_value <= 0.05) AS at_5_percent"
     found |= source.query(f"SELECT {others} FROM matches").to_pylist()[0] if is_judged else {"unrated": 0, "at_5_percent": 0}
-    conditions: list[Condition] = [Is("kind", "=", "shifted"), *([Is("q_value", "<=", fdr)] if is_judged else [])]
+    conditions: list[Condition] = [compares("kind", "=", "shifted"), *([compares("q_value", "<=", fdr)] if is_judged else [])]
     edges = bin_edges(source, "mass_difference", conditions)
     counts = bin_counts(source, "mass_difference", conditions, edges) if len(edges) > 2 else np.zeros(1, np.int64)
     told = f"{found['shifted']:,} accepted matches differ in mass from their library entries."
@@ -82,7 +75,7 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
 
 def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:
     """Which spectrum a match is of, by its row and its file, and its place in the run. `source`: the table of matches."""
-    return dict(source.values(np.array([row]), _PLACE).to_pylist()[0])
+    return source.row(row, _PLACE)
 
 
 def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredSpectra:
@@ -92,12 +85,12 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
     ------
     ProteoscopeError : the peaks are not there, or damaged.
     """
-    found: dict[str, Any] = source.values(np.array([row]), _DETAILS).to_pylist()[0]
+    found = source.row(row, _DETAILS)
     upper = Half(found["spectrum_id"] or "", run.peaks().peaks(found["spectrum"]))
     # Entries do not name their activation; they are compared with spectra of the same.
     entry = run.peaks("references").peaks(found["reference"])._replace(activation=upper.peaks.activation)
     name = found["library_spectrum"]
-    lower = Half(f"library: {name}", entry, _ions(found["peptide"], found["charge"], entry, run))
+    lower = Half(f"library: {name}", entry, annotate_text(found["peptide"], max(1, abs(found["charge"])), entry, run.ions))
     shift = float(found["mass_difference"]) if found["kind"] == "shifted" else 0.0
     title = f"{upper.name} resembles {name}"
     if shift:
@@ -105,14 +98,3 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
     tolerance = Tolerance.parse(str(run.parameters["fragment_tolerance"]))
     kind = _SIMILARITIES.get(str(run.parameters["similarity"]), "similarity")
     return MirroredSpectra(title, upper, lower, tolerance, found["similarity"], shift=shift, similarity_name=kind)
-
-
-def _ions(peptide: str | None, charge: int, peaks: Peaks, run: FinishedRun) -> AnnotatedSpectrum | None:
-    """The ions of an entry's peptide in its spectrum; None where it is none, or one without masses."""
-    if peptide is None or run.ions is None:
-        return None
-    try:
-        form = replace(parse(peptide), charge=max(1, abs(charge)))
-        return annotate_peptidoform(form, float(form.mz or 0.0), peaks, run.ions)
-    except ProteoscopeError:
-        return None

@@ -13,19 +13,20 @@ from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import annotate_match, ions_to_show
 from proteoscope.engine.views.conditions import (
-    AllOf,
-    AnyOf,
     Condition,
-    Contains,
-    Is,
-    MatchesPattern,
-    Not,
-    RoundsTo,
     accepted_at,
+    all_of,
+    any_of,
+    compares,
+    contains,
+    given,
+    matches_pattern,
+    negated,
+    rounds_to,
     where_clause,
 )
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.identification import PSM_DETAILS, marked
+from proteoscope.engine.views.identification import PSM_DETAILS, marked, psm_name
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shifts import Shifts
@@ -136,25 +137,20 @@ def overview(source: TableSource, fdr: float) -> ModifiedOverview:
 
 def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
     """The conditions that a filter puts on ``modifications``, ``psms`` or ``proteins``; each takes those that are about its columns."""
-    conditions: list[Condition] = [] if table == "modifications" else [Is("is_decoy", "=", False)]
+    conditions: list[Condition] = [] if table == "modifications" else [compares("is_decoy", "=", False)]
     mass = {"modifications": "mass", "psms": "mass_shift"}.get(table)
-    if mass is not None and chosen.lowest_shift is not None:
-        conditions.append(Is(mass, ">=", chosen.lowest_shift))
-    if mass is not None and chosen.highest_shift is not None:
-        conditions.append(Is(mass, "<=", chosen.highest_shift))
+    if mass is not None:
+        conditions += given((mass, ">=", chosen.lowest_shift), (mass, "<=", chosen.highest_shift))
     if chosen.q_value is not None and table != "modifications":
         conditions.append(accepted_at(chosen.q_value, table))
-    if chosen.kind is not None and table == "psms":
-        conditions.append(Is("shift_kind", "=", chosen.kind))
-    elif chosen.kind is not None and table == "modifications":
-        conditions.append(Is("kind", "=", chosen.kind))
-    if chosen.only_sure and table == "psms":
-        conditions.append(Is("site_probability", ">=", SURE))
-    if chosen.only_marked and table == "psms":
-        conditions.append(marked())
+    if table == "psms":
+        conditions += given(("shift_kind", "=", chosen.kind), ("site_probability", ">=", SURE if chosen.only_sure else None))
+        conditions += [marked()] if chosen.only_marked else []
+    elif table == "modifications":
+        conditions += given(("kind", "=", chosen.kind))
     if text := chosen.text.strip():
-        looked_in = [Contains(name, text, is_list=name == "proteins") for name in _LOOKED_IN[table]]
-        conditions.append(AnyOf(tuple(looked_in)))
+        looked_in = [contains(name, text, is_list=name == "proteins") for name in _LOOKED_IN[table]]
+        conditions.append(any_of(tuple(looked_in)))
     return conditions
 
 
@@ -168,31 +164,31 @@ _LOOKED_IN = {
 
 def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
     """Condition on PSMs: of rank 1, with one of some modifications."""
-    is_shifted = Not(Is("shift_kind", "=", "none"))
-    return [Is("rank", "=", 1), is_shifted, AnyOf(tuple(_has_modification(row) for row in rows))]
+    is_shifted = negated(compares("shift_kind", "=", "none"))
+    return [compares("rank", "=", 1), is_shifted, any_of(tuple(_has_modification(row) for row in rows))]
 
 
 def _has_modification(row: ModificationRow) -> Condition:
     """The same as that `_KEY_NAME` and `_KEY_MASS` are those of the row."""
-    binned = (Is("shift_kind", "=", "unnamed"), MatchesPattern("modification", "^[+-]"))
+    binned = (compares("shift_kind", "=", "unnamed"), matches_pattern("modification", "^[+-]"))
     if not row.key_name:
-        return AllOf((*binned, RoundsTo("carried_mass", 100, row.key_mass)))
-    return AllOf((Not(AllOf(binned)), Is("modification", "=", row.key_name), RoundsTo("carried_mass", 1e6, row.key_mass)))
+        return all_of((*binned, rounds_to("carried_mass", 100, row.key_mass)))
+    return all_of((negated(all_of(binned)), compares("modification", "=", row.key_name), rounds_to("carried_mass", 1e6, row.key_mass)))
 
 
 def of_shifts(low: float, high: float, fdr: float) -> list[Condition]:
     """Condition on PSMs: those that a bar of the histogram counts, which begins at `low` and ends before `high` (dalton)."""
-    return [Is("mass_shift", ">=", low), Is("mass_shift", "<", high), *_accepted(fdr)]
+    return [compares("mass_shift", ">=", low), compares("mass_shift", "<", high), *_accepted(fdr)]
 
 
 def _accepted(fdr: float) -> list[Condition]:
-    return [Is("rank", "=", 1), Is("is_decoy", "=", False), accepted_at(fdr, "psms")]
+    return [compares("rank", "=", 1), compares("is_decoy", "=", False), accepted_at(fdr, "psms")]
 
 
 def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
     """The best accepted match of the same peptide and charge without a shift; None where there is none."""
     columns = ", ".join(DETAILS)
-    same = [Is("sequence", "=", row["sequence"]), Is("charge", "=", row["charge"]), Is("shift_kind", "=", "none")]
+    same = [compares("sequence", "=", row["sequence"]), compares("charge", "=", row["charge"]), compares("shift_kind", "=", "none")]
     where, parameters = where_clause([*same, *_accepted(fdr)])
     found: list[dict[str, Any]] = source.query(
         f"SELECT {columns} FROM psms{where} ORDER BY q_value, score DESC, file_row_number LIMIT 1", parameters
@@ -221,23 +217,17 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
     ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
     """
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
-    found: dict[str, Any] = source.values(np.array([row]), DETAILS).to_pylist()[0]
+    found = source.row(row, DETAILS)
     is_shifted = found["shift_kind"] != "none"
     partner = partner_of(source, found, run.fdr) if is_shifted else None
     halves = []
     for one in (found, partner):
         if one is not None:
             peaks = run.peaks().peaks(SpectrumRow(int(one["spectrum"])))
-            halves.append(Half(_name(one), peaks, annotate_match(one, peaks, settings)))
+            halves.append(Half(psm_name(one), peaks, annotate_match(one, peaks, settings)))
     lower, note = (halves[1], "") if partner is not None else (None, _NO_PARTNER if is_shifted else _NO_SHIFT)
     spectra = MirroredSpectra(halves[0].name, halves[0], lower, settings.tolerance, note=note)
     return ComparedMatch(found, partner, halves[0].peaks, spectra)
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    """A match for people: scan, peptide and charge."""
-    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
-    return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:

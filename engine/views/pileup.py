@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.read_alignment.sequences import other_strand
-from proteoscope.engine.views.conditions import Condition, IsMissing, Not
+from proteoscope.engine.views.conditions import Condition, is_missing, negated
 from proteoscope.engine.views.read_pair import lines_of
 from proteoscope.engine.views.reads import NO_READS, ShownText, of_place
 from proteoscope.engine.views.tables import TableSource
@@ -89,7 +89,7 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
         raise ProteoscopeError(NO_READS)
     first = max(1, min(first, text.length))
     last = max(first, min(last, text.length, first + MAXIMUM_WIDTH - 1))
-    wanted = [*of_place(text, first, last), Not(IsMissing("text_start")), *conditions]
+    wanted = [*of_place(text, first, last), negated(is_missing("text_start")), *conditions]
     rows = source.rows(wanted, [("text_start", False)])
     n_left_out = max(0, len(rows) - MAXIMUM_READS)
     if n_left_out:

@@ -15,12 +15,12 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, series_of_spectrum
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.identification import psm_of_row
+from proteoscope.engine.views.identification import psm_name, psm_of_row
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["mirrored_with_other", "mirrored_with_prediction", "mirrored_with_psm", "psm_name", "spectral_cosine"]
+__all__ = ["mirrored_with_other", "mirrored_with_prediction", "mirrored_with_psm", "spectral_cosine"]
 
 _PREDICTED = IonSettings(Tolerance(1, "ppm"), "by", 2, losses=(), shows_precursor=False)
 _OTHER_ACTIVATION = "Intensities are predicted of b and y ions, which this activation does not make."
@@ -111,12 +111,6 @@ def spectral_cosine(mirrored: MirroredSpectra) -> float:
     norm = float(np.sqrt(one.sum() * other.sum()))
     shared = mirrored.shared
     return float(np.sqrt(one[shared[:, 0]] * other[shared[:, 1]]).sum()) / norm if norm > 0 else 0.0
-
-
-def psm_name(row: Mapping[str, Any]) -> str:
-    """A match for people: scan, peptide and charge."""
-    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
-    return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def _ions(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> AnnotatedSpectrum | None:

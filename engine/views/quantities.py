@@ -15,7 +15,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES
 from proteoscope.engine.results.columns import Column, Table
-from proteoscope.engine.views.conditions import AnyOf, Condition, Is, contains_in
+from proteoscope.engine.views.conditions import Condition, any_of, compares, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
 
 __all__ = [
@@ -101,12 +101,11 @@ def quantity_conditions(chosen: QuantityFilter, table: str) -> list[Condition]:
     conditions = contains_in(texts, chosen.text)
     if table != CHANGES.name:
         return conditions
-    if chosen.comparison is not None:
-        conditions.append(Is("comparison", "=", chosen.comparison))
+    conditions += given(("comparison", "=", chosen.comparison))
     if chosen.is_changed:
-        conditions.append(Is("q_value", "<=", chosen.q_value))
+        conditions.append(compares("q_value", "<=", chosen.q_value))
         size = chosen.fold_change
-        conditions.append(AnyOf((Is("log2_fold_change", ">=", size), Is("log2_fold_change", "<=", -size))))
+        conditions.append(any_of((compares("log2_fold_change", ">=", size), compares("log2_fold_change", "<=", -size))))
     return conditions
 
 

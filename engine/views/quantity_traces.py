@@ -22,7 +22,7 @@ from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.formats.surveys import Surveys, read_surveys
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.views.chromatograms import power_below
-from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.conditions import compares
 from proteoscope.engine.views.drawings import Axis
 from proteoscope.engine.views.figures import Figure, Line, Mark, Panel, Picked, Rule, Surface, Text
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -241,8 +241,8 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     ------
     InputError : the run has no such row.
     """
-    own: dict[str, Any] = source.values(np.array([row]), _COLUMNS).to_pylist()[0]
-    rows = source.rows([Is("peptide", "=", own["peptide"]), Is("charge", "=", own["charge"])])
+    own = source.row(row, _COLUMNS)
+    rows = source.rows([compares("peptide", "=", own["peptide"]), compares("charge", "=", own["charge"])])
     every = dict(zip(rows.tolist(), map(_sound, source.values(rows, _COLUMNS).to_pylist()), strict=True))
     values = {number: one for number, one in every.items() if one["voltage"] == own["voltage"]}
     of_file = {one["file"]: number for number, one in values.items()}

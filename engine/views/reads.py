@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.sequences.matrices import Matrix, read_matrix
-from proteoscope.engine.views.conditions import Condition, Is, IsMissing, Not, Sign, contains_in, where_clause
+from proteoscope.engine.views.conditions import Condition, compares, contains_in, given, is_missing, negated, where_clause
 from proteoscope.engine.views.depth import Depth
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.histograms import Histogram
@@ -69,15 +69,14 @@ def read_conditions(chosen: ReadFilter) -> list[Condition]:
     """The conditions that a filter puts on alignments."""
     # Divided as the search divides, so that what is equal compares so.
     least, below = (None if one is None else one / _WHOLE_PERCENT for one in (chosen.minimum_identity, chosen.below_identity))
-    bounds: tuple[tuple[str, Sign, float | None], ...] = (
+    conditions = given(
         *(("score", ">=", chosen.minimum_score), ("gaps", ">=", chosen.minimum_gaps), ("gaps", "<=", chosen.maximum_gaps)),
         *(("identity", ">=", least), ("identity", "<", below)),
     )
-    conditions: list[Condition] = [Is(column, sign, value) for column, sign, value in bounds if value is not None]
     if chosen.rows in ("+", "-"):
-        conditions.append(Is("strand", "=", chosen.rows))
+        conditions.append(compares("strand", "=", chosen.rows))
     elif chosen.rows is not None:
-        conditions.append(Not(IsMissing("text_start")) if chosen.rows == "aligned" else IsMissing("text_start"))
+        conditions.append(negated(is_missing("text_start")) if chosen.rows == "aligned" else is_missing("text_start"))
     return [*conditions, *contains_in(("pattern", "text", "cigar"), chosen.text)]
 
 
@@ -92,7 +91,7 @@ class ShownText:
     @property
     def condition(self) -> Condition:
         """What says that a row is of it: its number, since several may have one name."""
-        return Is("text_row", "=", self.row)
+        return compares("text_row", "=", self.row)
 
     def is_same(self, other: ShownText | None) -> bool:
         """Whether both are one text."""
@@ -101,7 +100,7 @@ class ShownText:
 
 def of_place(text: ShownText, first: int, last: int) -> list[Condition]:
     """Conditions on alignments: they cover some of these letters of a text."""
-    return [text.condition, Is("text_start", "<=", last), Is("text_end", ">=", first)]
+    return [text.condition, compares("text_start", "<=", last), compares("text_end", ">=", first)]
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
 
 def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
     """The depth of a text by the alignments that satisfy all conditions."""
-    found = source.columns(("text_start", "text_end"), [text.condition, Not(IsMissing("text_start")), *conditions])
+    found = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
     start, end = (found[name].to_numpy() for name in ("text_start", "text_end"))
     return Depth.of_ranges(text.name, text.length, start, end)
 
@@ -216,7 +215,7 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     ------
     ProteoscopeError : the tables do not belong together, or are damaged.
     """
-    values = source.values(np.array([row]), _DETAILS).to_pylist()[0]
+    values = source.row(row, _DETAILS)
     if values["text_start"] is None:
         missing = "no place was found for it" if values["text"] is None else f"no alignment with {values['text']} with so few gaps"
         return ReadRow(None, None, None, f"{values['pattern']}: {missing}.")

@@ -39,7 +39,7 @@ from proteoscope.engine.results.queries import identifier, is_out_of_memory, shu
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.views.compared_files import ComparedFiles, match_files
 from proteoscope.engine.views.compared_items import make_tables
-from proteoscope.engine.views.conditions import AnyOf, Condition, Is, IsMissing
+from proteoscope.engine.views.conditions import Condition, any_of, compares, is_missing
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.tables import TableSource
 
@@ -197,9 +197,9 @@ class RunComparison:
         """
         names = [f"psm_{letter}" for letter in self.letters]
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:
-            psms = items.values(np.array([row]), names).to_pylist()[0]
+            psms = items.row(row, names)
             for name in names:
-                found = [] if psms[name] is None else spectra.rows([Is(name, "=", psms[name])], most=1).tolist()
+                found = [] if psms[name] is None else spectra.rows([compares(name, "=", psms[name])], most=1).tolist()
                 if found:
                     return int(found[0])
         raise ProteoscopeError("No run has kept which spectrum this was found by.")
@@ -227,7 +227,7 @@ class RunComparison:
             notes.append(f"Taken for the same spectrum file by their names alone: {pairs}{more}.")
         for label, run in zip(self.labels, self.runs, strict=True):
             rows = run.tables.source(PSMS.name)
-            if not rows.count([Is("rank", "=", 1), Is("q_value", "<=", 1.0)]) and rows.count([Is("rank", "=", 1)]):
+            if not rows.count([compares("rank", "=", 1), compares("q_value", "<=", 1.0)]) and rows.count([compares("rank", "=", 1)]):
                 notes.append(f"{label} has no q-values: all of its matches count, whatever the threshold.")
         return tuple(notes)
 
@@ -262,13 +262,13 @@ class RunComparison:
         for run, letter in enumerate(self.letters):
             name = f"accepted_from_{letter}"
             conditions.append(
-                Is(name, "<=", float(threshold)) if run in runs else AnyOf((Is(name, ">", float(threshold)), IsMissing(name)))
+                compares(name, "<=", float(threshold)) if run in runs else any_of((compares(name, ">", float(threshold)), is_missing(name)))
             )
         return conditions
 
     def conditions_of_any(self, threshold: float) -> list[Condition]:
         """Conditions on the rows of a level: some run accepts them."""
-        return [AnyOf(tuple(Is(f"accepted_from_{letter}", "<=", float(threshold)) for letter in self.letters))]
+        return [any_of(tuple(compares(f"accepted_from_{letter}", "<=", float(threshold)) for letter in self.letters))]
 
     def curves(self, level: str) -> Curves:
         """How many items are found at q-values up to 5 %."""
@@ -299,7 +299,7 @@ class RunComparison:
 
     def disagreement_conditions(self, threshold: float) -> list[Condition]:
         """Conditions on ``spectra``: two runs accept different answers."""
-        return [Is("differs_from", "<=", float(threshold))]
+        return [compares("differs_from", "<=", float(threshold))]
 
 
 def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) -> RunComparison:

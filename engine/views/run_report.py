@@ -14,7 +14,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.counts import Count
-from proteoscope.engine.views.conditions import Condition, Is, IsFinite, accepted_at
+from proteoscope.engine.views.conditions import Condition, accepted_at, compares, is_finite
 from proteoscope.engine.views.drawings import svg
 from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
@@ -120,7 +120,7 @@ def _histograms(run: FinishedRun, search: Search) -> Iterator[Histogram]:
         numbers = [one for one in described.columns if one.kind in ("number", "percent", "integer") and one.name in source.types]
         column = min(numbers, key=lambda one: _FIGURED.index(one.name) if one.name in _FIGURED else len(_FIGURED), default=None)
         if column is not None and source.total:
-            finite: list[Condition] = [IsFinite(column.name)] if source.types[column.name] in ("DOUBLE", "FLOAT") else []
+            finite: list[Condition] = [is_finite(column.name)] if source.types[column.name] in ("DOUBLE", "FLOAT") else []
             edges = bin_edges(source, column.name, finite)
             counts = bin_counts(source, column.name, finite, edges)
             plural = described.title
@@ -131,7 +131,7 @@ def _result_table(source: TableSource, described: Table, run: FinishedRun) -> st
     """The first rows that count: targets, accepted where there are q-values."""
     conditions: list[Condition] = []
     if "is_decoy" in source.types:
-        conditions.append(Is("is_decoy", "=", False))
+        conditions.append(compares("is_decoy", "=", False))
     if "q_value" in source.types and "fdr" in run.parameters:
         conditions.append(accepted_at(run.fdr, described.name))
     columns = [one for one in described.columns if one.is_shown and one.name in source.types]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.views.drawings import Axis, Scale
 from proteoscope.engine.views.figures import Bars, Figure, Names, Panel, Picked
+from proteoscope.engine.views.ticks import round_step
 
 __all__ = ["ShiftBars", "Shifts", "bar_edges", "shifts_figure"]
 
@@ -42,9 +43,7 @@ def bar_edges(low: float, high: float, n_most: int) -> NDArray[np.float64]:
     >>> bar_edges(-1.2, 2.2, 4).tolist()
     [-1.5, -0.5, 0.5, 1.5, 2.5]
     """
-    least = (high - low) / max(1, n_most)
-    power = 10.0 ** math.floor(math.log10(least))
-    width = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
+    width = round_step((high - low) / max(1, n_most))
     first, last = math.floor(low / width + 0.5), math.ceil(high / width - 0.5)
     return np.asarray((np.arange(first, max(first, last) + 2) - 0.5) * width, np.float64)
 

@@ -16,7 +16,7 @@ from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.spectra.tables import SPECTRA
 from proteoscope.engine.views.chromatograms import Chromatogram, of_spectra
-from proteoscope.engine.views.conditions import AnyOf, Condition, Contains, Is
+from proteoscope.engine.views.conditions import Condition, any_of, compares, contains, given
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
@@ -221,21 +221,17 @@ class SpectrumFilter:
 
 def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
     """The conditions that a filter puts on the rows of a list of spectra."""
-    conditions: list[Condition] = []
-    if chosen.is_identified is not None:
-        conditions.append(Is("is_identified", "=", chosen.is_identified))
-    if chosen.state:
-        conditions.append(Is("state", "=", chosen.state))
+    conditions = given(("is_identified", "=", chosen.is_identified), ("state", "=", chosen.state or None))
     text = chosen.text.strip()
     if not text:
         return conditions
     if text.isascii() and text.isdigit() and len(text) < 18:
-        return [*conditions, AnyOf((Is("scan", "=", int(text)), Contains("spectrum_id", text)))]
+        return [*conditions, any_of((compares("scan", "=", int(text)), contains("spectrum_id", text)))]
     try:
         mz = float(text.replace(",", "."))
     except ValueError:
-        return [*conditions, AnyOf((Contains("peptide", text), Contains("spectrum_id", text), Contains("spectrum_file", text)))]
-    return [*conditions, Is("precursor_mz", ">=", mz - _NEAR), Is("precursor_mz", "<=", mz + _NEAR)]
+        return [*conditions, any_of((contains("peptide", text), contains("spectrum_id", text), contains("spectrum_file", text)))]
+    return [*conditions, compares("precursor_mz", ">=", mz - _NEAR), compares("precursor_mz", "<=", mz + _NEAR)]
 
 
 def map_of_spectra(source: TableSource) -> MapPoints:
@@ -259,7 +255,7 @@ def map_of_spectra(source: TableSource) -> MapPoints:
 def spectrum_chromatogram(source: TableSource, column: str, file: str | None = None) -> Chromatogram:
     """``total_ion_current`` or ``base_peak_intensity`` of the spectra of a list by time, of one file where it is named."""
     title = {"total_ion_current": "Total ion current (MS2)", "base_peak_intensity": "Base peak (MS2)"}[column]
-    conditions = [] if file is None else [Is("spectrum_file", "=", file)]
+    conditions = [] if file is None else [compares("spectrum_file", "=", file)]
     found = source.columns(["file_row_number", "scan", "retention_time", column], conditions)
 
     seconds, intensity = (found[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("retention_time", column))

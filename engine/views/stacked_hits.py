@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.sequences.database import SequenceDatabase, cache_store, open_database
 from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
-from proteoscope.engine.views.conditions import Condition, where_clause
+from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.hits import hits_of_query
 from proteoscope.engine.views.tables import TableSource
@@ -71,12 +70,10 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
     query = source.query("SELECT query, description, sequence FROM queries WHERE query_index = ?", [index]).to_pylist()
     if not query:
         raise ParameterError(f"there is no query {index} in this run")
-    where, parameters = where_clause([*hits_of_query(index), *conditions])
-    found = source.query(f"SELECT file_row_number AS row FROM hits{where} ORDER BY row", parameters)["row"].to_numpy()
-    if len(rows):
-        found = np.sort(np.asarray(rows, np.int64))
+    hits = source.beside("hits")
+    found = np.sort(np.asarray(rows, np.int64)) if len(rows) else hits.rows([*hits_of_query(index), *conditions])
     chosen = found[:MAXIMUM_STACKED]
-    table = source.beside("hits").values(chosen, _COLUMNS)
+    table = hits.values(chosen, _COLUMNS)
     if (table["query_index"].to_numpy() != index).any():
         raise ParameterError("hits of one query alone can be stacked")
     numbers = {name: table[name].to_numpy().astype(np.int64) for name in ("subject_length", "query_start", "subject_start", "score")}
@@ -132,7 +129,7 @@ def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) ->
     InputError : the database holds another sequence there.
     """
     names = ["subject", "description", "subject_index", "subject_length", "subject_start", "subject_end"]
-    hit: dict[str, Any] = source.values(np.array([row]), names).to_pylist()[0]
+    hit = source.row(row, names)
     places = np.flatnonzero(database.file_index == hit["subject_index"])
     if len(places) != 1 or database.offsets[places[0] + 1] - database.offsets[places[0]] != hit["subject_length"]:
         raise InputError(source.path, f"the database holds another sequence in place of {hit['subject']:.60}", remedy=_REMEDY)

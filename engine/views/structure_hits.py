@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.structure_search.hit_chains import HitChains
-from proteoscope.engine.views.conditions import AllOf, Condition, Is, IsFinite, contains_in
+from proteoscope.engine.views.conditions import Condition, all_of, compares, contains_in, is_finite
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.hits import hits_of_query
 from proteoscope.engine.views.tables import TableSource
@@ -55,7 +55,9 @@ class StructureFilter:
 def structure_conditions(chosen: StructureFilter) -> list[Condition]:
     """The conditions that a filter puts on hits; not-a-number never passes."""
     bounds = [
-        AllOf((IsFinite(column), Is(column, sign, chosen.bounds[column]))) for column, sign in BOUNDED.items() if column in chosen.bounds
+        all_of((is_finite(column), compares(column, sign, chosen.bounds[column])))
+        for column, sign in BOUNDED.items()
+        if column in chosen.bounds
     ]
     return [*bounds, *contains_in(("target", "description", "query"), chosen.text)]
 
@@ -138,7 +140,7 @@ def chains_of_run(run: FinishedRun) -> HitChains:
 
 def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:
     """The hit at a place of the table, with the residues, states and length of its query."""
-    hit: dict[str, Any] = source.values(np.array([row]), HIT_COLUMNS).to_pylist()[0]
+    hit = source.row(row, HIT_COLUMNS)
     query = source.query(
         "SELECT sequence AS query_sequence, states AS query_states, length AS query_length FROM queries WHERE query_index = ?",
         [hit["query_index"]],

@@ -217,6 +217,11 @@ class TableSource:
         finally:
             self._cursor.unregister("chosen_rows")
 
+    def row(self, row: int, columns: Sequence[str]) -> dict[str, Any]:
+        """Values of a row by column."""
+        values: dict[str, Any] = self.values(np.array([row]), columns).to_pylist()[0]
+        return values
+
     def columns(self, names: Sequence[str], conditions: Iterable[Condition] = ()) -> pa.Table:
         """Columns of all rows that satisfy all conditions, in the file's order where these ask about no other table."""
         where, parameters = where_clause(conditions)

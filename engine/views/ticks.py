@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["nice_ticks", "powers_of_ten", "square_ticks"]
+__all__ = ["nice_ticks", "powers_of_ten", "round_step", "square_ticks"]
+
+
+def round_step(least: float) -> float:
+    """The smallest of 1, 2 or 5 times a power of ten that is about as large as a value, or larger."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
 
 
 def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -> list[float]:
@@ -14,9 +20,7 @@ def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -
     """
     if not high > low or n_wanted < 1:
         return [low]
-    rough = max((high - low) / n_wanted, 1.0 if whole else 0.0)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    step = round_step(max((high - low) / n_wanted, 1.0 if whole else 0.0))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [tick * step for tick in range(first, last + 1)]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
-from proteoscope.gui.buttons import tool_button
-from proteoscope.gui.room import FoldingBar
+from proteoscope.gui.buttons import text_button, tool_button
+from proteoscope.gui.room import FoldingBar, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["AlignmentView"]
@@ -38,9 +38,10 @@ class AlignmentView(QWidget):
         self.zoom_button.setToolTip("As large as the window's letters (Ctrl+0)")
         self.zoom_button.clicked.connect(lambda: self.plot.set_zoom(1.0))
         self.zoom_in_button = tool_button("add", "Larger (Ctrl++)", self.plot.zoom_in)
-        self.copy_button = self._button("Copy", copy_tip, self.copy)
-        self.fasta_button = self._button("FASTA", "Copy the two aligned sequences with their gaps, as FASTA", self.copy_fasta)
-        self.export_button = self._button("Export…", "Save the whole alignment as SVG, PDF or PNG", self.plot.export_action.ask)
+        fasta_tip, export_tip = "Copy the two aligned sequences with their gaps, as FASTA", "Save the whole alignment as SVG, PDF or PNG"
+        self.copy_button = text_button("Copy", copy_tip, self.copy, copy_tip)
+        self.fasta_button = text_button("FASTA", fasta_tip, self.copy_fasta, fasta_tip)
+        self.export_button = text_button("Export…", export_tip, self.plot.export_action.ask, export_tip)
         self.copy_action = self._action("&Copy as text", QKeySequence.StandardKey.Copy, self.copy)
         self.fasta_action = self._action("Copy as &FASTA", "Ctrl+Shift+F", self.copy_fasta)
         self.bar = FoldingBar((8, 3, 6, 3), 4)
@@ -50,11 +51,7 @@ class AlignmentView(QWidget):
         self.bar.second.addStretch(1)
         for widget in (self.copy_button, self.fasta_button, self.export_button):
             self.bar.second.addWidget(widget)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(0)
-        page.addWidget(self.bar)
-        page.addWidget(self.plot, 1)
+        fill_page(self, self.bar, self.plot, filling=self.plot)
         self._show_zoom(1.0)
         self.show_pair(None)
 
@@ -90,14 +87,6 @@ class AlignmentView(QWidget):
 
     def _show_zoom(self, zoom: float) -> None:
         self.zoom_button.setText(f"{QLocale().toString(round(zoom * 100))} %")
-
-    def _button(self, text: str, tip: str, clicked: Callable[[], object]) -> QToolButton:
-        button = QToolButton()
-        button.setText(text)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
-        button.clicked.connect(lambda: clicked())
-        return button
 
     def _action(self, text: str, shortcut: QKeySequence.StandardKey | str, use: Callable[[], None]) -> QAction:
         action = QAction(text, self.plot)

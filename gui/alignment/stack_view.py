@@ -7,12 +7,14 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QLocale, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QWidget
 
 from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack
 from proteoscope.engine.views.stacked_hits import StackedHits, write_stack
 from proteoscope.gui.alignment.stack_plot import StackPlot
+from proteoscope.gui.buttons import text_button
 from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.room import bar_of, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.worker import TableWorker
 
@@ -53,28 +55,12 @@ class StackView(QWidget):
             self.scheme.setItemData(place, one.help, Qt.ItemDataRole.ToolTipRole)
         self.insertions = QCheckBox("Insertions")
         self.insertions.setToolTip("Show the columns that insertions open; without them a mark stands where something is left out")
-        self.save_button = QToolButton()
-        self.save_button.setText("Save as…")
-        self.save_button.setToolTip("Save the hits that are shown, stacked: Stockholm, A3M, Clustal, PHYLIP; or their pairs: MAF, PSL")
-        self.save_button.clicked.connect(lambda: self.ask_where_to_save())
+        save_tip = "Save the hits that are shown, stacked: Stockholm, A3M, Clustal, PHYLIP; or their pairs: MAF, PSL"
+        self.save_button = text_button("Save as…", save_tip, self.ask_where_to_save)
         self.plot = StackPlot()
-        self.export_button = QToolButton()
-        self.export_button.setText("Export…")
-        self.export_button.setToolTip("Save the whole stack as SVG, PDF or PNG")
-        self.export_button.clicked.connect(lambda: self.plot.export_action.ask())
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(0)
-        # Two rows: there is room for them beside the tables in the smallest window.
-        for first, others in ((self._title, (self.save_button, self.export_button)), (self.insertions, (self.scheme,))):
-            bar = QHBoxLayout()
-            bar.setContentsMargins(8, 3, 6, 3)
-            bar.setSpacing(4)
-            bar.addWidget(first, 1)
-            for widget in others:
-                bar.addWidget(widget)
-            page.addLayout(bar)
-        page.addWidget(self.plot, 1)
+        self.export_button = text_button("Export…", "Save the whole stack as SVG, PDF or PNG", self.plot.export_action.ask)
+        bars = bar_of(self._title, self.save_button, self.export_button), bar_of(self.insertions, self.scheme)
+        fill_page(self, *bars, self.plot, filling=self.plot)
         self.scheme.currentIndexChanged.connect(lambda _: self._paint())
         self.insertions.toggled.connect(lambda _: self._paint())
         self.plot.rowPicked.connect(self._choose)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale, Signal
 from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QTextEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from proteoscope.engine.views.stacked_hits import SubjectSequence
+from proteoscope.gui.buttons import text_button
 from proteoscope.gui.colours import plot_colours
+from proteoscope.gui.room import bar_of, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SubjectView"]
@@ -32,29 +34,15 @@ class SubjectView(QWidget):
         super().__init__(parent)
         self.subject: SubjectSequence | None = None
         self._title = ElidedLabel()
-        self.search_button = QToolButton()
-        self.search_button.setText("Search with this protein")
-        self.search_button.setToolTip("Make this protein the query of the next search, in the same databases with the same parameters")
-        self.copy_button = QToolButton()
-        self.copy_button.setText("Copy as FASTA")
+        search_tip = "Make this protein the query of the next search, in the same databases with the same parameters"
+        self.search_button = text_button("Search with this protein", search_tip, self._ask_for_search)
+        self.copy_button = text_button("Copy as FASTA", "", self._copy)
         self.letters = QPlainTextEdit()
         self.letters.setReadOnly(True)
         self.letters.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.letters.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.letters.setAccessibleName("Sequence of the hit")
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 3)
-        bar.setSpacing(4)
-        bar.addWidget(self._title, 1)
-        bar.addWidget(self.search_button)
-        bar.addWidget(self.copy_button)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(0)
-        page.addLayout(bar)
-        page.addWidget(self.letters, 1)
-        self.search_button.clicked.connect(self._ask_for_search)
-        self.copy_button.clicked.connect(self._copy)
+        fill_page(self, bar_of(self._title, self.search_button, self.copy_button), self.letters, filling=self.letters)
         self.show_subject(None)
 
     @property

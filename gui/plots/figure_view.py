@@ -4,77 +4,40 @@
 and connects `targetChosen`. Names, which must cover nothing, and texts are laid out and painted as on the page: pyqtgraph places its texts
 one by one, whatever is below them.
 """
-# ruff: noqa: N802, N803, N815, D102 - Qt and pyqtgraph give these names
+# ruff: noqa: N802, N815, D102 - Qt and pyqtgraph give these names
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from html import escape
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPen
-from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from proteoscope.engine.views.drawings import Axis, Drawing, PaperFigure, Shape
-from proteoscope.engine.views.figure_layout import PanelPlace, lay_out, panel_of_view
-from proteoscope.engine.views.figures import (
-    Band,
-    Bars,
-    Corner,
-    Figure,
-    Line,
-    Mark,
-    Names,
-    Panel,
-    Picked,
-    Pixels,
-    Rule,
-    Scatter,
-    Spikes,
-    Surface,
-    Text,
-)
-from proteoscope.engine.views.palette import PAPER, Ink, Palette
-from proteoscope.gui.buttons import tool_button
+from proteoscope.engine.views.drawings import Drawing, PaperFigure
+from proteoscope.engine.views.figure_layout import lay_out, panel_of_view
+from proteoscope.engine.views.figures import Figure, Mark, Panel, Picked, Scatter
+from proteoscope.engine.views.palette import Palette
 from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.labels import answer_tooltip, toned_label
-from proteoscope.gui.plots.drawing_view import paint_drawing
 from proteoscope.gui.plots.export import ExportAction
+from proteoscope.gui.plots.panel_items import TICK, PanelItems, localised
+from proteoscope.gui.plots.zoomable import ZOOM, Range, Ranges, Zoomable
 from proteoscope.gui.room import pixels_with_letters
 
-__all__ = ["FigureView", "Ranges", "localised", "zoom_buttons"]
+__all__ = ["FigureView"]
 
-_ZOOM = 0.8
-_STEP = 0.2
-"""Part of the range that a key moves."""
-_TICK = 4
 _MINIMUM_AXIS = "00,000"
 """A number that the left axis has space for, so that most figures begin at the same place."""
 _RING = 12.0
-_PIXELS_PER_POINT = 96 / 72
-
-Range = tuple[float, float]
-Ranges = tuple[Range, ...]
-"""Least and greatest value in sight, across and, of a figure whose height is zoomed too, upwards."""
-_NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.,]*\w)")
 
 
-def localised(text: str) -> str:
-    """A text whose numbers have the separators of the user's language."""
-    locale = QLocale()
-    has_groups = not locale.numberOptions() & QLocale.NumberOption.OmitGroupSeparator
-    separators = str.maketrans({",": locale.groupSeparator() if has_groups else "", ".": locale.decimalPoint()})
-    return _NUMBER.sub(lambda number: number[0].translate(separators), text)
-
-
-class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported, unused-ignore]
+class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported, unused-ignore]
     """Shows a figure, or a text in its place.
 
     Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: everything. Keys: + and - zoom, arrows move; of panels
@@ -113,8 +76,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         has_x_title: bool = True,
     ) -> None:
         super().__init__(parent)
-        self._panels: list[_PanelItems] = []
-        self._ranges: Ranges = ()
+        self._panels: list[PanelItems] = []
         self._highlights: tuple[Mark, ...] = ()
         self._highlighted = 0
         self._hovered: object | None = None
@@ -148,11 +110,6 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
     def text(self) -> str:
         """What is shown in place of a figure."""
         return self._label.text()
-
-    @property
-    def ranges(self) -> Ranges:
-        """What is in sight."""
-        return self._ranges
 
     def panel_in_sight(self, panel: int = 0) -> Panel:
         """A panel as it is drawn now."""
@@ -201,33 +158,6 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         ]
         places = np.array([place for at, place in found if at == found[0][0]]).reshape(-1, 2)
         self.highlight((Scatter(places[:, 0], places[:, 1], "text", size, is_hollow=True),) if found else (), found[0][0] if found else 0)
-
-    def reset_range(self) -> None:
-        """Show what was in sight at first."""
-        self.show_range(self._home())
-
-    def show_range(self, ranges: Ranges) -> None:
-        """Show a part, within what there is."""
-        fitted = []
-        for (low, high), (least, most), smallest in zip(ranges, self._whole(), self._smallest(), strict=False):
-            width = min(max(high - low, smallest), most - least)
-            low = min(max((low + high - width) / 2, least), most - width)
-            fitted.append((low, low + width))
-        self._ranges = (*fitted, *self._ranges[len(fitted) :])
-        for at in range(len(self._panels)):
-            self._draw(at)
-        self.rangeChanged.emit()
-
-    def zoom(self, steps: int) -> None:
-        """Show less, or more where steps are negative, around the middle."""
-        self._zoom(_ZOOM**steps, tuple((low + high) / 2 for low, high in self._ranges))
-
-    def bring_into_sight(self, *values: float) -> None:
-        """Move to values, as far as they lie outside."""
-        moves = [
-            0.0 if low <= value <= high else value - (low + high) / 2 for (low, high), value in zip(self._ranges, values, strict=False)
-        ]
-        self.show_range(tuple((low + move, high + move) for (low, high), move in zip(self._ranges, moves, strict=False)))
 
     def inner(self, panel: int = 0) -> QRectF:
         """Where a panel draws its marks, in pixels of this widget."""
@@ -287,19 +217,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move, zoom, or show everything."""
-        moves = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Down: (1, -1), Qt.Key.Key_Up: (1, 1)}
-        key = Qt.Key(event.key())
-        axis, way = moves.get(key, (-1, 0))
-        if 0 <= axis < len(self._ranges) and not (axis and self._is_standing):
-            steps = [way * _STEP * (high - low) if at == axis else 0.0 for at, (low, high) in enumerate(self._ranges)]
-            self.show_range(tuple((low + step, high + step) for (low, high), step in zip(self._ranges, steps, strict=True)))
-        elif 0 <= axis < len(self._ranges):
-            self.show_range((self._ranges[0], self._standing(self._ranges[1][1] * _ZOOM**way)))
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus) and self._ranges:
-            self.zoom(-1 if key == Qt.Key.Key_Minus else 1)
-        elif key in (Qt.Key.Key_0, Qt.Key.Key_Home) and self._ranges:
-            self.reset_range()
-        else:
+        if not self._take_key(Qt.Key(event.key())):
             QWidget.keyPressEvent(self, event)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -329,7 +247,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         whole, figure = self._whole(), self._figure
         return (figure.x_range, *whole[1:]) if whole and figure is not None and figure.x_range is not None else whole
 
-    def _smallest(self) -> tuple[float, ...]:
+    def _smallest(self) -> Sequence[float]:
         return () if self._zoomed is None else tuple(smallest for smallest in self._zoomed.smallest if smallest is not None)
 
     def _standing(self, top: float) -> Range:
@@ -337,14 +255,19 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         assert self._zoomed is not None
         return (-top if self._zoomed.y.is_mirrored else self._zoomed.y.low), top
 
-    def _zoom(self, factor: float, around: Sequence[float]) -> None:
-        factors = (factor, 1.0 if self._is_standing else factor)
-        self.show_range(
-            tuple(
-                (at - (at - low) * part, at + (high - at) * part)
-                for (low, high), at, part in zip(self._ranges, around, factors, strict=False)
-            )
-        )
+    def _step(self, axis: int, way: int) -> None:
+        if axis and self._is_standing:
+            self.show_range((self._ranges[0], self._standing(self._ranges[1][1] * ZOOM**way)))
+        else:
+            super()._step(axis, way)
+
+    def _zoom(self, factor: float, around: Sequence[float], factor_upwards: float | None = None) -> None:
+        super()._zoom(factor, around, 1.0 if self._is_standing else factor_upwards)
+
+    def _draw_ranges(self) -> None:
+        for at in range(len(self._panels)):
+            self._draw(at)
+        self.rangeChanged.emit()
 
     def _range_of(self, panel: int) -> tuple[Range | None, Range | None]:
         """What is in sight of x and y; None of an axis that is not zoomed."""
@@ -373,7 +296,8 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
             self._heading = self.ci.addLabel(row=0, col=0, colspan=2 * n, justify="left")
         for at, panel in enumerate(figure.panels):
             row, column = 1 + 3 * (at // n), 2 * (at % n)
-            items = _PanelItems(self, at, n, has_x_numbers=n > 1 or at == len(figure.panels) - 1)
+            has_numbers = n > 1 or at == len(figure.panels) - 1
+            items = PanelItems(self, _Box(self, at), n, has_x_numbers=has_numbers, has_x_title=self.has_x_title)
             if panel.title:
                 items.title = self.ci.addLabel(row=row, col=column, colspan=2, justify="left")
             for item, down, across in ((items.left, 1, 0), (items.box, 1, 1), (items.bottom, 2, 1)):
@@ -392,7 +316,7 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
         panels = [panel_of_view(panel, None, None, 1000) for panel in figure.panels]
         texts = [text for panel in panels for text in panel.y.tick_texts(panel.y.ticks(5))]
         width = max(metrics.horizontalAdvance(text) for text in (*texts, _MINIMUM_AXIS if figure.n_columns == 1 else ""))
-        width += (1.6 * metrics.height() if any(panel.y.title for panel in panels) else 0) + _TICK + 6
+        width += (1.6 * metrics.height() if any(panel.y.title for panel in panels) else 0) + TICK + 6
         if self._heading is not None:
             self._heading.setText(self._heading_text(figure, palette), color=qt_colour("text", palette), size=f"{self._points()}pt")
             # As wide as there is space, not as it would be.
@@ -433,12 +357,9 @@ class FigureView(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimport
 
     def _wheel(self, at: QPointF, degrees: float) -> None:
         found = self._panels[0].place if len(self._panels) == 1 else None
-        values = found.values(at.x(), at.y()) if found is not None else (self.values_at(at) or (0, *self._middle))[1:]
-        self._zoom(_ZOOM ** (degrees / 120), values)
-
-    @property
-    def _middle(self) -> tuple[float, ...]:
-        return tuple((low + high) / 2 for low, high in self._ranges)
+        middle = tuple((low + high) / 2 for low, high in self._ranges)
+        values = found.values(at.x(), at.y()) if found is not None else (self.values_at(at) or (0, *middle))[1:]
+        self._zoom(ZOOM ** (degrees / 120), values)
 
     def _take_box(self, panel: int, *corners: QPointF) -> None:
         """Zoom into the box between two places of a panel."""
@@ -471,139 +392,6 @@ def _form(figure: Figure | None) -> object:
         return None
     panels = [(bool(panel.title), panel.share) for panel in figure.panels]
     return panels, figure.n_columns, bool(figure.heading or figure.legend)
-
-
-class _PanelItems:
-    """A panel of a figure: its axes, and the items of its marks."""
-
-    def __init__(self, view: FigureView, number: int, n_columns: int, *, has_x_numbers: bool) -> None:
-        self._n_columns = n_columns
-        self.box = _Box(view, number)
-        self.left, self.bottom = _Axis("left"), _Axis("bottom", has_x_numbers, has_x_numbers and view.has_x_title)
-        for axis in (self.left, self.bottom):
-            axis.linkToView(self.box)
-        self.title: Any = None
-        self.place: PanelPlace | None = None
-        self._view, self._palette = view, PAPER
-        self._items: list[Any] = []
-        self._drawn: tuple[Mark, ...] | None = None
-        self._over: list[Any] = []
-        self._texts = _Texts(self.box)
-
-    @property
-    def area(self) -> QRectF:
-        """Where marks are drawn, in pixels of the widget."""
-        return QRectF(self.box.mapRectToScene(self.box.rect()))
-
-    def take_theme(self, palette: Palette, font: QFont, width: float) -> None:
-        self._palette, self._drawn = palette, None
-        for axis in (self.left, self.bottom):
-            axis.take_theme(palette, font)
-        # Whole pixels, so that pictures have those of the screen.
-        self.left.setWidth(math.ceil(width))
-        lines = 0.4 + self.bottom.has_numbers + self.bottom.has_title
-        self.bottom.setHeight(math.ceil(lines * QFontMetricsF(font).height()) + _TICK)
-        box = self.box.rbScaleBox
-        box.setPen(pg.mkPen(qt_colour("target", palette)))
-        box.setBrush(pg.mkBrush(qt_colour("target", palette, 0.16)))
-
-    def show_title(self, text: str, size: str) -> None:
-        """Show as much of a title as there is space for."""
-        if self.title is not None:
-            space = self._view.width() / max(1, self._n_columns) - 24
-            shown = QFontMetricsF(self._view.font()).elidedText(text, Qt.TextElideMode.ElideRight, space)
-            self.title.setText(escape(shown), color=qt_colour("text", self._palette), size=size)
-            self.title.setMinimumWidth(1)
-
-    def draw(self, panel: Panel) -> None:
-        area, font = self.area, self._view.font()
-        if area.width() < 2 or area.height() < 2:
-            return
-        size = QFontMetricsF(font).height() * 0.8
-        self.place = PanelPlace(panel, area.left(), area.top(), area.right(), area.bottom(), size)
-        self.left.show_axis(panel.y)
-        self.bottom.show_axis(panel.x)
-        ends = [axis.scaled([axis.low, axis.high]).tolist() for axis in (panel.x, panel.y)]
-        self.box.setRange(xRange=ends[0], yRange=ends[1], padding=0, disableAutoRange=False)
-        # Most items follow the axes by themselves.
-        if panel.marks is not self._drawn or panel.y.scale != "linear" or any(isinstance(mark, Bars | Pixels) for mark in panel.marks):
-            self._items, self._drawn = self._replaced(self._items, panel.marks), panel.marks
-        shapes: list[Shape] = []
-        for mark in panel.marks:
-            if isinstance(mark, Corner | Names | Text):
-                shapes += self.place.shapes(mark)
-            elif isinstance(mark, Rule):
-                # Its line is an item.
-                shapes += self.place.shapes(mark)[1:]
-        self._texts.show_shapes(Drawing(area.width(), area.height(), "", tuple(shapes), size), self._palette, font)
-
-    def highlight(self, marks: Sequence[Mark]) -> None:
-        self._over = self._replaced(self._over, marks)
-
-    def _replaced(self, items: list[Any], marks: Sequence[Mark]) -> list[Any]:
-        for item in items:
-            self.box.removeItem(item)
-        made = [] if self.place is None else [item for mark in marks if (item := self._item(mark, self.place.panel)) is not None]
-        for item in made:
-            self.box.addItem(item, ignoreBounds=True)
-        return made
-
-    def _pen(self, ink: Ink, width: float = 1.0, *, is_dashed: bool = False, opacity: float = 1.0) -> QPen:
-        style = Qt.PenStyle.DashLine if is_dashed else Qt.PenStyle.SolidLine
-        return QPen(pg.mkPen(qt_colour(ink, self._palette, opacity), width=width, style=style))
-
-    def _brush(self, ink: Ink, opacity: float = 1.0) -> Any:
-        return pg.mkBrush(qt_colour(ink, self._palette, opacity))
-
-    def _item(self, mark: Mark, panel: Panel) -> Any:
-        """What draws a mark; None for texts."""
-        y_of = panel.y.scaled
-        match mark:
-            case Spikes(x, y, ink, width, foot):
-                ends = np.empty(2 * len(x))
-                ends[::2], ends[1::2] = y_of(np.full(len(x), foot)), y_of(y)
-                # Upright lines are sharpest, and all as wide, where whole pixels are.
-                width = max(1, round(_PIXELS_PER_POINT * width))
-                return pg.PlotCurveItem(np.repeat(x, 2), ends, pen=self._pen(ink, width), connect="pairs", antialias=False)
-            case Line(x, y, ink, width, is_dashed):
-                return pg.PlotCurveItem(x, y_of(y), pen=self._pen(ink, width, is_dashed=is_dashed), antialias=True)
-            case Surface(x, low, high, ink, opacity):
-                curves = [pg.PlotCurveItem(x, y_of(ends)) for ends in (low, high)]
-                return pg.FillBetweenItem(*curves, brush=self._brush(ink, opacity))
-            case Bars():
-                return self._bars(mark, panel)
-            case Scatter(x, y, ink, size):
-                look = {"pen": self._pen(ink, 1.8), "brush": None} if mark.is_hollow else {"pen": None, "brush": self._brush(ink)}
-                return pg.ScatterPlotItem(x=x, y=y_of(y), size=size, pxMode=True, **look)
-            case Rule(at, is_upright, ink, width, is_dashed):
-                place = at if is_upright else float(y_of(at))
-                return pg.InfiniteLine(place, angle=90 if is_upright else 0, pen=self._pen(ink, width, is_dashed=is_dashed))
-            case Band(low, high, ink, opacity):
-                return pg.LinearRegionItem((low, high), movable=False, brush=self._brush(ink, opacity), pen=self._pen(ink))
-            case Pixels(render):
-                return self._picture(render, panel)
-        return None
-
-    def _bars(self, bars: Bars, panel: Panel) -> Any:
-        foot, height = (panel.y.scaled(values) for values in (np.full(len(bars.left), bars.foot), bars.height))
-        seen = height != foot
-        # What is narrower than a pixel would vanish between two of them.
-        width = self.area.width() / (panel.x.high - panel.x.low) * float((bars.right - bars.left).min(initial=np.inf))
-        is_thin, brush = width < 1, self._brush(bars.ink, bars.opacity)
-        pen = (
-            self._pen(bars.ink, opacity=1.0 if bars.has_outline else bars.opacity)
-            if bars.has_outline or is_thin
-            else QPen(Qt.PenStyle.NoPen)
-        )
-        return pg.BarGraphItem(x0=bars.left[seen], x1=bars.right[seen], y0=foot[seen], y1=height[seen], pen=pen, brush=brush)
-
-    def _picture(self, render: Any, panel: Panel) -> Any:
-        x, y, ratio = (panel.x.low, panel.x.high), (panel.y.low, panel.y.high), self._view.devicePixelRatioF()
-        width, height = (max(1, round(pixels * ratio)) for pixels in (self.area.width(), self.area.height()))
-        # Rows of pyqtgraph's pictures go up.
-        item = pg.ImageItem(render(x, y, width, height, ratio, self._palette)[::-1], axisOrder="row-major", levels=None)
-        item.setRect(QRectF(x[0], y[0], x[1] - x[0], y[1] - y[0]))
-        return item
 
 
 class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
@@ -642,69 +430,3 @@ class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
             box.setTop(self.rect().top())
             box.setBottom(self.rect().bottom())
         super().updateScaleBox(box.topLeft(), box.bottomRight())
-
-
-class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """An axis with the ticks that it has on paper, in numbers of the user's language."""
-
-    def __init__(self, side: str, has_numbers: bool = True, has_title: bool = True) -> None:
-        super().__init__(side, maxTickLength=_TICK)
-        self._shown, self.has_numbers, self.has_title = Axis(0.0, 1.0), has_numbers, has_title
-        self.setStyle(showValues=has_numbers, autoExpandTextSpace=False, hideOverlappingLabels=False, tickAlpha=255, tickTextOffset=3)
-        self.enableAutoSIPrefix(False)
-
-    def take_theme(self, palette: Palette, font: QFont) -> None:
-        for take in (self.setPen, self.setTextPen):
-            take(qt_colour("text", palette))
-        self.setTickFont(font)
-        self.label.setFont(font)
-
-    def show_axis(self, axis: Axis) -> None:
-        metrics, length = QFontMetricsF(self.label.font()), self.width() if self.orientation == "bottom" else self.height()
-        self._shown, self.picture = axis, None
-        title = axis.fitting_title(metrics.horizontalAdvance, length) if self.has_title else ""
-        title = metrics.elidedText(title, Qt.TextElideMode.ElideRight, max(10.0, length))
-        if title != self.labelText:
-            self.setLabel(title)
-
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
-        axis, height = self._shown, QFontMetricsF(self.label.font()).height()
-        least, lines = (2, 3.6) if self.orientation == "bottom" else (3, 2.2)
-        ticks = axis.ticks(max(least, math.floor(size / (height * lines))))
-        return [(1.0, axis.scaled(ticks).tolist())]
-
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        return [localised(text) for text in self._shown.tick_texts(self._shown.unscaled(values).tolist())]
-
-
-class _Texts(pg.GraphicsObject):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """Names and texts over the marks of a panel, in pixels."""
-
-    def __init__(self, box: _Box) -> None:
-        super().__init__(box)
-        self._box = box
-        self._drawing = Drawing(0, 0, "", ())
-        self._palette, self._font = PAPER, QFont()
-        self.setZValue(1000)
-
-    def show_shapes(self, drawing: Drawing, palette: Palette, font: QFont) -> None:
-        self._drawing, self._palette, self._font = drawing, palette, font
-        self.prepareGeometryChange()
-        self.update()
-
-    def boundingRect(self) -> QRectF:
-        return QRectF(self._box.rect())
-
-    def paint(self, painter: QPainter, *_: Any) -> None:
-        painter.translate(-self._box.scenePos())
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint_drawing(painter, self._drawing, self._palette, self._font)
-
-
-def zoom_buttons(plot: Any, shown: str) -> list[QToolButton]:
-    """Buttons that show more, less and all of what a plot shows, as ``text``."""
-    buttons = [
-        tool_button(icon, tip, partial(plot.zoom, steps))
-        for icon, tip, steps in (("remove", f"Show more of the {shown} (-)", -1), ("add", f"Show less of the {shown} (+)", 1))
-    ]
-    return [*buttons, tool_button("reset", f"Show the whole {shown} (0)", plot.reset_range)]

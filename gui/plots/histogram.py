@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QWidget
 
 from proteoscope.engine.views.histograms import Histogram, histogram_figure
 from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.room import fill_page
 
 __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page"]
 
@@ -29,11 +30,7 @@ def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
     bar.setContentsMargins(8, 4, 8, 2)
     bar.addStretch(1)
     bar.addWidget(box)
-    layout = QVBoxLayout(page)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(0)
-    layout.addLayout(bar)
-    layout.addWidget(plots, 1)
+    fill_page(page, bar, plots, filling=plots)
     return page
 
 

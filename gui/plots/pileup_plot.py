@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtWidgets import QApplication, QWidget
 
 from proteoscope.engine.formats.tracks import TrackFeature
 from proteoscope.engine.views.drawings import PaperFigure
@@ -14,9 +14,10 @@ from proteoscope.engine.views.pileup import MAXIMUM_WIDTH, Pileup
 from proteoscope.engine.views.pileup_drawing import PileupSheet, draw_pileup, inner_region
 from proteoscope.engine.views.reads import ShownText
 from proteoscope.gui.colours import palette_of, plot_colours
+from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
 from proteoscope.gui.plots.export import ExportAction
-from proteoscope.gui.plots.zoomed import Ranges, ZoomedPlot
+from proteoscope.gui.plots.zoomable import ZOOM, Ranges, Zoomable
 from proteoscope.gui.room import pixels_with_letters
 
 __all__ = ["PileupPlot"]
@@ -25,8 +26,12 @@ _LEAST_LETTERS = 20.0
 _SOON_MS = 120
 
 
-class PileupPlot(ZoomedPlot):
-    """Shows a `Pileup`, or a text in its place. Wheel and keys zoom; a click chooses an alignment."""
+class PileupPlot(Zoomable, QWidget):
+    """Shows a `Pileup`, or a text in its place.
+
+    Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: as much as can be piled up. Keys: + and - zoom, arrows
+    move. A click chooses an alignment.
+    """
 
     rowChosen = Signal(int)
     """Row of the table of alignments."""
@@ -40,7 +45,12 @@ class PileupPlot(ZoomedPlot):
         self.features: list[TrackFeature] = []
         self.text = ""
         self._of: ShownText | None = None
-        self._chosen: int | None = None
+        self.chosen: int | None = None
+        """Row of the marked alignment in the table, or None."""
+        self._pressed: QPointF | None = None
+        self._pulled: QPointF | None = None
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
         self._later = QTimer(self, singleShot=True, interval=_SOON_MS)
         self._later.timeout.connect(self._ask)
         self.setAccessibleName("Alignments piled up")
@@ -51,11 +61,6 @@ class PileupPlot(ZoomedPlot):
     def inner(self) -> QRectF:
         """Where alignments are drawn."""
         return QRectF(*inner_region(WidgetMeasure.from_font(self.font()), (self.width(), self.height())))
-
-    @property
-    def chosen(self) -> int | None:
-        """Row of the marked alignment in the table, or None."""
-        return self._chosen
 
     @property
     def is_waiting(self) -> bool:
@@ -69,7 +74,7 @@ class PileupPlot(ZoomedPlot):
             return None
         size = float(self.width()), float(self.height())
         sheet = PileupSheet(self.pile, self.features, self._ranges[0], WidgetMeasure.from_font(self.font()), size)
-        sheet.chosen = self._chosen
+        sheet.chosen = self.chosen
         return sheet
 
     @property
@@ -86,11 +91,9 @@ class PileupPlot(ZoomedPlot):
         self.show_range(((first - 0.5, last + 0.5),))
 
     def show_range(self, ranges: Ranges) -> None:
-        """Look at other letters, as many as can be piled up."""
-        ((low, high),) = ranges
-        middle, width = (low + high) / 2, min(high - low, float(MAXIMUM_WIDTH))
-        super().show_range(((middle - width / 2, middle + width / 2),))
-        self._later.start()
+        """Show other letters, as many as can be piled up."""
+        half = MAXIMUM_WIDTH / 2
+        super().show_range(tuple((max(low, (low + high) / 2 - half), min(high, (low + high) / 2 + half)) for low, high in ranges))
 
     def show_pile(self, pile: Pileup | None, text: str = "") -> None:
         """Show alignments, or a text in their place."""
@@ -110,7 +113,7 @@ class PileupPlot(ZoomedPlot):
 
     def choose(self, row: int | None) -> None:
         """Mark the alignment of a row of the table."""
-        self._chosen = row
+        self.chosen = row
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -132,26 +135,91 @@ class PileupPlot(ZoomedPlot):
                 painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.text)
                 return
             paint_drawing(painter, sheet.draw(), palette_of(self.palette()), self.font())
-            self._paint_pull(painter, colours)
+            if self._pulled is not None and self._pressed is not None:
+                fill = QColor(colours.target)
+                fill.setAlpha(40)
+                painter.setPen(QPen(colours.target, 1.0))
+                painter.setBrush(fill)
+                painter.drawRect(QRectF(self._pressed.x(), self.inner.top(), self._pulled.x() - self._pressed.x(), self.inner.height()))
+
+    def event(self, event: QEvent) -> bool:
+        """Show what is under the pointer."""
+        return answer_tooltip(event, self, self.text_at) or super().event(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a click, or a box."""
+        event.accept()
+        if event.button() == Qt.MouseButton.LeftButton and self.inner.contains(event.position()):
+            self._pressed = event.position()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Pull the box, or show what can be clicked."""
+        event.accept()
+        at = event.position()
+        if self._pressed is None:
+            self.setCursor(Qt.CursorShape.ArrowCursor if self._row_at(at) is None else Qt.CursorShape.PointingHandCursor)
+        elif self._pulled is not None or (at - self._pressed).manhattanLength() >= QApplication.startDragDistance():
+            self._pulled = QPointF(min(max(at.x(), self.inner.left()), self.inner.right()), at.y())
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Zoom into the box, or take the click."""
+        event.accept()
+        pressed, pulled = self._pressed, self._pulled
+        self._pressed = self._pulled = None
+        if event.button() != Qt.MouseButton.LeftButton or pressed is None:
+            return
+        if pulled is not None:
+            low, high = sorted((self._place_at(pressed), self._place_at(pulled)))
+            self.show_range(((low, high),))
+        elif (row := self._row_at(event.position())) is not None:
+            self.rowChosen.emit(row)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Show as much as can be piled up."""
+        event.accept()
+        self._pressed = None
+        self.reset_range()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom around the pointer."""
+        event.accept()
+        if self._ranges and event.angleDelta().y():
+            self._zoom(ZOOM ** (event.angleDelta().y() / 120), (self._place_at(event.position()),))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Move, zoom, or show as much as can be piled up."""
+        if not self._take_key(Qt.Key(event.key())):
+            super().keyPressEvent(event)
 
     def _ask(self) -> None:
         if self._of is not None:
             self.rangeAsked.emit(*self.letters)
 
-    def _whole(self) -> Ranges | None:
-        return None if self._of is None else ((0.5, self._of.length + 0.5),)
+    def _whole(self) -> Ranges:
+        return () if self._of is None else ((0.5, self._of.length + 0.5),)
 
-    def _least(self) -> tuple[float, ...]:
+    def _home(self) -> Ranges:
+        length = 0 if self._of is None else self._of.length
+        return tuple((low - length, high + length) for low, high in self._ranges)
+
+    def _smallest(self) -> tuple[float, ...]:
         return (_LEAST_LETTERS,)
 
-    def _can_be_clicked(self, at: QPointF) -> bool:
-        return (sheet := self.sheet) is not None and sheet.read_at(at.x(), at.y()) is not None
+    def _draw_ranges(self) -> None:
+        self._later.start()
+        self.update()
 
-    def _click(self, at: QPointF) -> None:
+    def _place_at(self, at: QPointF) -> float:
+        """The place of the text at a place of this widget."""
+        ((low, high),) = self._ranges
+        return low + (at.x() - self.inner.left()) / self.inner.width() * (high - low)
+
+    def _row_at(self, at: QPointF) -> int | None:
+        """The row of the alignment at a place of this widget."""
         sheet = self.sheet
         read = None if sheet is None else sheet.read_at(at.x(), at.y())
-        if sheet is not None and read is not None:
-            self.rowChosen.emit(int(sheet.pile.row[read]))
+        return None if sheet is None or read is None else int(sheet.pile.row[read])
 
     def _figure(self) -> PaperFigure | None:
         if self.pile is None:

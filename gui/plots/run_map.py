@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Signal
 from PySide6.QtGui import QIcon, QKeySequence, QPixmap, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QWidget
 
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.figures import Rule, Scatter
 from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_INKS, STATUS_NAMES, UNEXPLAINED, MapPoints, run_map_figure
 from proteoscope.gui.colours import palette_of, qt_colour
-from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.plots.panel_items import localised
+from proteoscope.gui.room import fill_page
 
 __all__ = ["RunMap"]
 
@@ -48,11 +50,7 @@ class RunMap(QWidget):
         self._legend.setLayout(legend)
         # Where there is less space than names need, numbers do.
         self._legend.setMinimumWidth(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._legend)
-        layout.addWidget(self.canvas, 1)
+        fill_page(self, self._legend, self.canvas, filling=self.canvas)
         self.setFocusProxy(self.canvas)
         self.export_action = self.canvas.export_action
         # Ctrl+E is for the spectrum next to the map.

@@ -20,7 +20,7 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.wheel import ChoiceBox
 from proteoscope.gui.plots.chromatogram_plot import ChromatogramPlot
-from proteoscope.gui.plots.figure_view import zoom_buttons
+from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["ChromatogramPage"]

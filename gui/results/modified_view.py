@@ -34,8 +34,8 @@ from proteoscope.engine.views.modified import (
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.forms.wheel import ChoiceBox
-from proteoscope.gui.plots.figure_view import zoom_buttons
 from proteoscope.gui.plots.shift_plot import ShiftPlot
+from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
 from proteoscope.gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from proteoscope.gui.results.modified_filter import ModifiedFilterBar

@@ -16,8 +16,8 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.pileup import Pileup, pileup_of
 from proteoscope.engine.views.reads import ShownText
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.plots.figure_view import zoom_buttons
 from proteoscope.gui.plots.pileup_plot import PileupPlot
+from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.worker import TableWorker
 

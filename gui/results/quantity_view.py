@@ -14,7 +14,7 @@ from proteoscope.engine.errors import ProteoscopeError, shortened
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.views.conditions import AnyOf, Is
+from proteoscope.engine.views.conditions import any_of, compares
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.quantities import (
     SHOWN_TABLES,
@@ -238,11 +238,11 @@ class QuantityView(RunView):
         self._show_no_trace()
         for panel in (self.peptides, self.ions):
             panel.clear_choice()
-        self.peptides.show_rows(scope=[Is("accession", "=", accession)], scope_text=f"of {accession}")
+        self.peptides.show_rows(scope=[compares("accession", "=", accession)], scope_text=f"of {accession}")
         self._scope_traces(overview.peptidoforms_of(accession), f"of {accession}")
 
     def _scope_traces(self, peptidoforms: tuple[str, ...], text: str, *, takes_first: bool = False) -> None:
-        scope = AnyOf(tuple(Is("peptide", "=", one) for one in peptidoforms))
+        scope = any_of(tuple(compares("peptide", "=", one) for one in peptidoforms))
         self.ions.show_rows(scope=[scope], scope_text=text, takes_first=takes_first)
 
     def _lose_protein(self, panel: TablePanel) -> None:

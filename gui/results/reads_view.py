@@ -30,8 +30,8 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.forms.wheel import ChoiceBox
 from proteoscope.gui.plots.depth_plot import DepthPlot
-from proteoscope.gui.plots.figure_view import zoom_buttons
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
+from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.pileup_page import PileupPage
 from proteoscope.gui.results.reads import read_facts, told_missing, with_facts
 from proteoscope.gui.results.reads_filter import ReadFilterBar

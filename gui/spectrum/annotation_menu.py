@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QM
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.views.annotation import OF_MODIFICATIONS, SHOWN_SERIES, IonSettings
-from proteoscope.engine.views.annotation_choice import WIDEST_TOLERANCE, AnnotationChoice
+from proteoscope.engine.views.annotation import OF_MODIFICATIONS, SHOWN_SERIES, WIDEST_TOLERANCE, AnnotationChoice, IonSettings
 from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.wheel import ChoiceBox
 from proteoscope.gui.labels import toned_label

@@ -8,12 +8,13 @@ from typing import Any, Literal, get_args
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QMenu, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QStackedWidget, QToolButton, QWidget
 
 from proteoscope.engine.project import RowMark
 from proteoscope.engine.views.annotation import IonSettings
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
+from proteoscope.gui.room import fill_page
 from proteoscope.gui.spectrum.mark_bar import MarkBar
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
@@ -86,11 +87,7 @@ class MatchPane(QWidget):
         self._views = QStackedWidget()
         self._views.addWidget(self.spectrum)
         self._views.addWidget(self.mirror)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._views, 1)
-        layout.addWidget(self.marks)
+        fill_page(self, self._views, self.marks, filling=self._views)
         self.spectrum.choiceChanged.connect(lambda: self.asked.emit() if self.below != "nothing" else None)
         self.show_text("")
 

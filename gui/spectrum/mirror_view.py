@@ -2,86 +2,37 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
-from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.plots.panel_items import localised
+from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 from proteoscope.gui.spectrum.spectrum_view import RING
-from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
 __all__ = ["MirrorView"]
 
 
-class MirrorView(QWidget):
+class MirrorView(SpectrumPage):
     """Shows a spectrum and the one that it is compared with, or a text that says why there is none."""
 
-    message = Signal(str)
-
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        plot = FigureView("Two spectra compared", least=(160, 130), has_heading=False)
+        super().__init__(plot, "the spectra", "Save the spectra as they are zoomed now as SVG, PDF or PNG (Ctrl+E)", parent)
         self.spectra: MirroredSpectra | None = None
-        self._title = ElidedLabel()
-        self.export_button = QToolButton()
-        self.export_button.setText("Export…")
-        self.export_button.setToolTip("Save the spectra as they are zoomed now as SVG, PDF or PNG (Ctrl+E)")
-        self.export_button.setAccessibleName("Export the spectra as a figure")
-        self.plot = FigureView("Two spectra compared", least=(160, 130), has_heading=False)
-        self.plot.targetHovered.connect(self._hover)
-        self.plot.message.connect(self.message)
-        self.readout = ReadoutLabel("Peak under the pointer")
-        self._text = QLabel()
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setWordWrap(True)
         self._text.setMinimumWidth(1)
-        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._text.setContentsMargins(24, 24, 24, 24)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.export_action = self.plot.export_action
-        # Also while the keyboard is in a table.
-        self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        self.export_button.clicked.connect(self.export_action.ask)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 3)
-        bar.setSpacing(6)
-        bar.addWidget(self._title, 1)
-        bar.addWidget(self.export_button)
-        self._bar = bar
-        shown = QWidget()
-        layout = QVBoxLayout(shown)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.plot, 1)
-        layout.addWidget(self.readout)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._text)
-        self._stack.addWidget(shown)
-        self._shown = shown
+        self._bar = bar_of(self._title, self.export_button, spacing=6)
+        fill_page(self._shown, self._bar, self.plot, self.readout, filling=self.plot)
         self.show_text("")
-
-    @property
-    def text(self) -> str:
-        """What is said in place of spectra, empty when there are some."""
-        return self._text.text() if self._stack.currentWidget() is self._text else ""
-
-    @property
-    def title(self) -> str:
-        """What is compared."""
-        return self._title.full_text
-
-    def add_to_bar(self, widget: QWidget) -> None:
-        """Put a button of the view's owner beside the one above the spectra."""
-        self._bar.insertWidget(1, widget)
 
     def show_text(self, text: str) -> None:
         """Say why there are no spectra."""
         self.spectra = None
         self.plot.show_figure(None)
         self.export_action.setEnabled(False)
-        self._text.setText(text)
-        self._stack.setCurrentWidget(self._text)
+        self._show_in_place(text)
 
     def show_spectra(self, spectra: MirroredSpectra) -> None:
         """Show a spectrum and the one that it is compared with."""

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QToolButton, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match
-from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, AnnotationChoice, IonSettings, annotate_match
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.spectrum_figures import ErrorUnit, peak_text, spectrum_figure
-from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.plots.panel_items import localised
+from proteoscope.gui.room import bar_of, fill_page
 from proteoscope.gui.spectrum.annotation_menu import AnnotationMenu
 from proteoscope.gui.spectrum.ion_table import IonTableView
 from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
-from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
+from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 
 __all__ = ["RING", "SpectrumView"]
 
@@ -30,20 +31,19 @@ _WIDE = 820
 """Pixels from which there is room for the ion table beside the spectrum."""
 
 
-class SpectrumView(QWidget):
+class SpectrumView(SpectrumPage):
     """Shows the spectrum of a PSM with its ions, or a text that says why there is none."""
 
-    message = Signal(str)
     choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
     """The user looks for other ions now: `annotation.choice` is worth keeping."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        plot = FigureView("Annotated spectrum", has_heading=False)
+        super().__init__(plot, "the spectrum", "Save the spectrum as it is zoomed now as SVG, PDF or PNG (Ctrl+E)", parent)
         self.spectrum: AnnotatedSpectrum | None = None
         self._row: Mapping[str, Any] | None = None
         self._asked: IonSettings | None = None
         self._is_ion_table_chosen = False
-        self._title = ElidedLabel()
         self.annotation = AnnotationMenu(self)
         self.annotation.choiceChanged.connect(self._annotate_again)
         self.annotation.choiceChanged.connect(self.choiceChanged)
@@ -62,72 +62,24 @@ class SpectrumView(QWidget):
         self.ions_button.setShortcut(QKeySequence("Ctrl+I"))
         self.ions_button.setAccessibleName("Show the table of fragment ions")
         self.ions_button.clicked.connect(self._choose_ion_table)
-        self.export_button = QToolButton()
-        self.export_button.setText("Export…")
-        self.export_button.setToolTip("Save the spectrum as it is zoomed now as SVG, PDF or PNG (Ctrl+E)")
-        self.export_button.setAccessibleName("Export the spectrum as a figure")
         self.ladder = PeptideLadder()
-        self.plot = FigureView("Annotated spectrum", has_heading=False)
-        self.plot.targetHovered.connect(self._hover)
-        self.plot.message.connect(self.message)
         self.ion_table = IonTableView()
         self.ion_table.ionChosen.connect(self._show_ion)
         self.ion_table.hide()
-        self.readout = ReadoutLabel("Peak under the pointer")
-        self._text = QLabel()
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setWordWrap(True)
-        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._text.setContentsMargins(24, 24, 24, 24)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.copy_action = self._action("&Copy as picture", QKeySequence("Ctrl+Shift+P"), self.copy_picture)
-        self.export_action = self.plot.export_action
         self.addAction(self.export_action)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        # Also while the keyboard is in a table.
-        self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        self.export_button.clicked.connect(self.export_action.ask)
         self.reset_action = self._action("Show the &whole spectrum", QKeySequence(), self.plot.reset_range)
-
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 3)
-        bar.setSpacing(6)
-        bar.addWidget(self._title, 1)
-        for widget in (self.annotation_button, self.ions_button, self.export_button):
-            bar.addWidget(widget)
-        self._bar = bar
         left = QWidget()
-        left_layout = QVBoxLayout(left)
-        left_layout.setContentsMargins(0, 0, 0, 0)
-        left_layout.setSpacing(0)
-        left_layout.addWidget(self.ladder)
-        left_layout.addWidget(self.plot, 1)
-        left_layout.addWidget(self.readout)
+        fill_page(left, self.ladder, self.plot, self.readout, filling=self.plot)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.addWidget(left)
         self._splitter.addWidget(self.ion_table)
         self._splitter.setStretchFactor(0, 1)
         self._splitter.setCollapsible(0, False)
-        shown = QWidget()
-        layout = QVBoxLayout(shown)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self._splitter, 1)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._text)
-        self._stack.addWidget(shown)
-        self._shown = shown
+        self._bar = bar_of(self._title, self.annotation_button, self.ions_button, self.export_button, spacing=6)
+        fill_page(self._shown, self._bar, self._splitter, filling=self._splitter)
         self.show_text("")
-
-    @property
-    def text(self) -> str:
-        """What is said in place of a spectrum, empty when there is one."""
-        return self._text.text() if self._stack.currentWidget() is self._text else ""
-
-    def add_to_bar(self, widget: QWidget) -> None:
-        """Put a button of the view's owner beside those above the spectrum."""
-        self._bar.insertWidget(1, widget)
 
     def show_choice(self, choice: AnnotationChoice) -> None:
         """Look for these ions, now and in the spectra that follow."""
@@ -138,8 +90,7 @@ class SpectrumView(QWidget):
         """Say why there is no spectrum."""
         self.spectrum = self._row = None
         self._enable(False)
-        self._text.setText(text)
-        self._stack.setCurrentWidget(self._text)
+        self._show_in_place(text)
 
     def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
         """Show the spectrum of a row of the PSMs. `settings`: of its run, over which stands what the user chose."""

@@ -14,8 +14,7 @@ from pyteomics import mass
 
 from proteoscope.engine.chemistry.fragments import IMMONIUM, SERIES
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.views.annotation import LOSSES, OF_MODIFICATIONS, IonSettings, annotate_match
-from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.annotation import LOSSES, OF_MODIFICATIONS, AnnotationChoice, IonSettings, annotate_match
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import LOSS
 from tests.engine.views.result_projects import PROTON, fragment_mz

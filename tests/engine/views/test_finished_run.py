@@ -11,7 +11,7 @@ import pytest
 
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.project import Project
-from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.conditions import compares
 from proteoscope.engine.views.finished_run import open_run
 from tests.engine.views.search_projects import project_with_search
 
@@ -41,7 +41,10 @@ def test_the_last_run_or_one_by_its_id_is_opened(searched: Path) -> None:
         assert run.parameters["matrix"] == "BLOSUM62" and [kind for kind, _ in run.inputs] == ["queries", "database"]
         hits = run.tables.source("hits")
         assert hits.beside("queries").total == 3 == hits.query("SELECT count(*) AS n FROM queries")["n"][0].as_py()
-        assert hits.beside("hits").rows([Is("query_index", "=", np.int64(0))]).tolist() == hits.rows([Is("query_index", "=", 0)]).tolist()
+        assert (
+            hits.beside("hits").rows([compares("query_index", "=", np.int64(0))]).tolist()
+            == hits.rows([compares("query_index", "=", 0)]).tolist()
+        )
         with pytest.raises(ParameterError, match="has no table 'psms'; it has queries, hits"):
             run.tables.source("psms")
     with open_run(str(searched), "align-0001") as again:

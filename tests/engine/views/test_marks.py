@@ -13,7 +13,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.identification import IDENTIFICATION
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project, RowMark
-from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.conditions import compares
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.identification import accepted_counts
 from tests.engine.views.result_projects import project_with_results, rows_of
@@ -33,14 +33,14 @@ def test_marks_are_columns_to_sort_and_filter_by(project: Project) -> None:
     with open_run(project) as run:
         source = run.tables.source("psms")
         assert source.total == n
-        assert source.rows([Is("starred", "=", "★")]).tolist() == [3, n - 1]
+        assert source.rows([compares("starred", "=", "★")]).tolist() == [3, n - 1]
         assert source.rows(order=[("starred", True)])[:2].tolist() == [3, n - 1]
         values = source.values(np.array([7, 3, 0]), ["starred", "comment", "peptide"]).to_pylist()
         assert [(row["starred"], row["comment"]) for row in values] == [("", "doubtful"), ("★", "nice y series"), ("", "")]
         assert [row["peptide"] for row in values] == [rows_of(project, "psms")[row]["peptide"] for row in (7, 3, 0)]
         run.mark("psms", 3, RowMark())
         run.mark("psms", 0, RowMark(True, "new"))
-        assert source.rows([Is("starred", "=", "★")]).tolist() == [0, n - 1], "what is open sees it"
+        assert source.rows([compares("starred", "=", "★")]).tolist() == [0, n - 1], "what is open sees it"
         assert accepted_counts(source, 0.01).psms.number > 0
         assert "starred" not in run.tables.source("peptides").types
         with pytest.raises(InputError, match="holds no row"):

@@ -18,7 +18,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
 from proteoscope.engine.sequences.stack_formats import PAIR_FORMATS, STACK_FORMATS
 from proteoscope.engine.views import stacked_hits as module
-from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.conditions import compares
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
 from proteoscope.engine.views.hits import hits_of_query
 from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack, stack_colours
@@ -49,8 +49,8 @@ def test_a_stack_holds_the_hits_that_pass_or_those_chosen(run: FinishedRun) -> N
         found = stacked_hits(source, index)
         assert found.rows.tolist() == every.tolist() and found.total == len(every)
         assert found.stack.subjects.names == source.values(every, ["subject"])["subject"].to_pylist()
-        strict = stacked_hits(source, index, [Is("identity", ">=", 0.6)])
-        assert strict.rows.tolist() == source.rows([*hits_of_query(index), Is("identity", ">=", 0.6)]).tolist()
+        strict = stacked_hits(source, index, [compares("identity", ">=", 0.6)])
+        assert strict.rows.tolist() == source.rows([*hits_of_query(index), compares("identity", ">=", 0.6)]).tolist()
         some = stacked_hits(source, index, rows=every[[3, 1]].tolist())
         assert some.rows.tolist() == every[[1, 3]].tolist() and len(some.stack) == 3
     with pytest.raises(ParameterError, match="hits of one query alone can be stacked"):

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.views.conditions import HasAny, Is
+from proteoscope.engine.views.conditions import compares, has_any
 from proteoscope.engine.views.tables import ResultTables, TableSource
 from tests.engine.identification_tables import identification, many_psms
 
@@ -56,11 +56,11 @@ def test_rows_are_sorted_as_by_definition(source: TableSource, psms: pa.Table, n
 
 
 def test_filtered_rows_are_those_that_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
-    found = source.rows([Is("q_value", "<=", 0.01), HasAny("modification_names", ("Phospho",))])
+    found = source.rows([compares("q_value", "<=", 0.01), has_any("modification_names", ("Phospho",))])
     expected = [i for i, row in enumerate(psms.to_pylist()) if row["q_value"] <= 0.01 and "Phospho" in row["modification_names"]]
     assert expected
     assert found.tolist() == expected
-    assert source.count([Is("q_value", "<=", 0.01)]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
+    assert source.count([compares("q_value", "<=", 0.01)]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
 
 
 def test_values_come_in_the_order_of_the_rows(source: TableSource, psms: pa.Table) -> None:

@@ -8,9 +8,8 @@ import numpy as np
 from PySide6.QtGui import QColor, QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from proteoscope.engine.views.alignment_drawing import AlignmentSheet
+from proteoscope.engine.views.alignment_drawing import INK_OF_STATE, AlignmentSheet
 from proteoscope.engine.views.drawings import Shape
-from proteoscope.engine.views.secondary_structure_drawing import INK_OF_STATE
 from proteoscope.engine.views.structure_pair import StructurePair
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.colours import palette_of, qt_colour

@@ -17,7 +17,8 @@ from proteoscope.engine.views.drawings import Axis, Label
 from proteoscope.engine.views.figures import Bars, Figure, Line, Names, Panel, Pixels, Rule, Scatter, Spikes, Text
 from proteoscope.engine.views.palette import rgb_of
 from proteoscope.gui.colours import palette_of, qt_colour
-from proteoscope.gui.plots.figure_view import FigureView, localised
+from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.plots.panel_items import localised
 from proteoscope.gui.theme import Theme
 from tests.engine.views.test_figure_layout import every_mark
 from tests.gui.plots.pictures import extent, on_paper, on_screen, pull, wheel

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
+from proteoscope.engine.views.pileup import MAXIMUM_WIDTH
 from proteoscope.gui.results.reads_view import ReadsView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.read_projects import project_with_reads
@@ -70,6 +71,28 @@ def test_the_pile_is_that_around_the_chosen_row(view: ReadsView, qtbot: QtBot, t
     assert pile.text.name in (tmp_path / "pile.svg").read_text()
     page.plot.export_action.write(tmp_path / "pile.pdf")
     assert not cut_off(page)
+
+
+def test_drag_zooms_into_letters_and_home_widens(view: ReadsView, qtbot: QtBot) -> None:
+    page = view.pileup
+    view.tabs.setCurrentWidget(page)
+    waited(view, qtbot)
+    plot = page.plot
+    inner, (low, high) = plot.inner, plot.ranges[0]
+    y = int(inner.center().y())
+    ends = [QPoint(int(inner.left() + share * inner.width()), y) for share in (0.25, 0.75)]
+    qtbot.mousePress(plot, Qt.MouseButton.LeftButton, pos=ends[0])
+    qtbot.mouseMove(plot, ends[1])
+    qtbot.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=ends[1])
+    letters = (inner.width() / (high - low)) ** -1
+    expected = [low + (end.x() - inner.left()) * letters for end in ends]
+    assert np.abs(np.subtract(plot.ranges[0], expected)).max() < 2 * letters
+    qtbot.keyClick(plot, Qt.Key.Key_Left)
+    assert plot.ranges[0][0] < expected[0] and plot.is_waiting
+    qtbot.keyClick(plot, Qt.Key.Key_Home)
+    waited(view, qtbot)
+    assert plot.pile is not None and plot.pile.text.length < MAXIMUM_WIDTH
+    assert (plot.pile.first, plot.pile.last) == (1, plot.pile.text.length)
 
 
 def test_a_track_stands_over_the_pile_and_what_is_none_is_told(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.project import Project, RowMark
 from proteoscope.engine.results.counts import Certainty, Count
 from proteoscope.engine.statistics.target_decoy import false_share_interval
-from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.annotation import AnnotationChoice
 from proteoscope.gui.certainty import certainty_text
 from proteoscope.gui.results.identification_view import IdentificationView
 from proteoscope.gui.tasks import SearchTask

@@ -23,7 +23,7 @@ from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import SHARED, SHIFTED, UNMATCHED
 from proteoscope.engine.views.spectrum_figures import mirror_figure
 from proteoscope.gui.colours import plot_colours
-from proteoscope.gui.plots.figure_view import Ranges
+from proteoscope.gui.plots.zoomable import Ranges
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.theme import Theme
 from tests.gui.plots.pictures import extent, on_screen

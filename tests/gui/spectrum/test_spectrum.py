@@ -23,8 +23,7 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.chemistry.fragments import SERIES
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.views.annotation import AnnotatedSpectrum
-from proteoscope.engine.views.annotation_choice import AnnotationChoice
+from proteoscope.engine.views.annotation import AnnotatedSpectrum, AnnotationChoice
 from proteoscope.engine.views.drawings import Clip, Drawing, Label
 from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.figures import Names

@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.identification.tables import TABLES
 from proteoscope.engine.results.columns import Column
-from proteoscope.engine.views.conditions import Is
+from proteoscope.engine.views.conditions import compares
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.tables.columns import full_text, saved_text, shown_text
 from proteoscope.gui.tables.model import PAGE_ROWS, ParquetTableModel
@@ -138,7 +138,7 @@ def test_pages_of_the_order_before_are_not_taken_for_those_of_the_new_one(view: 
         model.index(start, section_of(view, "peptide")).data()
         settle(view, qtbot)
     assert shown(view, "peptide") == [psms["peptide"][i].as_py() for i in by_definition(psms["peptide"].to_pylist(), False)]
-    model.show(conditions=[Is("charge", "=", 2)])
+    model.show(conditions=[compares("charge", "=", 2)])
     model.index(PAGE_ROWS + 3, section_of(view, "peptide")).data()
     settle(view, qtbot)
     assert set(shown(view, "charge", min(len(model.rows), PAGE_ROWS))) == {2}
@@ -195,7 +195,7 @@ def test_copied_rows_are_what_a_spreadsheet_of_that_language_reads(view: TableVi
 
 
 def test_a_saved_table_holds_all_rows_in_their_order(view: TableView, psms: pa.Table, tmp_path: Path, qtbot: QtBot) -> None:
-    view._model.show(order=[("score", True)], conditions=[Is("charge", "=", 2)])
+    view._model.show(order=[("score", True)], conditions=[compares("charge", "=", 2)])
     settle(view, qtbot)
     with qtbot.waitSignal(view.message):
         view.save(tmp_path / "out.tsv")
@@ -258,7 +258,7 @@ def test_numbers_stand_right_and_headers_explain(view: TableView) -> None:
 
 def test_an_empty_table_says_why(view: TableView, qtbot: QtBot) -> None:
     view.set_empty_text(lambda: "Nothing passes the filter.")
-    view._model.show(conditions=[Is("charge", "=", 9)])
+    view._model.show(conditions=[compares("charge", "=", 9)])
     settle(view, qtbot)
     image = view.viewport().grab().toImage()
     width, height = image.width(), image.height()
