@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,15 +11,24 @@ import numpy as np
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_peptidoform
-from proteoscope.engine.views.conditions import Condition, Is, contains_in
+from proteoscope.engine.views.conditions import Condition, Is, contains_in, text_in_columns
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["LibraryFilter", "LibraryOverview", "compared_match", "library_conditions", "library_overview", "matched_spectrum"]
+__all__ = [
+    "LibraryFilter",
+    "LibraryOverview",
+    "compared_match",
+    "library_conditions",
+    "library_overview",
+    "list_conditions",
+    "matched_spectrum",
+]
 
 _DETAILS = (
     *("spectrum", "reference", "spectrum_id", "library_spectrum", "peptide", "charge", "similarity", "mass_difference", "modification"),
@@ -47,6 +56,12 @@ def library_conditions(chosen: LibraryFilter) -> list[Condition]:
     if chosen.kind is not None:
         conditions.append(Is("kind", "=", chosen.kind))
     return [*conditions, *contains_in(_TEXTS, chosen.text)]
+
+
+def list_conditions(chosen: LibraryFilter, columns: Sequence[Column]) -> list[Condition]:
+    """Return the conditions that a filter puts on PSMs, peptides or proteins: text and q-value."""
+    is_rated = chosen.q_value is not None and any(column.name == "q_value" for column in columns)
+    return [*([Is("q_value", "<=", chosen.q_value)] if is_rated else []), *text_in_columns(columns, chosen.text)]
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ class FileList(QWidget):
         self._open_project: Path | None = None
         how = "choose it" if self._takes_project else "add them"
         self.lines = _Lines(f"Drop {asked.hint or self._sort.hint} here, or {how} below", self.remove_selected)
+        self.lines.setAccessibleName(asked.title)
         self.frame = Outlined(self.lines)
         self.message = toned_label(tone="wrong")
         self.message.hide()

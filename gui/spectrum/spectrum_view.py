@@ -39,6 +39,7 @@ class SpectrumView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAccessibleName("Spectrum")
         self.spectrum: AnnotatedSpectrum | None = None
         self._row: Mapping[str, Any] | None = None
         self._asked: IonSettings | None = None
