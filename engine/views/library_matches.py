@@ -60,8 +60,10 @@ def library_conditions(chosen: LibraryFilter) -> list[Condition]:
 
 def list_conditions(chosen: LibraryFilter, columns: Sequence[Column]) -> list[Condition]:
     """Return the conditions that a filter puts on PSMs, peptides or proteins: text and q-value."""
-    is_rated = chosen.q_value is not None and any(column.name == "q_value" for column in columns)
-    return [*([Is("q_value", "<=", chosen.q_value)] if is_rated else []), *text_in_columns(columns, chosen.text)]
+    conditions = text_in_columns(columns, chosen.text)
+    if chosen.q_value is not None and any(column.name == "q_value" for column in columns):
+        conditions.append(Is("q_value", "<=", chosen.q_value))
+    return conditions
 
 
 @dataclass(frozen=True)

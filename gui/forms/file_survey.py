@@ -159,8 +159,8 @@ def file_kind(path: Path) -> FileKind:
             is_annotated = bool(written_as.library_reader) and names_its_spectra(source.peek(HEAD_BYTES))
             return FileKind(path, written_as.sort, written_as.name, source.size, is_annotated=is_annotated)
     except ProteoscopeError as error:
-        is_unknown = isinstance(error, InputError) and error.remedy.startswith(every_format())
-        return FileKind(path, None, problem=str(error), unknown=error.reason if is_unknown else "")
+        unknown = error.reason if isinstance(error, InputError) and error.remedy.startswith(every_format()) else ""
+        return FileKind(path, None, problem=str(error), unknown=unknown)
     except OSError as error:
         return FileKind(path, None, problem=f"{path}: cannot be read ({error.strerror})")
 
