@@ -77,10 +77,19 @@ def parameter(
     unit: str = "",
     advanced: bool = False,
     editor: Editor = "",
+    zero: str = "",
     **bounds: Any,
 ) -> Any:
-    """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...)."""
-    extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor}
+    """Declare a parameter: a pydantic field with the texts that users see.
+
+    Parameters
+    ----------
+    zero : str
+        Word that forms and pages of runs show in place of 0, as "automatic".
+    bounds : Any
+        Those of pydantic (ge, le, gt, lt, min_length ...).
+    """
+    extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor, "zero": zero}
     return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)
 
 
@@ -100,6 +109,7 @@ class ParameterDescription:
     maximum: float | None
     kind: ParameterKind
     editor: Editor
+    zero: str
 
 
 @dataclass(frozen=True)
@@ -257,6 +267,7 @@ def _description(name: str, field: FieldInfo) -> ParameterDescription:
         maximum=bounds.get("maximum"),
         kind=containers.get(origin) or simple.get(field.annotation, "text"),
         editor=extra.get("editor", ""),
+        zero=extra.get("zero", ""),
     )
 
 

@@ -99,7 +99,7 @@ class DatabaseDialog(JobDialog):
             "A new or empty folder, or a database to renew",
         )
         self.confidence = NumberBox(0.0, 100.0)
-        self.confidence.setAccessibleName("Least pLDDT")
+        self.confidence.setAccessibleName("Minimum pLDDT")
         self.confidence.setToolTip(
             "Residues of predicted structures with a lower pLDDT are left out; 0 takes all, 70 leaves what is confident"
         )
@@ -124,7 +124,7 @@ class DatabaseDialog(JobDialog):
         if problem := self.folder.problem():
             return problem
         if self.confidence.problem() or not 0.0 <= self.confidence.value() <= 100.0:
-            return "Least pLDDT: expected a number from 0 to 100"
+            return "Minimum pLDDT: expected a number from 0 to 100"
         return "" if self.sources.is_examined else "Looking at the files"
 
     def task(self) -> DatabaseTask:
@@ -137,7 +137,7 @@ class DatabaseDialog(JobDialog):
 
     def enable(self, missing: str) -> None:
         """All while nothing is built."""
-        self._confidence_frame.mark(missing.startswith("Least pLDDT"))
+        self._confidence_frame.mark(missing.startswith("Minimum pLDDT"))
         for widget in (self.sources, self.folder, self.confidence):
             widget.setEnabled(not self.is_running)
 
@@ -168,7 +168,7 @@ class DatabaseDialog(JobDialog):
     def _lay_out(self, words: QLabel) -> None:
         card = Section("Structures to put into it")
         card.grid.addWidget(self.sources, 0, 0, 1, 3)
-        confidence = QLabel("&Least pLDDT of predicted structures")
+        confidence = QLabel("&Minimum pLDDT of predicted structures")
         confidence.setBuddy(self.confidence)
         confidence.setToolTip(self.confidence.toolTip())
         line = QHBoxLayout()

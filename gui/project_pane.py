@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 from PySide6.QtCore import (
     QDateTime,
@@ -82,6 +83,8 @@ class ProjectPane(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.project: Project | None = None
+        self.is_resuming: Callable[[Path, str], bool] = lambda folder, run_id: False
+        """Whether a job of the window resumes a run; the project does not know that before the job writes to it."""
         self.name = heading("")
         self.name.setWordWrap(True)
         self.state = toned_label()
@@ -184,8 +187,8 @@ class ProjectPane(QWidget):
             self._records = []
             return ""
         try:
-            self._records = self.project.runs()[::-1]
-            self._resumable = self.project.resumable()
+            self._records = [self._as_resumed(record) for record in self.project.runs()[::-1]]
+            self._resumable = self.project.resumable() - {record.id for record in self._records if record.status in ("queued", "running")}
         except ProteoscopeError as error:
             if is_project(self.project.folder):
                 return str(error)
@@ -193,6 +196,13 @@ class ProjectPane(QWidget):
             self._records = [_failed(record) if record.status in ("queued", "running") else record for record in self._records]
             return "The folder of this project is gone: it was deleted or moved, or its disk was lost."
         return ""
+
+    def _as_resumed(self, record: RunRecord) -> RunRecord:
+        """Return the record of a stopped run as running while a job resumes it."""
+        assert self.project is not None
+        if record.status in ("failed", "cancelled") and self.is_resuming(self.project.folder, record.id):
+            return replace(record, status="running", message="resuming", finished=None)
+        return record
 
     @property
     def selected_run(self) -> RunRecord | None:

@@ -155,6 +155,7 @@ class RunActions(QObject):
         if lost:
             self._bar.tell(lost, "attention")
         self._tasks.add(task)
+        self._pane.refresh()
 
     def search_again(self, run: RunRecord) -> None:
         """Fill the form of a run's search with its files and parameters, and show it."""

@@ -217,6 +217,7 @@ class MainWindow(WindowFrame):
         self.menus.form.setChecked(page is self.search.made_form)
         self.menus.results.setChecked(page is self.search.made_results)
         self.menus.devices.setChecked(page is self.device_page)
+        self.menus.run.setEnabled(page is self.search.made_form)
         self._enable_export()
 
     def _enable_export(self) -> None:
@@ -283,11 +284,12 @@ class MainWindow(WindowFrame):
             except ProteoscopeError as error:
                 self.tell_error(str(error))
                 return
-        self.project_pane.select(run_id)
-        # Where it was selected before, that told nobody.
         run = self.project_pane.selected_run
-        if run is not None and run.kind in self.searches:
-            self.show_page(self.searches[run.kind].results)
+        if run is not None and run.id == run_id:
+            # Selecting it again would emit nothing.
+            self.show_run(run)
+        else:
+            self.project_pane.select(run_id)
 
     def _restore(self) -> None:
         values = self.settings.values
@@ -298,7 +300,7 @@ class MainWindow(WindowFrame):
         self.menus.looks[values.theme].setChecked(True)
         if values.letter_size in self.menus.letter_sizes:
             self.menus.letter_sizes[values.letter_size].setChecked(True)
-        self._enable_export()
+        self._reflect_page()
 
     def _take_project(self, project: Project) -> None:
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
@@ -390,6 +392,7 @@ class MainWindow(WindowFrame):
         self.dialogs.help_asked.connect(self.assistance.show_setting)
         self.drops.failed.connect(self.tell_error)
         self.dialogs.asked.connect(self.message_bar.clear)
+        self.project_pane.is_resuming = self.tasks.is_resuming
         self.tasks.stage_begun.connect(self.project_pane.refresh)
         self.tasks.ended.connect(self._on_ended)
         self.closing.stopping.connect(lambda: self.statusBar().showMessage("Stopping what runs"))

@@ -46,10 +46,10 @@ class VectorParameters(SearchParameters):
         help="What the bins beside a peak's own get of its weight; 0.5 helps where peaks scatter by about a bin.",
     )
     minimum_mz: float = parameter(
-        50.0, ge=0, le=10_000, title="Lowest m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks below are not used."
+        50.0, ge=0, le=10_000, title="Minimum m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks below are not used."
     )
     maximum_mz: float = parameter(
-        2000.0, ge=10, le=20_000, title="Highest m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks from here on are not used."
+        2000.0, ge=10, le=20_000, title="Maximum m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks from here on are not used."
     )
     intensity_transform: Transform = parameter(
         "square-root",
@@ -97,7 +97,7 @@ class VectorParameters(SearchParameters):
         0.0,
         ge=0,
         le=100_000,
-        title="Lowest precursor",
+        title="Minimum precursor m/z",
         unit="Th",
         group=_PRECURSOR,
         advanced=True,
@@ -107,7 +107,7 @@ class VectorParameters(SearchParameters):
         100_000.0,
         ge=0,
         le=100_000,
-        title="Highest precursor",
+        title="Maximum precursor m/z",
         unit="Th",
         group=_PRECURSOR,
         advanced=True,
@@ -117,25 +117,25 @@ class VectorParameters(SearchParameters):
         0,
         ge=0,
         le=31,
-        title="Lowest charge",
+        title="Minimum charge",
         group=_PRECURSOR,
         advanced=True,
         help="Spectra with fewer charges stay alone; 0 also takes those whose charge the file does not say.",
     )
     maximum_charge: int = parameter(
-        31, ge=1, le=31, title="Highest charge", group=_PRECURSOR, advanced=True, help="Spectra with more charges stay alone."
+        31, ge=1, le=31, title="Maximum charge", group=_PRECURSOR, advanced=True, help="Spectra with more charges stay alone."
     )
     maximum_peaks: int = parameter(
         200,
         ge=1,
         le=100_000,
-        title="Most peaks",
+        title="Maximum number of peaks",
         group=_VECTORS,
         advanced=True,
         help="The most intense peaks of a spectrum are used.",
     )
     minimum_peaks: int = parameter(
-        3, ge=1, le=1000, title="Fewest peaks", group=_VECTORS, advanced=True, help="Spectra with fewer peaks stay alone."
+        3, ge=1, le=1000, title="Minimum number of peaks", group=_VECTORS, advanced=True, help="Spectra with fewer peaks stay alone."
     )
 
     @field_validator("precursor_tolerance", check_fields=False)
@@ -170,7 +170,7 @@ class ClusteringParameters(VectorParameters):
         0.3,
         ge=0,
         le=0.99,
-        title="Largest distance",
+        title="Maximum distance",
         group=_CLUSTERS,
         help="1 less the cosine of two spectra's vectors: up to it clusters are joined, and spectra are neighbours.",
     )
@@ -197,7 +197,13 @@ class ClusteringParameters(VectorParameters):
         help="Only spectra whose precursors agree so far are compared, as 20 ppm or 0.05 Da.",
     )
     clusters: int = parameter(
-        0, ge=0, le=10_000_000, title="Number of clusters", group=_MEANS, help="k-means: how many; 0: one for each ten spectra."
+        0,
+        ge=0,
+        le=10_000_000,
+        title="Number of clusters",
+        zero="automatic",
+        group=_MEANS,
+        help="k-means: how many; automatic (0): one for each ten spectra.",
     )
     seeding: Literal["first", "random", "k-means++"] = parameter(
         "random",
@@ -210,13 +216,13 @@ class ClusteringParameters(VectorParameters):
         1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same centroids."
     )
     rounds: int = parameter(
-        100, ge=1, le=10_000, title="Most rounds", group=_MEANS, advanced=True, help="k-means ends after so many rounds."
+        100, ge=1, le=10_000, title="Maximum number of iterations", group=_MEANS, advanced=True, help="k-means ends after so many rounds."
     )
     movement: float = parameter(
         1e-4,
         ge=0,
         le=1,
-        title="Least movement",
+        title="Convergence tolerance",
         group=_MEANS,
         advanced=True,
         help="k-means ends when centroids move by less than this part of the variance, all squared and summed.",
@@ -248,7 +254,7 @@ class ExplanationParameters(VectorParameters):
         0.6,
         ge=0,
         le=1,
-        title="Least similarity",
+        title="Minimum similarity",
         group=_EXPLANATION,
         help="Cosine of a spectrum and an identified one from which on it is reported.",
     )
@@ -269,7 +275,7 @@ class ExplanationParameters(VectorParameters):
         0.0,
         ge=0,
         le=1000,
-        title="Largest mass difference",
+        title="Maximum mass difference",
         unit="Da",
         group=_PRECURSOR,
         help="Spectra so much lighter or heavier than a peptide may join it, as probably modified; 0: only those of the same mass.",

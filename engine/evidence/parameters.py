@@ -47,7 +47,7 @@ class EvidenceParameters(SearchParameters):
         1e-3,
         gt=0,
         le=1e6,
-        title="Largest E-value",
+        title="Maximum E-value",
         group=_STRUCTURES,
         help="Chains and homologues whose sequence chance would align to the protein's more often than this are not near.",
     )
@@ -64,7 +64,7 @@ class EvidenceParameters(SearchParameters):
         0.5,
         gt=0,
         le=1,
-        title="Least TM-score",
+        title="Minimum TM-score",
         group=_STRUCTURES,
         advanced=True,
         help="Of a remote chain and the nearest one, by the length of that one; above 0.5 folds are mostly the same.",

@@ -10,7 +10,7 @@ from proteoscope.engine.formats.registry import Beginning, FileFormat, names_of
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC
 
-__all__ = ["HEAD_BYTES", "has_entries", "recognise", "recognise_as"]
+__all__ = ["HEAD_BYTES", "every_format", "has_entries", "recognise", "recognise_as"]
 
 HEAD_BYTES = 1 << 17
 
@@ -53,7 +53,7 @@ def recognise(source: ByteSource) -> FileFormat:
             return one
     for signature, what, remedy in _SIGNATURES:
         if head.startswith(signature):
-            raise InputError(source.path, f"is {what}, which cannot be read", remedy=remedy or _another())
+            raise InputError(source.path, f"is {what}, which cannot be read", remedy=remedy or every_format())
     head = head.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in head:
         raise InputError(
@@ -75,7 +75,7 @@ def recognise(source: ByteSource) -> FileFormat:
         source.path,
         "is in no known format",
         place="line 1",
-        remedy=f"{_another()}, each also gzipped",
+        remedy=f"{every_format()}, each also gzipped",
     )
 
 
@@ -119,7 +119,8 @@ def has_entries(source: ByteSource) -> bool:
     return found.sort == "proteins" and bool(found.reader)
 
 
-def _another() -> str:
+def every_format() -> str:
+    """Return the remedy that names every format of spectra, proteins, results and libraries."""
     names = {sort: names_of(sort) for sort in ("spectra", "proteins", "identifications", "libraries")}
     return (
         f"Spectra may be {names['spectra']}, proteins {names['proteins']}, results of search engines {names['identifications']},"
@@ -141,7 +142,7 @@ def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
                 raise InputError(source.path, "the XML elements carry a namespace prefix", remedy=remedy)
             return one
     what = _OTHER_ROOTS.get(name, f"XML of another kind (<{name[:_SHOWN].decode('utf-8', 'replace')}>)" if name else "broken XML")
-    raise InputError(source.path, f"is {what}", remedy=_another())
+    raise InputError(source.path, f"is {what}", remedy=every_format())
 
 
 def _without_noise(text: bytes) -> bytes:

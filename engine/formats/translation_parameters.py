@@ -30,7 +30,7 @@ MINIMUM_FRAME = parameter(
     30,
     ge=1,
     le=100000,
-    title="Shortest reading frame",
+    title="Minimum reading frame length",
     unit="residues",
     group=_DATABASE,
     advanced=True,

@@ -63,7 +63,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         3,
         ge=1,
         le=50,
-        title="Fewest matched peaks",
+        title="Minimum number of matched peaks",
         group=_SIMILARITY,
         help="References with fewer peaks in common with a spectrum are not reported.",
     )
@@ -71,7 +71,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         0.2,
         ge=0,
         le=1,
-        title="Least similarity",
+        title="Minimum similarity",
         group=_SIMILARITY,
         help="Matches less similar than this are not reported.",
     )
@@ -79,7 +79,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         100,
         ge=5,
         le=MOST_PEAKS,
-        title="Most peaks",
+        title="Maximum number of peaks",
         group=SPECTRA,
         advanced=True,
         help="Of a spectrum the so many most intense peaks are compared.",
@@ -88,17 +88,17 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         0.01, ge=0, le=0.5, title="Noise", group=SPECTRA, advanced=True, help="Peaks below this part of the highest one are left out."
     )
     minimum_peaks: int = parameter(
-        3, ge=1, le=100, title="Fewest peaks", group=SPECTRA, advanced=True, help="Spectra with fewer peaks are not searched."
+        3, ge=1, le=100, title="Minimum number of peaks", group=SPECTRA, advanced=True, help="Spectra with fewer peaks are not searched."
     )
     minimum_fragment_mz: float = parameter(
-        0.0, ge=0, le=1000, title="Lowest fragment", unit="Th", group=SPECTRA, advanced=True, help="Peaks below are not compared."
+        0.0, ge=0, le=1000, title="Minimum fragment m/z", unit="Th", group=SPECTRA, advanced=True, help="Peaks below are not compared."
     )
     precursor_removal: float = shared.PRECURSOR_REMOVAL
     minimum_charge: int = parameter(
         1,
         ge=1,
         le=10,
-        title="Lowest charge tried",
+        title="Minimum charge tried",
         group=PRECURSOR,
         advanced=True,
         help="Where a file gives no charge, those from here on are tried that the library has.",
@@ -107,7 +107,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         4,
         ge=1,
         le=10,
-        title="Highest charge tried",
+        title="Maximum charge tried",
         group=PRECURSOR,
         advanced=True,
         help="Where a file gives no charge, those up to here are tried that the library has.",
@@ -124,10 +124,11 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         ge=0,
         le=40,
         title="Decoys per peptide",
+        zero="automatic",
         group=STATISTICS,
         advanced=True,
-        help="Shuffled peptides for each peptide; 0: ten for up to 100 peptides, fewer for more, one from 20,000. n peptides with d each "
-        "reach an FDR of 1 / (d n).",
+        help="Shuffled peptides for each peptide; automatic (0): ten for up to 100 peptides, fewer for more, one from 20,000. "
+        "n peptides with d each reach an FDR of 1 / (d n).",
     )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE

@@ -25,7 +25,7 @@ class PredictionParameters(SpectrumSearchParameters):
     )
     minimum_length: int = shared.MINIMUM_LENGTH
     maximum_length: int = parameter(
-        30, ge=5, le=63, title="Longest peptide", unit="residues", group=DIGESTION, help="Longer peptides are left out."
+        30, ge=5, le=63, title="Maximum peptide length", unit="residues", group=DIGESTION, help="Longer peptides are left out."
     )
     minimum_mass: float = shared.MINIMUM_MASS
     maximum_mass: float = shared.MAXIMUM_MASS
@@ -56,39 +56,39 @@ class PredictionParameters(SpectrumSearchParameters):
         help="Arrangements of the same modifications on the sites of one peptide that are listed at most.",
     )
     minimum_charge: int = parameter(
-        2, ge=1, le=10, title="Lowest charge", group=PRECURSOR, help="Each peptide gets an entry for each charge from here."
+        2, ge=1, le=10, title="Minimum charge", group=PRECURSOR, help="Each peptide gets an entry for each charge from here."
     )
     maximum_charge: int = parameter(
-        3, ge=1, le=10, title="Highest charge", group=PRECURSOR, help="Each peptide gets an entry for each charge up to here."
+        3, ge=1, le=10, title="Maximum charge", group=PRECURSOR, help="Each peptide gets an entry for each charge up to here."
     )
     minimum_precursor_mz: float = parameter(
-        300.0, ge=50, le=5000, title="Lowest precursor", unit="Th", group=PRECURSOR, help="Entries of a lower m/z are left out."
+        300.0, ge=50, le=5000, title="Minimum precursor m/z", unit="Th", group=PRECURSOR, help="Entries of a lower m/z are left out."
     )
     maximum_precursor_mz: float = parameter(
-        1800.0, ge=50, le=5000, title="Highest precursor", unit="Th", group=PRECURSOR, help="Entries of a higher m/z are left out."
+        1800.0, ge=50, le=5000, title="Maximum precursor m/z", unit="Th", group=PRECURSOR, help="Entries of a higher m/z are left out."
     )
     minimum_fragment_mz: float = parameter(
-        100.0, ge=0, le=2000, title="Lowest fragment", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks below are left out."
+        100.0, ge=0, le=2000, title="Minimum fragment m/z", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks below are left out."
     )
     maximum_fragment_mz: float = parameter(
-        2000.0, ge=100, le=20000, title="Highest fragment", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks above are left out."
+        2000.0, ge=100, le=20000, title="Maximum fragment m/z", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks above are left out."
     )
     maximum_fragment_charge: int = parameter(
         2,
         ge=1,
         le=2,
-        title="Highest fragment charge",
+        title="Maximum fragment charge",
         group=FRAGMENTS,
         help="Fragments of two charges are predicted of precursors of three and more.",
     )
     maximum_peaks: int = parameter(
-        40, ge=3, le=250, title="Most peaks", group=FRAGMENTS, help="Of each entry the so many most intense peaks are written."
+        40, ge=3, le=250, title="Maximum number of peaks", group=FRAGMENTS, help="Of each entry the so many most intense peaks are written."
     )
     minimum_share: float = parameter(
         0.01,
         ge=0,
         le=0.5,
-        title="Least intensity",
+        title="Minimum intensity",
         group=FRAGMENTS,
         advanced=True,
         help="Peaks that are predicted below this part of the highest one are left out.",

@@ -95,16 +95,16 @@ SPECIFICITY = parameter(
 )
 MISSED_CLEAVAGES = parameter(2, ge=0, le=10, title="Missed cleavages", group=DIGESTION, help="Sites inside a peptide that were not cut.")
 MINIMUM_LENGTH = parameter(
-    7, ge=4, le=63, title="Shortest peptide", unit="residues", group=DIGESTION, help="Shorter peptides are not searched."
+    7, ge=4, le=63, title="Minimum peptide length", unit="residues", group=DIGESTION, help="Shorter peptides are not searched."
 )
 MAXIMUM_LENGTH = parameter(
-    50, ge=5, le=63, title="Longest peptide", unit="residues", group=DIGESTION, help="Longer peptides are not searched."
+    50, ge=5, le=63, title="Maximum peptide length", unit="residues", group=DIGESTION, help="Longer peptides are not searched."
 )
 MINIMUM_MASS = parameter(
     500.0,
     ge=100,
     le=10000,
-    title="Smallest mass",
+    title="Minimum peptide mass",
     unit="Da",
     group=DIGESTION,
     advanced=True,
@@ -114,7 +114,7 @@ MAXIMUM_MASS = parameter(
     6000.0,
     ge=500,
     le=10000,
-    title="Largest mass",
+    title="Maximum peptide mass",
     unit="Da",
     group=DIGESTION,
     advanced=True,
@@ -148,10 +148,10 @@ ISOTOPE_ERRORS = parameter(
     help="Isotope peaks that the instrument may have taken for the monoisotopic one, as 0, 1, 2.",
 )
 MINIMUM_CHARGE = parameter(
-    2, ge=1, le=10, title="Lowest charge tried", group=PRECURSOR, help="Where the file gives no charge, charges from here are tried."
+    2, ge=1, le=10, title="Minimum charge tried", group=PRECURSOR, help="Where the file gives no charge, charges from here are tried."
 )
 MAXIMUM_CHARGE = parameter(
-    4, ge=1, le=10, title="Highest charge tried", group=PRECURSOR, help="Where the file gives no charge, charges up to here are tried."
+    4, ge=1, le=10, title="Maximum charge tried", group=PRECURSOR, help="Where the file gives no charge, charges up to here are tried."
 )
 FRAGMENT_TOLERANCE = parameter(
     Tolerance(20.0, "ppm"),
@@ -173,7 +173,7 @@ MAXIMUM_FRAGMENT_CHARGE = parameter(
     2,
     ge=1,
     le=5,
-    title="Highest fragment charge",
+    title="Maximum fragment charge",
     group=FRAGMENTS,
     help="Fragments carry up to so many charges, and one fewer than the precursor.",
 )
@@ -188,10 +188,10 @@ PEAKS_PER_WINDOW = parameter(
 )
 WINDOW_WIDTH = parameter(100.0, ge=5, le=2000, title="Window", unit="Th", group=SPECTRA, advanced=True, help="Width of that window.")
 MINIMUM_FRAGMENT_MZ = parameter(
-    100.0, ge=0, le=1000, title="Lowest fragment", unit="Th", group=SPECTRA, advanced=True, help="Peaks below are not used."
+    100.0, ge=0, le=1000, title="Minimum fragment m/z", unit="Th", group=SPECTRA, advanced=True, help="Peaks below are not used."
 )
 MINIMUM_PEAKS = parameter(
-    6, ge=1, le=100, title="Fewest peaks", group=SPECTRA, advanced=True, help="Spectra with fewer peaks are not searched."
+    6, ge=1, le=100, title="Minimum number of peaks", group=SPECTRA, advanced=True, help="Spectra with fewer peaks are not searched."
 )
 PRECURSOR_REMOVAL = parameter(
     1.5,
@@ -217,7 +217,7 @@ MINIMUM_MATCHED_IONS = parameter(
     2,
     ge=1,
     le=50,
-    title="Fewest matched ions",
+    title="Minimum number of matched ions",
     group=SCORING,
     advanced=True,
     help="Candidates with fewer matched fragment ions are not reported.",

@@ -84,7 +84,7 @@ class QuantificationParameters(SearchParameters):
         3,
         ge=2,
         le=100,
-        title="Fewest points",
+        title="Minimum number of points",
         unit="surveys",
         group=_TRACES,
         advanced=True,

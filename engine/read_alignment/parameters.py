@@ -26,7 +26,7 @@ class ReadAlignmentParameters(SearchParameters):
         2,
         ge=0,
         le=MAXIMUM_GAPS,
-        title="Most gaps",
+        title="Maximum number of gaps",
         group=_ALIGNMENT,
         help="An alignment has at most so many gaps, each of any length.",
     )
@@ -93,21 +93,22 @@ class ReadAlignmentParameters(SearchParameters):
         0,
         ge=0,
         le=1_000_000,
-        title="Shortest fragment",
+        title="Minimum fragment length",
         unit="letters",
         group=_PLACES,
         advanced=True,
-        help="Mates lie at least so far apart, both counted; where the longest fragment is 0, it is learnt from the reads.",
+        help="Mates lie at least so far apart, both counted; where the maximum is automatic, it is learnt from the reads.",
     )
     maximum_insert: int = parameter(
         0,
         ge=0,
         le=1_000_000,
-        title="Longest fragment",
+        title="Maximum fragment length",
+        zero="automatic",
         unit="letters",
         group=_PLACES,
         advanced=True,
-        help="Mates lie at most so far apart, both counted; 0: learnt from the reads.",
+        help="Mates lie at most so far apart, both counted; automatic (0): learnt from the reads.",
     )
     mate_pairing: Literal["order", "name"] = parameter(
         "order",

@@ -47,7 +47,7 @@ class SequenceSearchParameters(SearchParameters):
         10.0,
         gt=0,
         le=1e9,
-        title="Largest E-value",
+        title="Maximum E-value",
         group=_REPORT,
         help="Hits that chance would give more often than this are not reported.",
     )

@@ -90,7 +90,7 @@ class StructureSearchParameters(SearchParameters):
         0.0,
         ge=0,
         le=100,
-        title="Least pLDDT",
+        title="Minimum pLDDT",
         group=_INPUT,
         advanced=True,
         help="Residues of predicted queries with a lower pLDDT are left out; 0 takes all.",

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.annotation import annotate_text
-from proteoscope.engine.views.conditions import Condition, compares, contains_in, given
+from proteoscope.engine.views.conditions import Condition, compares, contains_in, given, text_in_columns
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.histograms import Histogram, bin_counts, bin_edges
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["LibraryFilter", "LibraryOverview", "compared_match", "library_conditions", "library_overview", "matched_spectrum"]
+__all__ = [
+    "LibraryFilter",
+    "LibraryOverview",
+    "compared_match",
+    "library_conditions",
+    "library_overview",
+    "list_conditions",
+    "matched_spectrum",
+]
 
 _DETAILS = (
     *("spectrum", "reference", "spectrum_id", "library_spectrum", "peptide", "charge", "similarity", "mass_difference", "modification"),
@@ -40,6 +49,14 @@ def library_conditions(chosen: LibraryFilter) -> list[Condition]:
     """The conditions that a filter puts on matches; where no q-value is known, none bounds it."""
     bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
     return [*bounds, *contains_in(_TEXTS, chosen.text)]
+
+
+def list_conditions(chosen: LibraryFilter, columns: Sequence[Column]) -> list[Condition]:
+    """Return the conditions that a filter puts on PSMs, peptides or proteins: text and q-value."""
+    conditions = text_in_columns(columns, chosen.text)
+    if chosen.q_value is not None and any(column.name == "q_value" for column in columns):
+        conditions.append(compares("q_value", "<=", chosen.q_value))
+    return conditions
 
 
 @dataclass(frozen=True)

@@ -218,19 +218,21 @@ def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: Ne
             one.group,
             one.unit,
             one.help,
-            _text(parameters.get(one.name, usual[one.name])),
-            _text(usual[one.name]),
+            _text(parameters.get(one.name, usual[one.name]), one.zero),
+            _text(usual[one.name], one.zero),
             one.name in preset.changed,
         )
         for one in search.model.describe()
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, zero: str = "") -> str:
     if isinstance(value, list | tuple):
         return (list_text(value) or "none")[:_MAXIMUM_VALUE]
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value == 0 and zero:
+        return zero
     return (f"{value:g}" if isinstance(value, float) else str(value) or "none")[:_MAXIMUM_VALUE]
 
 

@@ -263,9 +263,10 @@ class IntegerEditor(Editor):
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
-        self._box = IntegerBox(description.minimum, description.maximum, description.unit)
+        self._box = IntegerBox(description.minimum, description.maximum, description.unit, zero=description.zero)
         # Its own guess makes room for two thousand million.
-        self._box.setFixedWidth(self._box.fontMetrics().horizontalAdvance("0000000" + self._box.suffix()) + 36)
+        widest = max("0000000" + self._box.suffix(), description.zero, key=len)
+        self._box.setFixedWidth(self._box.fontMetrics().horizontalAdvance(widest) + 36)
         self._box.lineEdit().textChanged.connect(self.changed)
         self._hold(self._box)
 

@@ -99,6 +99,7 @@ class FileList(QWidget):
         self._open_project: Path | None = None
         how = "choose it" if self._takes_project else "add them"
         self.lines = _Lines(f"Drop {asked.hint or self._sort.hint} here, or {how} below", self.remove_selected)
+        self.lines.setAccessibleName(asked.title)
         self.frame = Outlined(self.lines)
         self.message = toned_label(tone="wrong")
         self.message.hide()
@@ -344,6 +345,8 @@ class FileList(QWidget):
     def _fault(self, known: FileKind) -> str:
         if self._takes_project and known.sort != "project":
             return f"{known.path} is no project; choose the folder of one"
+        if known.unknown:
+            return f"{known.path.name} {known.unknown.replace('is in no', 'is text in no', 1)}; give {self._asked.hint or self._sort.hint}"
         if known.problem or known.sorts & self._sorts:
             return known.problem
         if known.sort is None or known.sort in ("structure database", "project"):

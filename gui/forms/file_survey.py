@@ -20,7 +20,7 @@ from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.formats.fastq import is_fastq
 from proteoscope.engine.formats.letters import SequenceCount, count_sequences
 from proteoscope.engine.formats.libraries.mgf import names_its_spectra
-from proteoscope.engine.formats.recognition import HEAD_BYTES, recognise
+from proteoscope.engine.formats.recognition import HEAD_BYTES, every_format, recognise
 from proteoscope.engine.formats.registry import bare_name, has_suffix_of, library_suffixes, names_of, suffixes_of
 from proteoscope.engine.formats.sources import DATA_FOLDERS, ByteSource
 from proteoscope.engine.formats.vendor import converter_of, unreadable, vendor_format
@@ -86,7 +86,8 @@ SORTS: dict[FileSort, SortOfFiles] = {
 class FileKind:
     """A file and what it is: of which sort, None with the `problem` that it has. `format` as its name, `size` in bytes.
 
-    `is_annotated`: its spectra say what they are of, so that it can be a spectral library too.
+    `is_annotated`: its spectra say what they are of, so that it can be a spectral library too. `unknown`: what a file in no known format
+    seems to be.
     """
 
     path: Path
@@ -95,6 +96,7 @@ class FileKind:
     size: int = 0
     problem: str = ""
     is_annotated: bool = False
+    unknown: str = ""
 
     @property
     def sorts(self) -> frozenset[FileSort]:
@@ -157,7 +159,8 @@ def file_kind(path: Path) -> FileKind:
             is_annotated = bool(written_as.library_reader) and names_its_spectra(source.peek(HEAD_BYTES))
             return FileKind(path, written_as.sort, written_as.name, source.size, is_annotated=is_annotated)
     except ProteoscopeError as error:
-        return FileKind(path, None, problem=str(error))
+        unknown = error.reason if isinstance(error, InputError) and error.remedy.startswith(every_format()) else ""
+        return FileKind(path, None, problem=str(error), unknown=unknown)
     except OSError as error:
         return FileKind(path, None, problem=f"{path}: cannot be read ({error.strerror})")
 

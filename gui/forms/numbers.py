@@ -89,15 +89,24 @@ class _StandingText(WheelAfterFocus, _Box):
 
 
 class IntegerBox(_StandingText, QSpinBox):
-    """A whole number. `minimum_wanted` and `maximum_wanted` bound the arrows; what is typed may lie outside, and is then marked."""
+    """A whole number. `minimum_wanted` and `maximum_wanted` bound the arrows; what is typed may lie outside, and is then marked.
+
+    `zero` is shown in place of 0, which is then the least that can be typed.
+    """
 
     def __init__(
-        self, minimum_wanted: float | None = None, maximum_wanted: float | None = None, unit: str = "", parent: QWidget | None = None
+        self,
+        minimum_wanted: float | None = None,
+        maximum_wanted: float | None = None,
+        unit: str = "",
+        parent: QWidget | None = None,
+        zero: str = "",
     ) -> None:
         super().__init__(parent)
         self._low, self._high = minimum_wanted, maximum_wanted
         self.setLocale(form_locale())
-        self.setRange(-_LARGEST_INTEGER, _LARGEST_INTEGER)
+        self.setRange(0 if zero else -_LARGEST_INTEGER, _LARGEST_INTEGER)
+        self.setSpecialValueText(zero)
         self.setSuffix(f" {unit}" if unit else "")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
@@ -106,7 +115,7 @@ class IntegerBox(_StandingText, QSpinBox):
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:  # noqa: D102
         bare = text.removesuffix(self.suffix()).strip()
-        if _WHOLE.fullmatch(bare):
+        if _WHOLE.fullmatch(bare) or text == self.specialValueText():
             state, _, _ = super().validate(text, position)
         else:
             # Qt would refuse the mark of ``1.5``, or take it out, and both make 15.

@@ -57,8 +57,8 @@ class ClusterFilterBar(FilterBar):
         self._add_number(
             self.minimum_spectra, "&Spectra ≥", "Least spectra of a cluster", "Hides clusters of fewer spectra, and their spectra"
         )
-        self._add_number(self.lowest_mz, "&m/z from", "Lowest m/z", "Hides what has a precursor of a smaller m/z")
-        self._add_number(self.highest_mz, "t&o", "Highest m/z", "Hides what has a precursor of a larger m/z")
+        self._add_number(self.lowest_mz, "&m/z from", "Minimum m/z", "Hides what has a precursor of a smaller m/z")
+        self._add_number(self.highest_mz, "t&o", "Maximum m/z", "Hides what has a precursor of a larger m/z")
 
     @property
     def chosen(self) -> ClusterFilter:

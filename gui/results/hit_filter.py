@@ -44,9 +44,9 @@ class HitFilterBar(FilterBar):
         self.identity, self.coverage = self._percent(), self._percent()
         example = number_text(0.001)
         for box, label, name, help_text in (
-            (self.e_value, "&E ≤", "Largest E-value", f"Hides hits that chance would give more often than this; as {example} or 1e-10"),
-            (self.identity, "&Identity ≥", "Least identity", "Hides alignments with a smaller part of identical columns"),
-            (self.coverage, "C&overage ≥", "Least coverage of the query", "Hides alignments that cover a smaller part of the query"),
+            (self.e_value, "&E ≤", "Maximum E-value", f"Hides hits that chance would give more often than this; as {example} or 1e-10"),
+            (self.identity, "&Identity ≥", "Minimum identity", "Hides alignments with a smaller part of identical columns"),
+            (self.coverage, "C&overage ≥", "Minimum coverage of the query", "Hides alignments that cover a smaller part of the query"),
         ):
             self._add_number(box, label, name, help_text)
         self.open(10.0)

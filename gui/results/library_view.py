@@ -16,6 +16,7 @@ from proteoscope.engine.views.library_matches import (
     compared_match,
     library_conditions,
     library_overview,
+    list_conditions,
     matched_spectrum,
 )
 from proteoscope.engine.views.mirror import MirroredSpectra
@@ -63,7 +64,9 @@ class LibraryView(MirroredRunView):
         self.tables = QTabWidget()
         self.tables.setDocumentMode(True)
         for name, title in (("matches", "Library matches"), ("psms", "PSMs"), ("peptides", "Peptides"), ("proteins", "Proteins")):
-            self.tables.addTab(self.panels[name], title)
+            at = self.tables.addTab(self.panels[name], title)
+            if name != "matches":
+                self.tables.setTabToolTip(at, "Filtered by the text and the largest q-value")
         self.figures = QTabWidget()
         self.figures.setDocumentMode(True)
         by_mass = self.figures.addTab(self.differences, "Differences")
@@ -89,11 +92,7 @@ class LibraryView(MirroredRunView):
         super()._begin(run, source)
         self.filters.open(run.fdr if run.has_decoys else 1.0)
         self.differences.show_histogram(None, "Counting…")
-        for name, panel in self.panels.items():
-            if name == "matches":
-                panel.show_rows(filter=library_conditions(self.filters.chosen), takes_first=True)
-            else:
-                panel.show_rows()
+        self._filter(takes_first=True)
         self.header.show_facts((*files_facts(run), *_facts(run.parameters), *time_facts(run)))
         self._statistician.submit("overview", lambda: library_overview(source, run.fdr), self._show_overview, self._fail_overview)
 
@@ -119,8 +118,13 @@ class LibraryView(MirroredRunView):
     def _fail_overview(self, error: Exception) -> None:
         self.differences.show_histogram(None, str(error))
 
-    def _filter(self) -> None:
-        self.matches.show_rows(filter=library_conditions(self.filters.chosen))
+    def _filter(self, *, takes_first: bool = False) -> None:
+        chosen = self.filters.chosen
+        for panel in self.panels.values():
+            if panel is self.matches:
+                panel.show_rows(filter=library_conditions(chosen), takes_first=takes_first)
+            else:
+                panel.show_rows(filter=list_conditions(chosen, panel.model.columns))
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
         source = self._source(run)

@@ -30,10 +30,10 @@ class ReadFilterBar(FilterBar):
         for text, rows in _ROWS:
             self.rows.addItem(text, rows)
         for box, label, name, help_text in (
-            (self.score, "S&core ≥", "Least score", "Hides alignments with a lower score"),
-            (self.minimum_gaps, "&Gaps ≥", "Fewest gaps", "Hides alignments with fewer gaps"),
-            (self.maximum_gaps, "≤", "Most gaps", "Hides alignments with more gaps"),
-            (self.minimum_identity, "&Identity % ≥", "Least identity", "Hides alignments with a smaller part of identical columns"),
+            (self.score, "S&core ≥", "Minimum score", "Hides alignments with a lower score"),
+            (self.minimum_gaps, "&Gaps ≥", "Minimum number of gaps", "Hides alignments with fewer gaps"),
+            (self.maximum_gaps, "≤", "Maximum number of gaps", "Hides alignments with more gaps"),
+            (self.minimum_identity, "&Identity % ≥", "Minimum identity", "Hides alignments with a smaller part of identical columns"),
             (self.below_identity, "<", "Identity below", "Hides alignments with this part of identical columns or a larger one"),
         ):
             self._add_number(box, label, name, help_text)

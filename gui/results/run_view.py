@@ -77,6 +77,7 @@ class RunView(QWidget):
     def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None, tables: Sequence[Table] | None = None) -> None:
         super().__init__(parent)
         self.search = search
+        self.setAccessibleName(f"Results of {search.name}")
         self._nothing = f"No results yet. Run {with_article(search.name)}, or choose a finished run of the project."
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None

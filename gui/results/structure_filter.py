@@ -52,7 +52,7 @@ THRESHOLDS = (
     Threshold(
         "tm_score_query",
         "T&M-score ≥",
-        "Least TM-score by the query's length",
+        "Minimum TM-score by the query's length",
         "Hides hits whose superposition covers the query worse; above 0.5 the fold is mostly the same",
         0.05,
         0.5,
@@ -60,7 +60,7 @@ THRESHOLDS = (
     Threshold(
         "query_coverage",
         "C&overage % ≥",
-        "Least coverage of the query in percent",
+        "Minimum coverage of the query in percent",
         "Hides hits that align with a smaller part of the query's residues",
         5.0,
         50.0,

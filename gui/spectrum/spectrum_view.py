@@ -40,6 +40,7 @@ class SpectrumView(SpectrumPage):
     def __init__(self, parent: QWidget | None = None) -> None:
         plot = FigureView("Annotated spectrum", has_heading=False)
         super().__init__(plot, "the spectrum", "Save the spectrum as it is zoomed now as SVG, PDF or PNG (Ctrl+E)", parent)
+        self.setAccessibleName("Spectrum")
         self.spectrum: AnnotatedSpectrum | None = None
         self._row: Mapping[str, Any] | None = None
         self._asked: IonSettings | None = None

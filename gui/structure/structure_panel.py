@@ -90,6 +90,7 @@ class StructurePanel(QWidget):
         self, submit: Submit, parent: QWidget | None = None, schemes: Sequence[Scheme] = SCHEMES, *, has_lists: bool = True
     ) -> None:
         super().__init__(parent)
+        self.setAccessibleName("Structures in 3D")
         self.scene = Scene()
         self.scene.scheme = schemes[0].name
         self._submit = submit

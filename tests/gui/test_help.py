@@ -16,8 +16,10 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.searches import SEARCHES, search_of_kind
 from proteoscope.gui.help.help_window import HelpWindow
 from proteoscope.gui.help.places import manual_folder, manual_page, place_of
+from proteoscope.gui.help.shortcuts import shortcuts_of
 from proteoscope.gui.help.text_dialogs import CitingDialog, FaultDialog
 from proteoscope.gui.prediction_dialog import PredictionDialog
+from proteoscope.gui.structure.structure_panel import StructurePanel
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results, spectra_table
 from tests.gui.result_views import settle
@@ -245,6 +247,17 @@ def test_words_and_keys_are_searched(window: MainWindow) -> None:
     help_window.wanted_keys.setText("ctrl+alt+r")
     assert help_window.keys.rowCount() == 1 and help_window.keys.item(0, 1).text() == "Run"
     help_window.close()
+
+
+def test_shortcuts_name_the_part_that_they_work_in(window: MainWindow) -> None:
+    for search in window.searches.values():
+        search.results.show()
+        assert all(files.lines.accessibleName() for files in search.form.file_lists.values())
+    panel = StructurePanel(lambda kind, function, done, failed: None)
+    panel.setParent(window)
+    listed = shortcuts_of(window)
+    assert not [one for one in listed if len(one.keys) == 1 and one.where == "Everywhere"]
+    assert {one.where for one in listed if one.keys in ("A", "B", "C", "0")} == {"Structures in 3D"}
 
 
 def test_a_report_has_what_is_said_and_no_folders_unless_they_are_wanted(window: MainWindow, tmp_path: Path) -> None:

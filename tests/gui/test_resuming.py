@@ -49,7 +49,9 @@ def test_a_stopped_run_goes_on_by_its_button_and_shows_its_results(shown: MainWi
     assert "can be resumed" in shown.message_bar.label.text()
     with qtbot.waitSignal(shown.bridge.finished) as finished:
         click(pane.resume_button)
-        click(pane.resume_button)  # a second click asks for nothing more
+        assert not pane.resume_action.isEnabled(), "it is resumed already"
+        assert ", running, resuming" in spoken(shown)[0] or shown.queue.is_idle
+        assert "failed" not in spoken(shown)[0]
     job = finished.args[0]
     assert (job.state, job.title) == ("done", f"Resume {stopped}"), job.error_report or job.error
     assert not shown.queue.waiting and not shown.queue.all_running
@@ -57,7 +59,9 @@ def test_a_stopped_run_goes_on_by_its_button_and_shows_its_results(shown: MainWi
     assert [run.status for run in pane.records] == ["done"]
     assert tables(project, stopped)
     click(shown.message_bar.button)  # Show results
-    qtbot.waitUntil(lambda: shown.pages.currentWidget() is shown.searches["align"].results)
+    results = shown.searches["align"].results
+    qtbot.waitUntil(lambda: shown.pages.currentWidget() is results)
+    qtbot.waitUntil(lambda: results.run is not None and results.run.id == stopped and not results.text)
 
 
 def test_what_hinders_a_run_from_going_on_is_told(shown: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

@@ -63,7 +63,7 @@ def test_a_run_is_listed_by_what_it_was_and_its_page_tells_the_rest(
     text = window.run_actions.page.text.toPlainText()
     for file in project.inputs(run.id):
         assert file.sha256 in text and file.path.name in text
-    assert "Largest E-value" in text and "Smith-Waterman" in text and "Computed on" in text
+    assert "Maximum E-value" in text and "Smith-Waterman" in text and "Computed on" in text
     qtbot.mouseClick(window.run_actions.page.methods_button, Qt.MouseButton.LeftButton)
     assert "References" in QGuiApplication.clipboard().text()
     qtbot.mouseClick(window.run_actions.page.results_button, Qt.MouseButton.LeftButton)

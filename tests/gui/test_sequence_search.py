@@ -213,7 +213,7 @@ def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Pat
     form.file_lists["database"].lines.item(1).setSelected(True)
     form.file_lists["database"].remove_selected()
     form.parameters.set_values({"maximum_e_value": 0.0})
-    qtbot.waitUntil(lambda: form.reason.text() == "Largest E-value: Expected more than 0")
+    qtbot.waitUntil(lambda: form.reason.text() == "Maximum E-value: Expected more than 0")
 
 
 def test_a_project_folder_that_no_disk_can_have(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

@@ -273,11 +273,8 @@ def test_a_good_run_takes_the_complaint_about_another_away(window: MainWindow, t
 
 
 @pytest.mark.parametrize("kind", ["identify", "align"])
-@pytest.mark.parametrize("page", ["start", "form", "results"])
-def test_run_with_nothing_to_run_says_so_and_shows_what_is_missing(window: MainWindow, kind: str, page: str, qtbot: QtBot) -> None:
+def test_run_with_nothing_to_run_says_so_and_shows_what_is_missing(window: MainWindow, kind: str, qtbot: QtBot) -> None:
     window.menus.new[kind].trigger()
-    shown = {"start": window.start_page, "form": window.form, "results": window.results}[page]
-    window.show_page(shown)
     # Shortcuts are the active window's, and which one that is, a busy screen tells late.
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
@@ -288,7 +285,22 @@ def test_run_with_nothing_to_run_says_so_and_shows_what_is_missing(window: MainW
     assert window.pages.currentWidget() is window.form and window.queue.is_idle
 
 
+def test_run_belongs_to_the_form(window: MainWindow, qtbot: QtBot) -> None:
+    window.show()
+    window.show_form()
+    assert window.menus.run.isEnabled()
+    for show in (window.show_results, window.show_devices, lambda: window.show_page(window.start_page)):
+        window.show_form()
+        show()
+        assert not window.menus.run.isEnabled()
+        QTest.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+        assert window.pages.currentWidget() is not window.form and window.queue.is_idle
+    window.show_form()
+    assert window.menus.run.isEnabled()
+
+
 def test_what_is_missing_is_said_no_longer_when_it_is_there(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+    window.show_form()
     window.menus.run.trigger()
     assert window.message_bar.isVisible()
     window.form.file_lists["spectra"].add([spectra])

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.formats import registry
 from proteoscope.engine.formats.vendor import THERMO_MAGIC
+from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.structures.building import structure_files
-from proteoscope.gui.forms.file_survey import SORTS, file_kind
+from proteoscope.gui.forms.file_list import FileList
+from proteoscope.gui.forms.file_survey import SORTS, FileSurvey, file_kind
 from proteoscope.gui.forms.file_survey import _survey as survey
+from proteoscope.gui.theme import Theme
 from tests.toy_format import TOY, write_toy
 
 
@@ -30,6 +34,22 @@ def test_a_folder_counts_the_structures_that_a_search_takes_of_it_and_stands_for
         (tmp_path / place).write_text("x")
     assert file_kind(tmp_path).format == f"folder with {len(structure_files([tmp_path]))} files of structures"
     assert [file.path for file in survey([tmp_path]).files] == [tmp_path]
+
+
+def test_file_list_names_formats_of_its_slot_when_file_is_unknown(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    (tmp_path / "letter.txt").write_text("Dear reader,\n")
+    (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n")
+    survey_of_files = FileSurvey(None)
+    asked = next(one for one in search_of_kind("identify").inputs if one.name == "spectra")
+    files = FileList(asked, survey_of_files)
+    qtbot.addWidget(files)
+    for name, seems in (("letter.txt", "is text in no known format"), ("paper.pdf", "PDF")):
+        files.clear()
+        files.add([tmp_path / name])
+        qtbot.waitUntil(lambda: bool(files.message.text()))
+        assert seems in files.message.text() and "mzML" in files.message.text(), files.message.text()
+        assert "FASTA" not in files.message.text() and "PIN" not in files.message.text()
+    survey_of_files.close()
 
 
 def test_runs_of_instruments_in_a_folder_are_one_each(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ from proteoscope.engine.chemistry.enzymes import ENZYMES
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
 from proteoscope.engine.identification.entry import IDENTIFICATION
 from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.parameters import SearchParameters, parameter, preset_names, read_preset
+from proteoscope.engine.searches import SEARCHES
 from proteoscope.gui.forms.editors import ModificationsEditor
 from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.forms.file_survey import FileSurvey, file_kind
@@ -149,7 +151,7 @@ def test_a_wrong_advanced_value_is_brought_to_light(form: ParameterForm) -> None
 def test_a_fault_between_two_fields_is_marked_in_both(form: ParameterForm) -> None:
     form.set_values({"minimum_length": 30, "maximum_length": 20})
     assert set(form.problems) == {"minimum_length", "maximum_length"}
-    assert "Shortest peptide" in form.problems["minimum_length"]
+    assert "Minimum peptide length" in form.problems["minimum_length"]
 
 
 def test_arrows_stay_within_the_bounds(form: ParameterForm) -> None:
@@ -485,3 +487,30 @@ def test_a_database_of_names_without_sequences_is_told_before_the_run(tmp_path: 
     files.add([full])
     qtbot.waitUntil(lambda: full in files.counts and files.problem() == "")
     survey.close()
+
+
+def test_zero_is_shown_as_automatic_and_typed_as_number(qtbot: QtBot, theme: Theme) -> None:
+    form = ParameterForm(LibrarySearchParameters)
+    qtbot.addWidget(form)
+    form.unfold()
+    form.show()
+    box = box_of(form, "decoys_per_peptide", IntegerBox)
+    assert box.text() == "automatic" and form.parameters is not None and form.parameters.decoys_per_peptide == 0
+    type_over(box, "4")
+    assert form.parameters is not None and form.parameters.decoys_per_peptide == 4
+    type_over(box, "99")
+    assert form.problems == {"decoys_per_peptide": "Expected at most 40"}
+    type_over(box, "0")
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    assert box.text() == "automatic" and not form.problems
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    assert box.value() == 1
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    assert box.text() == "automatic" and form.parameters is not None and form.parameters.decoys_per_peptide == 0
+
+
+def test_titles_of_limits_use_minimum_and_maximum() -> None:
+    words = ("Most", "Fewest", "Least", "Largest", "Smallest", "Longest", "Shortest", "Lowest", "Highest")
+    titles = {parameter.title for search in SEARCHES for parameter in search.model.describe()}
+    assert not [title for title in titles if title.startswith(words)]
+    assert {"Maximum number of gaps", "Minimum number of matched ions", "Maximum E-value", "Minimum peptide length"} <= titles

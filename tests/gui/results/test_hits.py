@@ -552,7 +552,7 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(shared_hits: Opener
         reached.append(focused.accessibleName() or getattr(focused, "text", lambda: "")() or type(focused).__name__)
         qtbot.keyClick(focused, Qt.Key.Key_Tab)
     names = (
-        *("Filter by text", "Largest E-value", "Least identity", "Least coverage of the query", "Rese&t"),
+        *("Filter by text", "Maximum E-value", "Minimum identity", "Minimum coverage of the query", "Rese&t"),
         *("Queries", "Hits", "Hits along the query"),
         *("Smaller (Ctrl+-)", "100 %", "Larger (Ctrl++)"),
         "Copy the alignment as text, as BLAST prints it",

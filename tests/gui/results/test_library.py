@@ -37,6 +37,21 @@ def test_a_match_stands_above_its_library_entry_and_moved_peaks_are_told_apart(v
     qtbot.waitUntil(lambda: any("4 peaks moved by" in text for text in corner_texts(view.mirror.plot)))
 
 
+def test_tabs_follow_the_text_of_the_filter(view, qtbot):
+    peptides = view.panels["peptides"]
+    qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
+    qtbot.waitUntil(lambda: not view.is_busy)
+    n_peptides = peptides.model.rowCount()
+    assert n_peptides == peptides.total
+    view.filters.text.setFocus()
+    qtbot.keyClicks(view.filters.text, "no such peptide")
+    qtbot.waitUntil(lambda: view.matches.model.rowCount() == 0 and not view.is_busy)
+    assert {name: panel.model.rowCount() for name, panel in view.panels.items()} == dict.fromkeys(view.panels, 0)
+    view.filters.text.clear()
+    qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2 and peptides.model.rowCount() == n_peptides)
+    assert "q-value" in view.tables.tabToolTip(view.tables.indexOf(peptides))
+
+
 def test_header_shows_count_at_5_percent_when_none_is_accepted(view, qtbot):
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: "without error rates" in view.header.text)
