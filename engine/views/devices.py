@@ -1,4 +1,4 @@
-"""What is known of a device: what it is, when it was measured and with what outcome, and how fast it was in earlier searches."""
+"""Device information: properties, calibration and speeds of earlier searches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "devices_of_ch
 
 @dataclass(frozen=True)
 class RememberedSpeed:
-    """Of a kind of work: its name, the searches that it is of, and how much of it a device did in a second, as its plan counts it."""
+    """Measured speed of a workload type: its name, its searches and its units per second."""
 
     kind: str
     searches: tuple[str, ...]
@@ -28,13 +28,20 @@ class RememberedSpeed:
 
 @dataclass(frozen=True)
 class DeviceAccount:
-    """A device.
+    """Information about a device.
 
     Attributes
     ----------
-    device : it. clock_hz : the highest of a card, None where it is not known. measured : when it was calibrated, None where it was not.
-    kinds : how many kinds of work were measured then. figures : names and texts of what was.
-    speeds : of earlier searches on this machine.
+    clock_hz
+        Maximum clock of a GPU, or None.
+    measured
+        Time of calibration, or None.
+    kinds
+        Number of calibrated workload types.
+    figures
+        Names and texts of calibrated values.
+    speeds
+        Speeds of earlier searches on this machine.
     """
 
     device: Device
@@ -46,14 +53,16 @@ class DeviceAccount:
 
 
 def device_accounts(devices: Sequence[Device]) -> tuple[DeviceAccount, ...]:
-    """What is known of each; some milliseconds, and more where a driver is asked for the first time."""
+    """Return information on devices; takes milliseconds, more on the first driver call."""
     return tuple(_account(device) for device in devices)
 
 
 def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
-    """The names of those of these devices that compute for a choice, as ``--device`` takes it.
+    """Return the names of the devices selected by a ``--device`` value.
 
-    See `proteoscope.engine.execution.devices.chosen_device`, which looks for them.
+    See Also
+    --------
+    proteoscope.engine.execution.devices.chosen_device
     """
     cards = [one.name for one in devices if one.numbers and one.usable]
     others = [one.name for one in devices if not one.numbers and one.usable]

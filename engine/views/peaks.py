@@ -1,4 +1,4 @@
-"""The stored peaks of a run: single spectra by their row, or why there are none."""
+"""Access to a run's stored peaks by spectrum row, or the reason for their absence."""
 
 from __future__ import annotations
 
@@ -22,8 +22,17 @@ _PEAKS_KEPT = 4_000_000
 
 
 class Peaks(NamedTuple):
-    """Peaks of one spectrum: `mz` (n,) float64, thomson, ascending; `intensity` (n,) float64. `activation` : how its precursor was
-    fragmented."""
+    """Peaks of one spectrum.
+
+    Attributes
+    ----------
+    mz
+        (n,) float64, thomson, ascending.
+    intensity
+        (n,) float64.
+    activation
+        Fragmentation method of the precursor.
+    """
 
     mz: NDArray[np.float64]
     intensity: NDArray[np.float64]
@@ -38,7 +47,7 @@ class _Group(NamedTuple):
 
 
 class SpectraReader:
-    """Random access to ``spectra.parquet``: a row group is read and decoded at a time, and those used last are kept.
+    """Random access to ``spectra.parquet`` by row group, with recently used groups cached.
 
     Raises
     ------
@@ -55,7 +64,7 @@ class SpectraReader:
         return int(self._starts[-1])
 
     def peaks(self, row: SpectrumRow) -> Peaks:
-        """The peaks of the spectrum in `row` of the table, ordered by m/z.
+        """Return the peaks of the spectrum in `row` of the table, ordered by m/z.
 
         Raises
         ------
@@ -97,9 +106,12 @@ class SpectraReader:
 
 
 class PeaksOfRun:
-    """Peaks by their row in a table of spectra, which is opened when the first are asked for. For one thread at a time.
+    """Peaks of a table of spectra by row, opened on first use; for one thread.
 
-    `problem`: why there are none, empty where there are some.
+    Attributes
+    ----------
+    problem
+        Reason for missing peaks, or ''.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -108,11 +120,11 @@ class PeaksOfRun:
 
     @property
     def is_there(self) -> bool:
-        """Whether there are some."""
+        """True if peaks are available."""
         return not self._problem
 
     def peaks(self, row: SpectrumRow) -> Peaks:
-        """The peaks of a row.
+        """Return the peaks of a row.
 
         Raises
         ------
@@ -125,7 +137,7 @@ class PeaksOfRun:
         return self._reader.peaks(row)
 
     def count(self) -> int | None:
-        """How many spectra there are; None where it cannot be told."""
+        """Return the number of spectra, or None if unknown."""
         return row_count(Path(self._path)) if self.is_there else None
 
     def close(self) -> None:
@@ -135,7 +147,7 @@ class PeaksOfRun:
 
 
 def open_peaks(project: Project, run_id: str, table: str) -> PeaksOfRun:
-    """The peaks in a table of a run. Spectra are large, and each part of the file carries its own check."""
+    """Open the peaks in a table of a run without reading it whole; each part of the file has its own checksum."""
     try:
         return PeaksOfRun(str(project.table(table, run_id, verify=False)), "")
     except InputError:

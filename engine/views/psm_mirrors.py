@@ -31,7 +31,7 @@ _LABELS = ("TMT", "iTRAQ")
 
 
 def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
-    """The spectrum of a row of the PSMs above, the b and y ions of its peptide as the shipped model predicts them below.
+    """Mirror a PSM's spectrum with the b and y ions of its peptide predicted by the shipped model.
 
     The similarity is the cosine of the square roots of predicted intensities and of those of the peaks that match these ions.
 
@@ -72,7 +72,7 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
 def mirrored_with_psm(
     one: tuple[Mapping[str, Any], Peaks], other: tuple[Mapping[str, Any], Peaks], settings: IonSettings
 ) -> MirroredSpectra:
-    """The spectra of two rows of PSMs, with their `spectral_cosine`.
+    """Mirror the spectra of two PSMs, with their `spectral_cosine`.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def mirrored_with_psm(
 def mirrored_with_other(
     source: TableSource, row: int, match: Mapping[str, Any], peaks: Peaks, run: FinishedRun, settings: IonSettings
 ) -> MirroredSpectra:
-    """The spectrum of a row of the PSMs, mirrored with the best other one of the same peptide: of the same charge, if there is one.
+    """Mirror a PSM's spectrum with the best other one of its peptide, preferably of the same charge.
 
     Raises
     ------

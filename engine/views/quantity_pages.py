@@ -24,7 +24,7 @@ _SHOWN = (SAMPLES, CHANGES, PROTEINS)
 
 
 def write_pages(project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
-    """Write ``quantification.html`` about a finished run into a folder that is made where it is missing; its path.
+    """Write ``quantification.html`` about a finished run into a folder and return its path.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
 
 
 def _rows(found: pa.Table, table: Table) -> str:
-    """The first rows of a table; empty where it has none."""
+    """Return the first rows of a table as HTML; empty without rows."""
     columns = [one for one in table.columns if one.is_shown and one.name in found.column_names]
     if not len(found):
         return ""
