@@ -52,10 +52,16 @@ class RunSpec:
 
     Attributes
     ----------
-    kind : of the run. required : kinds of files without which it does nothing, and an example of each as the command line names it.
-    inputs : all files that it reads, by kind, in the order of the record; those of the request when None.
-    are_distinct : whether a file may be given only once, and not even as two kinds.
-    outputs : files that it writes, besides the project.
+    kind
+        Of the run.
+    required
+        Kinds of files without which it does nothing, and an example of each as the command line names it.
+    inputs
+        All files that it reads, by kind, in the order of the record; those of the request when None.
+    are_distinct
+        True if a file may be given only once, and not even as two kinds.
+    outputs
+        Files that it writes, besides the project.
     """
 
     kind: str
@@ -83,8 +89,10 @@ class RunSpec:
 
         Raises
         ------
-        ParameterError : a required kind is missing, or a file would be written over that is needed.
-        InputError : a file is not there, or is none that can be read twice, or is given twice.
+        ParameterError
+            A required kind is missing, or a file would be written over that is needed.
+        InputError
+            A file is not there, or is none that can be read twice, or is given twice.
         """
         inputs = self.request.inputs if self.inputs is None else self.inputs
         for kind, example in self.required.items():
@@ -121,13 +129,34 @@ class SearchRun(Generic[Read]):
 
     Attributes
     ----------
-    spec : what it is to do. inputs : the files that it reads, with digests. read : waits for what is read from them, and gives it.
-    begin : begins what goes on behind the next steps (see `proteoscope.engine.jobs.background.Background`).
-    look : for the device. threads : of the processor. progress, clock : told, and measuring, all the while.
-    began : seconds of `time.perf_counter`. was_compiled : whether nothing had to be compiled for the processor. seconds : of the whole run,
-        once it is recorded. device : what computed, which the search says when it knows.
-    project, run : where it is recorded, None where it is not. kept : its checkpoint, from which it can be resumed.
-    workers : gives those elsewhere, when they are there; None without.
+    spec
+        What it is to do.
+    inputs
+        The files that it reads, with digests.
+    read
+        Waits for what is read from them, and gives it.
+    begin
+        Begins what goes on behind the next steps (see `proteoscope.engine.jobs.background.Background`).
+    look
+        For the device.
+    threads
+        Of the processor.
+    progress, clock
+        Told, and measuring, all the while.
+    began
+        Seconds of `time.perf_counter`.
+    was_compiled
+        True if nothing had to be compiled for the processor.
+    seconds
+        Of the whole run, once it is recorded.
+    device
+        What computed, which the search says when it knows.
+    project, run
+        Where it is recorded, None where it is not.
+    kept
+        Its checkpoint, from which it can be resumed.
+    workers
+        Gives those elsewhere, when they are there; None without.
     """
 
     spec: RunSpec
@@ -153,7 +182,8 @@ class SearchRun(Generic[Read]):
 
         Parameters
         ----------
-        modules : callables that import a module, as ``lambda: matches.run_tables``.
+        modules
+            Callables that import a module, as ``lambda: matches.run_tables``.
         """
         self.begin(lambda _: [load() for load in modules])
 
@@ -210,8 +240,14 @@ class SearchRun(Generic[Read]):
 
         Parameters
         ----------
-        counts : of what was searched and found. message : the same in a sentence. exports : names of the files that the project shows.
-        more : further content; of a search that accepts nothing at its rate, `certainty` says how many there are at 5 %, in a warning.
+        counts
+            Of what was searched and found.
+        message
+            The same in a sentence.
+        exports
+            Names of the files that the project shows.
+        more
+            Further content; of a search that accepts nothing at its rate, `certainty` says how many there are at 5 %, in a warning.
         """
         certainty = more.get("certainty") or {}
         known = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
@@ -320,12 +356,17 @@ def search_run(
 
     Parameters
     ----------
-    kernels : of the processor, if it has any; compiled, and announced, before the block begins, on a machine that has not.
-    look : for the device, where it has begun already.
+    kernels
+        Of the processor, if it has any; compiled, and announced, before the block begins, on a machine that has not.
+    look
+        For the device, where it has begun already.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    InputError, ParameterError, StorageError
+        What the user can mend, said in one sentence.
+    Cancelled
+        The user asked to stop.
     """
     recording = RecordingProgress(progress or Progress())
     request = spec.request
@@ -390,7 +431,8 @@ def project_run(
 
     Raises
     ------
-    ParameterError : the request names no project.
+    ParameterError
+        The request names no project.
     """
     with search_run(spec, read, kernels, progress) as searching:
         if searching.run is None:

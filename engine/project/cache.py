@@ -22,11 +22,11 @@ __all__ = ["VARIABLE", "cache_folder", "index_store", "remember"]
 
 
 def remember(path: Path, content: bytes) -> None:
-    """Write a small file of the cache. A disk that refuses is no reason to complain."""
+    """Write a small file of the cache; failures are ignored."""
     with contextlib.suppress(StorageError, OSError), atomic_file(path) as file:
         file.write(content)
 
 
 def index_store(kind: str) -> IndexStore:
-    """The kept indexes of a kind, which the entry of a search names. All kinds share one bound."""
+    """Return the cached indexes of a kind named by a search's entry; all kinds share one size limit."""
     return IndexStore(cache_folder() / "indexes", kind)

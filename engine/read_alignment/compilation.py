@@ -19,7 +19,7 @@ _LETTERS = 120
 
 
 def _use() -> None:
-    """Align two short sequences, with numbers of both widths; place a read, and write it."""
+    """Align two short sequences with both integer widths; map a read, and write it."""
     one, pair = kernels.gapsmis_layouts.Sequences(np.array([0, 1], np.int8), np.array([0, 2])), np.zeros(1, np.int64)
     for scale in (1, 100_000):
         rules = kernels.gapsmis_layouts.GapRules(np.array([[2, -3], [-3, 2]], np.int32) * scale, 5, 2, 1)

@@ -13,7 +13,7 @@ __all__ = ["in_one", "is_list", "is_text", "letters_of", "or_null", "taken", "wr
 
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array, of values and not of numbers of a dictionary."""
+    """Return a chunked column as one array, with dictionaries decoded."""
     if column.num_chunks == 1:
         array = column.chunk(0)
     else:
@@ -34,17 +34,17 @@ def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.int64]) -> pa.Array:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether values are lists, of one length or of several."""
+    """Return True for list types of fixed or variable length."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are texts."""
+    """Return True for text types."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def letters_of(texts: pa.StringArray) -> bytes:
-    """Texts one behind the other, none of them missing, as UTF-8."""
+    """Return concatenated texts without missing values as UTF-8."""
     _, offsets, letters = texts.buffers()
     if letters is None or not len(texts):
         return b""

@@ -64,8 +64,12 @@ class AlignmentSheet(Sheet):
 
     Attributes
     ----------
-    marks : columns that are marked, and whether the residue of the query and that of the subject are.
-    per_row, n_rows : columns of each row, and rows. cell, line : width of a column and height of a line.
+    marks
+        Columns that are marked, and whether the residue of the query and that of the subject are.
+    per_row, n_rows
+        Columns of each row, and rows.
+    cell, line
+        Width of a column and height of a line.
     """
 
     def __init__(self, pair: AlignedPair, measure: TextMeasure, width: float, zoom: float = 1.0) -> None:

@@ -196,7 +196,8 @@ def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
 
     Raises
     ------
-    ProteoscopeError : its parameters do not tell.
+    ProteoscopeError
+        Its parameters do not tell.
     """
     found = ions_looked_for(parameters)
     if found is None:
@@ -214,7 +215,8 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
 
     Raises
     ------
-    ParameterError : the row's peptide has no masses.
+    ParameterError
+        The row's peptide has no masses.
     """
     placed = tuple(
         PlacedModification(int(position), str(name), float(mass))
@@ -290,9 +292,14 @@ class AnnotationChoice(BaseModel):
 
     Attributes
     ----------
-    series : letters of `SHOWN_SERIES`, in their order; empty for those that the search looked for.
-    losses : some of `LOSSES`. tolerance : of fragments; None for the search's.
-    least_labelled : percent of the base peak from which a peak has its name written.
+    series
+        Letters of `SHOWN_SERIES`, in their order; empty for those that the search looked for.
+    losses
+        Some of `LOSSES`.
+    tolerance
+        Of fragments; None for the search's.
+    least_labelled
+        Percent of the base peak from which a peak has its name written.
 
     Examples
     --------

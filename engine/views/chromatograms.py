@@ -26,8 +26,16 @@ class Chromatogram:
 
     Attributes
     ----------
-    title : what it is, for people. minutes : (n,) float64, ascending. intensity : (n,) float64.
-    spectrum : (n,) int64, rows of the table of spectra; -1 where these are survey spectra. scan : (n,) int64, -1 where unknown.
+    title
+        What it is, for people.
+    minutes : (n,) float64
+        Ascending.
+    intensity : (n,)
+        Float64.
+    spectrum : (n,) int64
+        Rows of the table of spectra; -1 where these are survey spectra.
+    scan : (n,) int64
+        -1 where unknown.
     """
 
     title: str

@@ -101,7 +101,8 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its peaks, or they are damaged.
+    ProteoscopeError
+        The run did not keep its peaks, or they are damaged.
     """
     member = source.row(row, MEMBER_DETAILS)
     upper = Half(member["title"] or "", run.peaks().peaks(member["spectrum"]))

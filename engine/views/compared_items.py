@@ -50,7 +50,10 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
 
     Raises
     ------
-    InputError : a table of a run is damaged. Cancelled : the user asked to stop.
+    InputError
+        A table of a run is damaged.
+    Cancelled
+        The user asked to stop.
     """
     _gather(connection, "answers", runs, "psms", _ANSWERS)
     _gather(connection, "forms", runs, "peptides", _PEPTIDES)

@@ -85,9 +85,18 @@ class Coverage:
 
     Attributes
     ----------
-    title, description : of the protein. sequence : its n residues.
-    peptides : by their first residue. covered : (n,) bool. modified : names of modifications by residue, from 0.
-    features : what the database knows of it.
+    title, description
+        Of the protein.
+    sequence
+        Its n residues.
+    peptides
+        By their first residue.
+    covered : (n,)
+        Bool.
+    modified
+        Names of modifications by residue, from 0.
+    features
+        What the database knows of it.
     """
 
     title: str
@@ -117,8 +126,10 @@ def cover(
 
     Parameters
     ----------
-    peptides : with ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``. fixed : what all residues of a kind carry, which is
-        not shown.
+    peptides
+        With ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``.
+    fixed
+        What all residues of a kind carry, which is not shown.
 
     Examples
     --------

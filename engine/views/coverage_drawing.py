@@ -34,7 +34,10 @@ class CoverageSheet(Sheet):
 
     Attributes
     ----------
-    chosen : row of the peptides table that is marked, or None. residues : residues that are marked, from 0.
+    chosen
+        Row of the peptides table that is marked, or None.
+    residues
+        Residues that are marked, from 0.
     """
 
     def __init__(

@@ -162,7 +162,8 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
 
     Raises
     ------
-    InputError : there is none, or a table is damaged.
+    InputError
+        There is none, or a table is damaged.
     """
     found = source.query("SELECT accession, description, sequence FROM proteins WHERE file_row_number = ?", [protein]).to_pylist()
     if not found:
@@ -370,7 +371,8 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
 
     Raises
     ------
-    InputError : its file is gone or another one, and no database holds it.
+    InputError
+        Its file is gone or another one, and no database holds it.
     """
     name = near.values["chain"]
     wanted = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))

@@ -86,7 +86,8 @@ def source_run(run: FinishedRun) -> str:
 
     Raises
     ------
-    InputError : it does not.
+    InputError
+        It does not.
     """
     path = run.project.table("run", run.run.id)
     source = run.project.record(run.run.id).get("source_run")
@@ -113,7 +114,8 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
 
     Raises
     ------
-    InputError : the run's record does not name it, or the parameters recorded of it are damaged.
+    InputError
+        The run's record does not name it, or the parameters recorded of it are damaged.
     """
     source = source_run(run)
     record = next((one for one in run.project.runs() if one.id == source), None)
@@ -136,7 +138,8 @@ def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> Com
 
     Raises
     ------
-    ProteoscopeError : the peaks are not there, or damaged.
+    ProteoscopeError
+        The peaks are not there, or damaged.
     """
     found = source.row(row, EXPLANATION_DETAILS)
     of_source = source_spectra(run)
@@ -153,7 +156,8 @@ def spectrum_alone(source: TableSource, spectrum: SpectrumRow, run: FinishedRun)
 
     Raises
     ------
-    ProteoscopeError : the peaks are not there, or damaged.
+    ProteoscopeError
+        The peaks are not there, or damaged.
     """
     row, of_source = status_of_spectrum(source, spectrum), source_spectra(run)
     peaks = of_source.peaks.peaks(spectrum)

@@ -34,7 +34,10 @@ class Key:
 
     Attributes
     ----------
-    places : the region of each group. bottom : where the key ends; `top` without groups.
+    places
+        The region of each group.
+    bottom
+        Where the key ends; `top` without groups.
     """
 
     def __init__(self, groups: Iterable[str], measure: TextMeasure, left: float, top: float, right: float) -> None:

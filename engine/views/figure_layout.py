@@ -79,8 +79,10 @@ def lay_out(
 
     Parameters
     ----------
-    size : width and height, points; None for the figure's own.
-    x_range, y_ranges : what part is drawn, of all panels and of each; None for what is in sight at first.
+    size
+        Width and height, points; None for the figure's own.
+    x_range, y_ranges
+        What part is drawn, of all panels and of each; None for what is in sight at first.
     """
     x_range = figure.x_range if x_range is None else x_range
     width, height = figure.size if size is None else size

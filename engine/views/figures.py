@@ -254,7 +254,10 @@ class Strip:
 
     Attributes
     ----------
-    lines : height, in font sizes. draw : from left, top, width and font size to the shapes.
+    lines
+        Height, in font sizes.
+    draw
+        From left, top, width and font size to the shapes.
     """
 
     lines: float

@@ -77,7 +77,8 @@ class FinishedRun:
 
         Raises
         ------
-        ParameterError : its search has none.
+        ParameterError
+            Its search has none.
         """
         if "fdr" not in self.parameters:
             raise ParameterError(f"run {self.run.id} has no false discovery rate: its search counts at none")
@@ -120,7 +121,8 @@ class FinishedRun:
 
         Raises
         ------
-        InputError : the run recorded no such file, or it is missing or has changed.
+        InputError
+            The run recorded no such file, or it is missing or has changed.
         """
         self._recorded.check(path)
 
@@ -133,7 +135,12 @@ class FinishedRun:
 
         Raises
         ------
-        InputError : there is no such row. ParameterError : the comment is too long. StorageError : the disk refused.
+        InputError
+            There is no such row.
+        ParameterError
+            The comment is too long.
+        StorageError
+            The disk refused.
         """
         self.project.set_row_mark(self.run.id, table, row, mark)
         self.tables.set_mark(table, row, mark)
@@ -150,8 +157,10 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
 
     Raises
     ------
-    InputError, StorageError : there is no such run, or its tables are missing or damaged.
-    ParameterError : the run is of a search that this version of the program has not.
+    InputError, StorageError
+        There is no such run, or its tables are missing or damaged.
+    ParameterError
+        The run is of a search that this version of the program has not.
     """
     opened = project if isinstance(project, Project) else Project.open(project)
     chosen = run_id or opened.latest()
@@ -167,7 +176,8 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
 
     Raises
     ------
-    InputError, StorageError : there is none, or its tables are missing or damaged.
+    InputError, StorageError
+        There is none, or its tables are missing or damaged.
     """
     chosen = run_id or project.latest(search.kind)
     # Asked for first: where there is no such run, this says so.

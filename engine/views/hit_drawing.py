@@ -40,12 +40,17 @@ class HitSheet(Sheet):
 
     Parameters
     ----------
-    n_bars : hits that are drawn, the best ones. groups : of features that are shown.
-    names : of the hits, drawn before their bars, below that of the query; empty where a table next to the figure has them.
+    n_bars
+        Hits that are drawn, the best ones.
+    groups
+        Of features that are shown.
+    names
+        Of the hits, drawn before their bars, below that of the query; empty where a table next to the figure has them.
 
     Attributes
     ----------
-    chosen : row of the table of hits that is marked, or None.
+    chosen
+        Row of the table of hits that is marked, or None.
     """
 
     def __init__(

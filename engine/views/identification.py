@@ -78,9 +78,16 @@ class Counts:
 
     Attributes
     ----------
-    psms : of rank 1. peptides : rows of their table, which are peptidoforms. proteins : groups, by their own q-values.
-    sequences : different sequences of the peptides that are targets. is_judged : whether any PSM has a q-value; where none has, all targets
-        are counted.
+    psms
+        Of rank 1.
+    peptides
+        Rows of their table, which are peptidoforms.
+    proteins
+        Groups, by their own q-values.
+    sequences
+        Different sequences of the peptides that are targets.
+    is_judged
+        Whether any PSM has a q-value; where none has, all targets are counted.
     """
 
     psms: Count
@@ -264,7 +271,8 @@ def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[st
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or they are damaged.
+    ProteoscopeError
+        The run did not keep its spectra, or they are damaged.
     """
     details = source.row(row, PSM_DETAILS)
     return details, run.peaks().peaks(SpectrumRow(int(details["spectrum"])))
@@ -281,7 +289,8 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or the peptide has no masses.
+    ProteoscopeError
+        The run did not keep its spectra, or does not tell its ions, or the peptide has no masses.
     """
     return annotate_match(*psm_of_row(source, row, run), ions_to_show(run.parameters))
 
@@ -310,7 +319,8 @@ def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedMod
 
     Raises
     ------
-    ProteoscopeError : the run does not know its sequence.
+    ProteoscopeError
+        The run does not know its sequence.
     """
     asked = "SELECT accessions, description, sequence FROM proteins WHERE file_row_number = ?"
     protein = source.query(asked, [row]).to_pylist()[0]

@@ -109,7 +109,8 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
 
     Raises
     ------
-    ProteoscopeError : the peaks are not there, or damaged.
+    ProteoscopeError
+        The peaks are not there, or damaged.
     """
     found = source.row(row, _DETAILS)
     upper = Half(found["spectrum_id"] or "", run.peaks().peaks(found["spectrum"]))

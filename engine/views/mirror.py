@@ -129,7 +129,8 @@ def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolera
 
     Parameters
     ----------
-    first, second : (n,) and (m,) float64, ascending, thomson.
+    first, second : (n,)
+        And (m,) float64, ascending, thomson.
 
     Examples
     --------

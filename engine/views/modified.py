@@ -217,7 +217,8 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
+    ProteoscopeError
+        The run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
     """
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
     found = source.row(row, DETAILS)

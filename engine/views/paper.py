@@ -66,7 +66,8 @@ def write_figure(path: Path, drawing: Drawing) -> None:
 
     Raises
     ------
-    StorageError : the ending is none of these, the folder does not exist, or the disk refused.
+    StorageError
+        The ending is none of these, the folder does not exist, or the disk refused.
     """
     writers: dict[str, Callable[[Drawing], bytes]] = {".svg": svg, ".pdf": pdf, ".png": png}
     ending = path.suffix.lower()

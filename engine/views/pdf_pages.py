@@ -45,7 +45,10 @@ class PdfPages:
 
     Parameters
     ----------
-    title : of the document. address : written at the foot of each page.
+    title
+        Of the document.
+    address
+        Written at the foot of each page.
     """
 
     def __init__(self, title: str, address: str = "") -> None:
@@ -80,8 +83,10 @@ class PdfPages:
 
         Parameters
         ----------
-        rows : of each the text before it, its residues, the kind of each residue, and the text after it.
-        inks : by kind the colour, and whether it is bold.
+        rows
+            Of each the text before it, its residues, the kind of each residue, and the text after it.
+        inks
+            By kind the colour, and whether it is bold.
         """
         for before, text, kinds, after in rows:
             parts = [escape(before)]

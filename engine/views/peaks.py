@@ -51,7 +51,8 @@ class SpectraReader:
 
     Raises
     ------
-    InputError : the file is no Parquet, or has no peaks.
+    InputError
+        The file is no Parquet, or has no peaks.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -68,7 +69,8 @@ class SpectraReader:
 
         Raises
         ------
-        InputError : there is no such row, or the file is damaged.
+        InputError
+            There is no such row, or the file is damaged.
         """
         if not 0 <= row < len(self):
             raise InputError(self._path, f"has no spectrum {row}; it holds {len(self)}", remedy="Run the search again")
@@ -128,7 +130,8 @@ class PeaksOfRun:
 
         Raises
         ------
-        ProteoscopeError : there are none, or the file is damaged.
+        ProteoscopeError
+            There are none, or the file is damaged.
         """
         if self._problem:
             raise ProteoscopeError(self._problem)

@@ -28,9 +28,14 @@ class PeptideQuantities:
 
     Attributes
     ----------
-    run : the quantification. title : what the numbers are, in a few words. is_change : whether they are differences between two
-        conditions, log2, else means over all samples, log2.
-    values : by sequence, with L for I, which have the same mass.
+    run
+        The quantification.
+    title
+        What the numbers are, in a few words.
+    is_change
+        Whether they are differences between two conditions, log2, else means over all samples, log2.
+    values
+        By sequence, with L for I, which have the same mass.
     """
 
     run: str

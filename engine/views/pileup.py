@@ -95,7 +95,8 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
 
     Raises
     ------
-    ProteoscopeError : the run has no table of reads, or its tables do not belong together.
+    ProteoscopeError
+        The run has no table of reads, or its tables do not belong together.
     """
     if "patterns" not in source.paths:
         raise ProteoscopeError(NO_READS)

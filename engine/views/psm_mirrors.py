@@ -37,7 +37,8 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
 
     Raises
     ------
-    ProteoscopeError : the peptide has no masses, or is too long for the model.
+    ProteoscopeError
+        The peptide has no masses, or is too long for the model.
     """
     upper = annotate_match(row, peaks, settings)
     searched = series_of_spectrum(BY_ACTIVATION, peaks.activation)
@@ -76,7 +77,8 @@ def mirrored_with_psm(
 
     Raises
     ------
-    ProteoscopeError : a peptide has no masses.
+    ProteoscopeError
+        A peptide has no masses.
     """
     halves = [Half(psm_name(row), peaks, _ions(row, peaks, settings)) for row, peaks in (one, other)]
     mirrored = MirroredSpectra(f"{halves[0].name} and {halves[1].name}", halves[0], halves[1], settings.tolerance)
@@ -90,7 +92,8 @@ def mirrored_with_other(
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or a peptide has no masses.
+    ProteoscopeError
+        The run did not keep its spectra, or a peptide has no masses.
     """
     found = source.query(
         "SELECT file_row_number AS row FROM psms WHERE rank = 1 AND peptide = ? AND file_row_number != ? AND spectrum != ? "

@@ -170,7 +170,12 @@ class Volcano:
 
     Attributes
     ----------
-    row : (m,) int64, rows of the table of changes. fold_change : (m,) float64, log2. p_value, q_value : (m,) float64.
+    row : (m,) int64
+        Rows of the table of changes.
+    fold_change : (m,) float64
+        Log2.
+    p_value, q_value : (m,)
+        Float64.
     """
 
     comparison: str
@@ -244,7 +249,8 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
 
     Raises
     ------
-    InputError : a table is not what it should be.
+    InputError
+        A table is not what it should be.
     """
     tables = read_quantities(run.project, run.run.id)
     found = {}
@@ -273,7 +279,8 @@ def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple
 
     Raises
     ------
-    InputError : a table is not what it should be.
+    InputError
+        A table is not what it should be.
     """
     tables = read_quantities(project, run)
     return _samples(PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))

@@ -54,7 +54,10 @@ class DesignTable:
 
     Attributes
     ----------
-    columns : names, at least those of `DESIGN_COLUMNS`. rows : a text for each column.
+    columns
+        Names, at least those of `DESIGN_COLUMNS`.
+    rows
+        A text for each column.
     """
 
     columns: tuple[str, ...]
@@ -102,7 +105,8 @@ def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
 
     Raises
     ------
-    InputError, StorageError : there is no project, or no such finished identification.
+    InputError, StorageError
+        There is no project, or no such finished identification.
     """
     project, kinds = Project.open(folder), identifying_kinds()
     also = kinds | QUANTIFIED_TOO
@@ -212,7 +216,10 @@ def compared_conditions(
 
     Parameters
     ----------
-    design : as read from `table`. groups, reference : parameters of the quantification.
+    design
+        As read from `table`.
+    groups, reference
+        Parameters of the quantification.
     """
     try:
         compared = design.groups(groups, reference)
@@ -246,7 +253,8 @@ def read_design_table(path: Path) -> DesignTable:
 
     Raises
     ------
-    InputError : it cannot be read, is no text, or lacks a column.
+    InputError
+        It cannot be read, is no text, or lacks a column.
     """
     remedy = f"Its columns are {', '.join(DESIGN_COLUMNS)}"
     lines = [row for row in separated_rows(path, remedy) if any(cell.strip() for cell in row)]
@@ -279,7 +287,7 @@ def filled_down(cells: Sequence[str]) -> list[str]:
 def pasted_cells(text: str) -> list[list[str]]:
     r"""Return the cells of spreadsheet text on the clipboard: tab-separated, one line per row, line breaks in quotes.
 
-    >>> pasted_cells("a\\tb\\r\\nc\\td\\r\\n")
+    >>> pasted_cells("a\tb\r\nc\td\r\n")
     [['a', 'b'], ['c', 'd']]
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")

@@ -28,7 +28,10 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
 
     Raises
     ------
-    InputError, StorageError : the run's tables are missing or damaged, or the disk refused. Cancelled : the user asked to stop.
+    InputError, StorageError
+        The run's tables are missing or damaged, or the disk refused.
+    Cancelled
+        The user asked to stop.
     """
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

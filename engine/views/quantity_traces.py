@@ -237,7 +237,10 @@ class RunSurveys:
 
         Raises
         ------
-        InputError : it is gone, has changed, or has none. Cancelled : `close` was called meanwhile.
+        InputError
+            It is gone, has changed, or has none.
+        Cancelled
+            `close` was called meanwhile.
         """
         if path not in self._read:
             self._check(path)
@@ -254,7 +257,8 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
 
     Raises
     ------
-    InputError : the run has no such row.
+    InputError
+        The run has no such row.
     """
     own = source.row(row, _COLUMNS)
     rows = source.rows([compares("peptide", "=", own["peptide"]), compares("charge", "=", own["charge"])])
@@ -346,7 +350,8 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
 
     Raises
     ------
-    InputError : no survey spectrum between them shows the ion.
+    InputError
+        No survey spectrum between them shows the ion.
     """
     begin, end = min(begin, end), max(begin, end)
     places = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))

@@ -33,11 +33,15 @@ def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
 
     Parameters
     ----------
-    pattern : the aligned letters, along the text. md : the text's letters where they differ, as SAM has them.
+    pattern
+        The aligned letters, along the text.
+    md
+        The text's letters where they differ, as SAM has them.
 
     Raises
     ------
-    ValueError : the three do not belong together.
+    ValueError
+        The three do not belong together.
 
     >>> lines_of("ACGTTA", "2=1X1I2=2D", "2T2^GG0")
     ('ACGTTA--', 'ACT-TAGG')

@@ -216,11 +216,13 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
 
     Parameters
     ----------
-    matrix : that tells which letters are alike, as `matrix_of` gives it.
+    matrix
+        That tells which letters are alike, as `matrix_of` gives it.
 
     Raises
     ------
-    ProteoscopeError : the tables do not belong together, or are damaged.
+    ProteoscopeError
+        The tables do not belong together, or are damaged.
     """
     values = source.row(row, _DETAILS)
     if values["text_start"] is None:

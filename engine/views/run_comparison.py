@@ -123,8 +123,14 @@ class ScorePairs:
 
     Attributes
     ----------
-    spectrum : rows of the table ``spectra``. first, second : the scores of the two runs. is_same : whether both answer the same peptide.
-    is_first, is_second : whether each accepts its answer.
+    spectrum
+        Rows of the table ``spectra``.
+    first, second
+        The scores of the two runs.
+    is_same
+        Whether both answer the same peptide.
+    is_first, is_second
+        Whether each accepts its answer.
     """
 
     spectrum: NDArray[np.int64]
@@ -153,7 +159,8 @@ def check_number(n_runs: int) -> None:
 
     Raises
     ------
-    ParameterError : there are too few or too many.
+    ParameterError
+        There are too few or too many.
     """
     if not 2 <= n_runs <= MAXIMUM_RUNS:
         raise ParameterError(f"{n_runs:,} {'run is' if n_runs == 1 else 'runs are'} given; from 2 to {MAXIMUM_RUNS} can be compared")
@@ -206,7 +213,8 @@ class RunComparison:
 
         Raises
         ------
-        ProteoscopeError : no spectrum stands for the item.
+        ProteoscopeError
+            No spectrum stands for the item.
         """
         names = [f"psm_{letter}" for letter in self.letters]
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:

@@ -40,7 +40,8 @@ def write_report(project: Project, run: RunRecord, search: Search, folder: Path,
 
     Raises
     ------
-    InputError, StorageError : the run's tables are missing or damaged, or the disk refused.
+    InputError, StorageError
+        The run's tables are missing or damaged, or the disk refused.
     """
     progress.stage("Opening the results")
     account = run_account(project, run, search)

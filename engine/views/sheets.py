@@ -27,7 +27,8 @@ class TextMeasure:
 
     Attributes
     ----------
-    font_size : of the figure's texts.
+    font_size
+        Of the figure's texts.
     """
 
     font_size: float = 8.0
@@ -85,7 +86,12 @@ class Sheet:
 
     Attributes
     ----------
-    measure : of its texts. title : what is drawn, for people who do not see it. size : width and height of all of it.
+    measure
+        Of its texts.
+    title
+        What is drawn, for people who do not see it.
+    size
+        Width and height of all of it.
     """
 
     measure: TextMeasure

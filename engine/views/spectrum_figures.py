@@ -49,7 +49,8 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
 
     Parameters
     ----------
-    unit : of the errors; None for that of the tolerance.
+    unit
+        Of the errors; None for that of the tolerance.
     """
     unit = unit or spectrum.settings.tolerance.unit
     shown, peptidoform = spectrum.shown, spectrum.peptidoform

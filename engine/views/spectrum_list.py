@@ -286,7 +286,8 @@ def plain_spectrum(run: FinishedRun, row: SpectrumRow, name: str) -> MirroredSpe
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or they are damaged.
+    ProteoscopeError
+        The run did not keep its spectra, or they are damaged.
     """
     asked = run.ions
     tolerance = asked.tolerance if asked is not None else Tolerance(20, "ppm")

@@ -28,8 +28,14 @@ class StackSheet(Sheet):
 
     Attributes
     ----------
-    marked : the hit that is marked, by its place in the stack; -1 for none.
-    cell, line : width of a column, height of a row. name : width of the names. head, foot : heights of what stays in sight.
+    marked
+        The hit that is marked, by its place in the stack; -1 for none.
+    cell, line
+        Width of a column, height of a row.
+    name
+        Width of the names.
+    head, foot
+        Heights of what stays in sight.
     """
 
     def __init__(self, stack: ColouredStack, measure: TextMeasure) -> None:

@@ -98,7 +98,8 @@ def write_stack(path: Path, stack: Stack, format: str) -> None:
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        The disk refused.
     """
     text = sequences.stack_formats.file_header(format) + sequences.stack_formats.stack_text(stack, format)
     with atomic_file(path) as file:
@@ -110,7 +111,10 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
 
     Raises
     ------
-    InputError : a file is gone or has changed. StorageError : it could not be kept.
+    InputError
+        A file is gone or has changed.
+    StorageError
+        It could not be kept.
     """
     inputs = [one for one in run.project.inputs(run.run.id) if one.kind == "database"]
     store = cache_store()
@@ -127,7 +131,8 @@ def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) ->
 
     Raises
     ------
-    InputError : the database holds another sequence there.
+    InputError
+        The database holds another sequence there.
     """
     names = ["subject", "description", "subject_index", "subject_length", "subject_start", "subject_end"]
     hit = source.row(row, names)

@@ -68,7 +68,10 @@ class ThresholdColumns:
 
     Attributes
     ----------
-    total : hits. columns : by name, (k,) float64 with k at most `total`.
+    total
+        Hits.
+    columns
+        By name, (k,) float64 with k at most `total`.
     """
 
     total: int

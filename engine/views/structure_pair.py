@@ -241,7 +241,10 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
 
     Parameters
     ----------
-    hit : as `proteoscope.engine.views.structure_hits.hit_of_row` gives it. chains : those of the run.
+    hit
+        As `proteoscope.engine.views.structure_hits.hit_of_row` gives it.
+    chains
+        Those of the run.
     """
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
     found: list[FoundChain | None] = [None, None]

@@ -127,7 +127,8 @@ class ResultTables:
 
         Raises
         ------
-        InputError : the file is damaged.
+        InputError
+            The file is damaged.
         """
         with _readable(path), closing(self._connection.cursor()) as cursor:
             cursor.execute("BEGIN")
@@ -143,7 +144,8 @@ class ResultTables:
 
         Raises
         ------
-        ParameterError : there is none of this name.
+        ParameterError
+            There is none of this name.
         """
         if name not in self.paths:
             raise ParameterError(f"this run has no table {name!r}; it has {', '.join(self.paths)}")
@@ -237,7 +239,8 @@ class TableSource:
 
         Raises
         ------
-        InputError : the file is damaged or lacks a column.
+        InputError
+            The file is damaged or lacks a column.
         """
         # DuckDB does not take NumPy's own numbers, which places of rows often are.
         values = [parameter.item() if isinstance(parameter, np.generic) else parameter for parameter in parameters]
