@@ -136,7 +136,7 @@ class CheckpointFile:
         Raises
         ------
         StorageError
-            The disk refused.
+            Writing failed.
         """
         remove_files(path)
         text = json.dumps([os.fspath(header.folder), header.run, header.request])
@@ -191,7 +191,7 @@ class CheckpointFile:
         TypeError
             An array does not hold numbers.
         StorageError
-            The disk refused.
+            Writing failed.
         """
         record = _packed((name, start, stop), columns)
         if len(record[2]) > _MAXIMUM_RECORD_BYTES:
@@ -209,7 +209,7 @@ class CheckpointFile:
         TypeError
             An array does not hold numbers.
         StorageError
-            The disk refused.
+            Writing failed.
         """
         record = _packed((name,), columns)
         if len(record[2]) <= _MAXIMUM_RECORD_BYTES:
@@ -221,7 +221,7 @@ class CheckpointFile:
         Raises
         ------
         StorageError
-            The disk refused.
+            Writing failed.
         """
         with _errors(self._path):
             if self._connection.in_transaction:

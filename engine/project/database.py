@@ -157,7 +157,7 @@ class Database:
         Raises
         ------
         StorageError
-            The disk refused, or the database is damaged.
+            Writing failed, or the database is damaged.
         """
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")

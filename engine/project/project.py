@@ -352,7 +352,7 @@ class Project:
         ParameterError
             A text is too long.
         StorageError
-            The disk refused.
+            Writing failed.
         """
         self._refuse_reading_only()
         with self._database.transaction(write=True) as connection:
@@ -374,7 +374,7 @@ class Project:
         ParameterError
             The comment is too long.
         StorageError
-            The disk refused.
+            Writing failed.
         """
         self._check_row(run, table, row)
         with self._database.transaction(write=True) as connection:
@@ -396,7 +396,7 @@ class Project:
         ParameterError
             They are no finite numbers.
         StorageError
-            The disk refused.
+            Writing failed.
         """
         self._check_row(run, table, row)
         with self._database.transaction(write=True) as connection:
@@ -443,7 +443,7 @@ class Project:
         InputError
             It is gone for good.
         StorageError
-            The disk refused.
+            Writing failed.
         """
         with self._database.transaction(write=True) as connection:
             if not connection.execute("DELETE FROM deleted_runs WHERE run = ?", (run,)).rowcount:

@@ -118,7 +118,7 @@ class Run:
         ParameterError
             The name is not one, or was written before.
         StorageError
-            The disk refused.
+            Writing failed.
         """
         path = self._new_path(name, ".json")
         with atomic_file(path) as file:

@@ -44,9 +44,9 @@ def write_bam(
     ParameterError
         Pysam is not installed.
     StorageError
-        The disk refused.
+        Writing failed.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     check_bam()
     import pysam  # optional: installed with the extra "bam"

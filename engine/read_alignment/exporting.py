@@ -60,9 +60,9 @@ def write_as(
     Raises
     ------
     StorageError
-        The disk refused.
+        Writing failed.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     if name == "tsv":
         write_alignments(out, tables, progress, spreadsheet_safe=spreadsheet_safe, threads=threads)

@@ -58,7 +58,7 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths

@@ -130,9 +130,9 @@ def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress:
     Raises
     ------
     StorageError
-        The disk refused.
+        Writing failed.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
 
     def lines(piece: pa.Table) -> bytes:

@@ -188,9 +188,9 @@ def write_alignments(
     Raises
     ------
     StorageError
-        The disk refused.
+        Writing failed.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     columns = ALIGNMENTS.saved_columns
     write_separated(out, tables, columns, progress, ROUNDED, spreadsheet_safe=spreadsheet_safe, threads=threads)

@@ -44,7 +44,7 @@ def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArra
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     state = {"text": text_of, "pattern": pattern_of, "traces": traces}
     # The pairs are named, since a round has others than the one before: none has a device where it belongs.

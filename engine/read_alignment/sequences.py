@@ -133,7 +133,7 @@ def read_patterns(
     InputError
         A file cannot be read, or the two do not go together.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     ones = read_sequences(path, progress, spool)
     if mates is None:
@@ -294,7 +294,7 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
     StorageError
         The disk of `spool` refused.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     with ByteSource(path) as source:
         has_qualities = is_fastq(source)

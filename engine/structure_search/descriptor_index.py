@@ -31,7 +31,7 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     progress.stage("Opening the database")
     chains = database.chains

@@ -51,7 +51,7 @@ def score_query(session: Session, query: StructureArrays, rewards: Rewards, leas
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     state = {"query": query._asdict(), "rewards": rewards._asdict(), "least": least}
     rows = session.run(state, step_cost=STEP_CELLS)

@@ -181,7 +181,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     InputError
         It is damaged.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     database = open_database(folder)
     found = _of_database(database)
@@ -197,7 +197,7 @@ def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFile
     InputError
         A database is damaged, or no file is any good, or one that was named is not.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     return read_files(given.files, progress, threads).by_length() if given.folder is None else _of_database(open_database(given.folder))
 
@@ -227,7 +227,7 @@ def read_files(
     InputError
         A file that was named cannot be read, holds no protein chain, or lacks the requested one; or no file of a folder is readable.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
 
     def read(one: ChainSource) -> tuple[Chains, list[str]] | InputError:

@@ -35,7 +35,7 @@ def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     return FoundSuperpositions(**session.run(pairs._asdict()))
 

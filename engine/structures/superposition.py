@@ -93,11 +93,11 @@ def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tupl
 def tm_scores(
     query_position: NDArray[np.floating], target_position: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[float, float]:
-    """TM-scores of a given alignment, by the length of the query and by that of the target, each with its own best superposition.
+    """Return the TM-scores of an alignment, normalised by query and by target length, each with its own best superposition.
 
     Parameters
     ----------
-    query_position (m, 3), target_position (n, 3)
+    query_position, target_position : (m, 3) and (n, 3) float64
         Cα of the whole chains, Å.
     pairs : (k, 2)
         Rows of query and target.

@@ -53,7 +53,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
     InputError
         A table of a run is damaged.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     _gather(connection, "answers", runs, "psms", _ANSWERS)
     _gather(connection, "forms", runs, "peptides", _PEPTIDES)

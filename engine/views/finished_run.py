@@ -140,7 +140,7 @@ class FinishedRun:
         ParameterError
             The comment is too long.
         StorageError
-            The disk refused.
+            Writing failed.
         """
         self.project.set_row_mark(self.run.id, table, row, mark)
         self.tables.set_mark(table, row, mark)

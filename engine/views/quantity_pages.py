@@ -31,7 +31,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     InputError, StorageError
         The run's tables are missing or damaged, or the disk refused.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -128,7 +128,7 @@ def run_account(project: Project, run: RunRecord, search: Search | None) -> RunA
     Raises
     ------
     StorageError
-        The disk refused.
+        Writing failed.
     """
     record, note, every = project.record(run.id), project.note(run.id), project.inputs(run.id)
     log = [_shortened(entry) for entry in project.log(run.id, _MAXIMUM_LINES, _MAXIMUM_LETTERS)]

@@ -99,7 +99,7 @@ def write_stack(path: Path, stack: Stack, format: str) -> None:
     Raises
     ------
     StorageError
-        The disk refused.
+        Writing failed.
     """
     text = sequences.stack_formats.file_header(format) + sequences.stack_formats.stack_text(stack, format)
     with atomic_file(path) as file:

@@ -1,4 +1,4 @@
-"""Whether the processor's kernels have been compiled on this machine, for its processor, before."""
+"""Detection of CPU kernels compiled on this machine for its processor."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MARK = ".processor"
 
 
 def is_compiled(kernel: Any) -> bool:
-    """Whether a compiled function stands in Numba's cache, is not older than any kernel's source, and is of this processor.
+    """Return True if a compiled function in Numba's cache is newer than all kernel sources and for this processor.
 
-    A cache that was never marked, as one that others keep, is believed to be of this processor: Numba compiles anew what is not.
+    An unmarked cache, as of other users, is assumed to fit: Numba recompiles what does not.
     """
     name, folder = _name(kernel), kernel.stats.cache_path
     entries = _entries(name, folder)
@@ -31,8 +31,13 @@ def is_compiled(kernel: Any) -> bool:
 
 
 def mark_compiled(kernel: Any) -> None:
-    """Let a function count as compiled for this processor, and after all sources: Numba leaves it as it is where only other files have
-    changed. Raises OSError."""
+    """Mark a function as compiled for this processor after all sources, since Numba ignores changes of other files.
+
+    Raises
+    ------
+    OSError
+        Writing failed.
+    """
     name, folder = _name(kernel), kernel.stats.cache_path
     for entry in _entries(name, folder):
         entry.touch()
@@ -44,7 +49,7 @@ def mark_compiled(kernel: Any) -> None:
 
 
 def _processor() -> str:
-    """What Numba tells processors apart by, as a digest: their name, and the instructions that they know."""
+    """Return a digest of the processor name and instruction sets that Numba distinguishes."""
     described = llvmlite.binding.get_host_cpu_name() + llvmlite.binding.get_host_cpu_features().flatten()
     return sha256(described.encode()).hexdigest()[:16]
 
@@ -54,7 +59,7 @@ def _name(kernel: Any) -> str:
 
 
 def _entries(name: str, folder: str | None) -> list[Path]:
-    """Files of Numba's cache that tell of a function."""
+    """Return the index files of a function in Numba's cache."""
     if folder is None or not Path(folder).is_dir():
         return []
     return [Path(entry) for entry in os.scandir(folder) if entry.name.startswith(f"{name}-") and entry.name.endswith(".nbi")]
