@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 PREFIX, WITHIN, LOCAL = 0, 1, 2
-"""The whole read with a prefix of the reference; the whole read with any part of the reference; a part of the read, with a score above zero,
+"""The whole read with a prefix of the reference; the whole read with any part of the reference; a part of the read, with a positive score,
 with any part of the reference.
 """
 SINGLE_PASS = 2, 64

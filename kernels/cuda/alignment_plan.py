@@ -160,7 +160,7 @@ class _Shapes:
         return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
 
     def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
-        """Return cycles by shape, in the last dimension, for `Subjects` as numbers or arrays: all steps distributed, or those of the longest.
+        """Return cycles by shape, in the last dimension, for `Subjects`: all steps distributed, or those of the longest.
 
         `multiprocessors` is a number, or alternatives, which become the second last dimension.
         """

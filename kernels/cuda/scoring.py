@@ -1,4 +1,6 @@
-"""Search of spectra against the peptide dictionary on a GPU: counterpart of `proteoscope.kernels.cpu.scoring`, by query or by tiles of queries.
+"""Search of spectra against the peptide dictionary on a GPU, by query or by tiles of queries.
+
+Counterpart of `proteoscope.kernels.cpu.scoring`.
 
 The dictionary is copied to the device once; queries follow in batches through pinned buffers, packed and sent while the previous batch is
 searched. The best candidates of each query and the histogram of all scores return.
