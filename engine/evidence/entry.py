@@ -110,7 +110,7 @@ EVIDENCE = Search(
             "structures",
             "Structures with their coverage, for PyMOL, ChimeraX and others",
             lambda: evidence.exporting.export_structures,
-            structure_folders=lambda project, run: evidence.named_structures.recorded_folders(project, run),
+            structure_folders=lambda project, run: evidence.exporting.recorded_folders(project, run),
         ),
     ),
     # An identification of so few spectra has no modified residue; the search of what it left has.
