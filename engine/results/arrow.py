@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["in_one", "is_list", "is_text", "letters_of", "or_null", "taken", "written_out_bytes"]
+__all__ = ["finite_or_null", "in_one", "is_list", "is_text", "letters_of", "or_null", "taken", "written_out_bytes"]
 
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
@@ -21,10 +21,15 @@ def in_one(column: pa.ChunkedArray) -> pa.Array:
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
-def or_null(values: NDArray[np.float64]) -> pa.Array:
+def or_null(values: NDArray[np.floating]) -> pa.Array:
     """Return numbers, of any shape, as one column, missing where they are NaN."""
     flat = values.ravel()
     return pa.array(flat, mask=np.isnan(flat))
+
+
+def finite_or_null(values: ArrayLike) -> pa.Array:
+    """Return numbers as a column, missing where they are NaN or infinite."""
+    return or_null(np.where(np.isfinite(values), values, np.nan))
 
 
 def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.int64]) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from proteoscope.engine.chemistry.activation import Activation, activation_names
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.arrow import or_null, taken
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.columns import OtherPrecursors, Spectra
 from proteoscope.engine.spectra.spooling import release_pages
 
-__all__ = ["PEAKS", "SPECTRA", "read_spectra_table", "spectra_table", "write_spectra"]
+__all__ = ["PEAKS", "SPECTRA", "SPECTRUM_COLUMNS", "read_spectra_table", "spectra_table", "spectrum_columns", "write_spectra"]
 
 _SPECTRA_PER_GROUP = 256  # a window draws one at a time
 _SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
@@ -85,19 +87,36 @@ PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity", "activatio
 """What can be drawn of a table of spectra, whichever it is."""
 
 
+_FROM_SPECTRA: Mapping[str, Callable[[Spectra, NDArray[np.int64]], Any]] = {
+    "spectrum": lambda _, rows: rows,
+    "spectrum_file": lambda spectra, rows: taken(spectra.file_names, spectra.file[rows]),
+    "spectrum_id": lambda spectra, rows: taken(spectra.identifier, rows),
+    "scan": lambda spectra, rows: pa.array(spectra.scan[rows], mask=spectra.scan[rows] < 0),
+    "spectrum_index": lambda spectra, rows: spectra.index[rows],
+    "retention_time": lambda spectra, rows: or_null(spectra.retention_time[rows]),
+    "precursor_mz": lambda spectra, rows: spectra.precursor_mz[rows],
+}
+SPECTRUM_COLUMNS = tuple(_FROM_SPECTRA)
+"""Names of the columns that identify and place the spectrum of a row."""
+
+
+def spectrum_columns(spectra: Spectra, rows: NDArray[np.int64], names: Sequence[str] = SPECTRUM_COLUMNS) -> dict[str, Any]:
+    """Return columns of a table whose rows each have a spectrum.
+
+    Parameters
+    ----------
+    rows : (n,) int64, the spectrum of each row. names : among `SPECTRUM_COLUMNS`.
+    """
+    return {name: _FROM_SPECTRA[name](spectra, rows) for name in names}
+
+
 def spectra_table(spectra: Spectra) -> pa.Table:
     """The spectra with their peaks as read, a row each, so that they can be drawn without the file they came from."""
     offsets = pa.array(spectra.offsets, pa.int64())
     others = _other_precursors(spectra)
     return SPECTRA.arrow(
         {
-            "spectrum": np.arange(len(spectra)),
-            "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file)),
-            "spectrum_id": spectra.identifier,
-            "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
-            "spectrum_index": spectra.index,
-            "retention_time": pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time)),
-            "precursor_mz": spectra.precursor_mz,
+            **spectrum_columns(spectra, np.arange(len(spectra))),
             "precursor_intensity": spectra.precursor_intensity,
             "charge_mask": spectra.charge_mask,
             **({"activation": _activation_texts(spectra)} if spectra.activation.any() else {}),

@@ -196,8 +196,8 @@ def test_growth_on_many_cards(own_cache, capsys):
 
 
 def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.command_line.cost_model._SIZES", (1000, 100_000))
-    monkeypatch.setattr("proteoscope.engine.command_line.cost_model._SIDES", (16, 32))
+    monkeypatch.setattr("proteoscope.engine.command_line.devices._SIZES", (1000, 100_000))
+    monkeypatch.setattr("proteoscope.engine.command_line.devices._SIDES", (16, 32))
     path = tmp_path / "report.html"
     assert main(["cost-model", "report", "--out", str(path), "--device", "cpu", "--quiet"]) == 0
     page = path.read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ import pytest
 from proteoscope.engine import parameters
 from proteoscope.engine.chemistry import noted_peptides
 from proteoscope.engine.formats.libraries import entries, mzspeclib
-from proteoscope.engine.imported import parquet
+from proteoscope.engine.imported import table_formats
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification import separated_rows
 from proteoscope.engine.sqlite_inputs import LONGEST_VALUE
@@ -34,7 +34,7 @@ SENTENCES = (
     f"a table of samples {separated_rows._MAXIMUM_BYTES >> 20} MB and {separated_rows._MAXIMUM_ROWS:,} rows",
     f"a structure {reading.MAXIMUM_BYTES >> 20} MB",
     f"a peptide {noted_peptides._MAXIMUM_LETTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
-    f"a Parquet report {parquet._MAXIMUM_ROWS:,} rows",
+    f"a Parquet report {table_formats._MAXIMUM_ROWS:,} rows",
     f"the sets that one entry of mzSpecLib names {mzspeclib._MAXIMUM_OF_SETS:,} attributes",
     f"a column of BinaryCIF {binary_cif._MAXIMUM_ENCODINGS} encodings",
     f"no value is longer than {LONGEST_VALUE >> 20} MB",
