@@ -46,13 +46,12 @@ def _report(options: argparse.Namespace) -> None:
             if not cards:
                 device = execution.devices.processor()
                 notes.append("No GPU is used: these are the processor's times, which nothing is moved for.")
-            parameters = cost.kept.known_parameters(device, threads)
+            parameters = cost.calibration_store.stored_calibration(device, threads)
             if parameters is None:
-                key = cost.kept.device_key(device, threads)
                 parameters = (
-                    cost.calibration.calibrate_card(device.numbers[0], key, device.description, (), progress)
+                    cost.calibration.calibrate_card(device.numbers[0], device.description, (), progress)
                     if cards
-                    else cost.calibration.calibrate_processor(threads, key, (), progress)
+                    else cost.calibration.calibrate_processor(threads, (), progress)
                 )
             used = cards[0] if cards else kernels.cpu.processor.Processor(threads)
             progress.stage("Comparing", len(kernels.analyses_layouts.PROBLEMS))

@@ -40,7 +40,8 @@ def _devices(options: argparse.Namespace) -> None:
             progress = Progress(terminal.handle)
             with interruptible(progress):
                 engine.calibration.calibrate(found, progress)
-    known = {device.name: cost.kept.known_parameters(device, execution.threads.available_threads()) for device in found if device.usable}
+    threads = execution.threads.available_threads()
+    known = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in found if device.usable}
     if options.json:
         every = [{**asdict(device), "measured": _json(known.get(device.name))} for device in found]
         print(json.dumps(every, indent=2))

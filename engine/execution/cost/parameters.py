@@ -139,16 +139,15 @@ class DeviceParameters(_Measured):
 
     Attributes
     ----------
-    key : what it is told by: UUID, driver and clock of a card; model and threads of the processor. description : for people.
+    description : name of the device.
     threads : of the processor, 0 of a card. multiprocessors, cores, shared_bytes, memory_bytes, capability : of a card; the processor's
     threads count as multiprocessors.
     pinned, pageable : transfers from memory that the card reads by itself, and from any.
     sigma, launch : seconds of a launch that is waited for, and of one that is not. memory_bandwidth : bytes in a second, read and written
     by a kernel. rates : inner operations in a second, by name. start : seconds that a card takes to be opened, the processor none.
-    kinds : of kinds of work. pace : of the host, at which they were measured (`host_pace`); 0 where nobody knows.
+    kinds : of kinds of work.
     """
 
-    key: str = Field(max_length=400)
     description: str = Field(max_length=400)
     threads: int = Field(ge=0)
     multiprocessors: int = Field(ge=1)
@@ -164,7 +163,6 @@ class DeviceParameters(_Measured):
     rates: dict[str, PositiveFloat] = Field(max_length=64)
     start: float = Field(default=USUAL_START_SECONDS, ge=0)
     kinds: dict[str, KindCosts] = Field(default_factory=dict, max_length=64)
-    pace: float = Field(default=0.0, ge=0)
 
     @property
     def is_processor(self) -> bool:
