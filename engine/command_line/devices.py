@@ -60,10 +60,9 @@ def _json(measured: DeviceParameters | None) -> Any:
 
 def _print(measured: DeviceParameters) -> None:
     if not measured.is_processor:
-        pinned, pageable = measured.pinned, measured.pageable
-        for name, way in (("pinned", pinned), ("pageable", pageable)):
-            rates = " and ".join(f"{1e-9 / beta:.1f} GB/s" if beta else "?" for beta in (way.beta(True), way.beta(False)))
-            say(f"         {name:<9} {rates} to and from it, {1e6 * way.alpha(True):.1f} and {1e6 * way.alpha(False):.1f} us to begin")
+        moved = measured.transfers
+        rates = " and ".join(f"{1e-9 / beta:.1f} GB/s" if beta else "?" for beta in (moved.beta(True), moved.beta(False)))
+        say(f"         transfers {rates} to and from it, {1e6 * moved.alpha(True):.1f} and {1e6 * moved.alpha(False):.1f} us to begin")
     rates = ", ".join(f"{name} {rate:.2e}/s" for name, rate in measured.rates.items())
     say(f"         launch {1e6 * measured.sigma:.1f} us, memory {measured.memory_bandwidth / 1e9:,.0f} GB/s, {rates}")
     say(f"         measured for {', '.join(measured.kinds) or 'no kind of work'}")

@@ -81,10 +81,8 @@ def _account(device: Device) -> DeviceAccount:
 def _figures(measured: DeviceParameters) -> tuple[tuple[str, str], ...]:
     found = [("Memory", f"{measured.memory_bandwidth / 1e9:,.0f} GB/s"), ("Launch", f"{1e6 * measured.sigma:.1f} µs")]
     if not measured.is_processor:
-        ways = (("Transfers, pinned", measured.pinned), ("Transfers, pageable", measured.pageable))
-        for name, way in ways:
-            rates = [f"{1e-9 / beta:.1f}" if beta else "?" for beta in (way.beta(True), way.beta(False))]
-            found.append((name, f"{' and '.join(rates)} GB/s to it and back"))
+        rates = [f"{1e-9 / beta:.1f}" if beta else "?" for beta in map(measured.transfers.beta, (True, False))]
+        found.append(("Transfers", f"{' and '.join(rates)} GB/s to it and back"))
     return tuple(found)
 
 

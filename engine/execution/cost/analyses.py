@@ -42,7 +42,7 @@ def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cos
     rounds = rounds_of(problem, n)
     if problem == "matrix multiplication":
         rounds = tuple(one._replace(operations=_LOOKS_OF_STEP * one.operations) for one in rounds)
-    return serial_cost(parameters.machine(name), rounds, None if parameters.is_processor else parameters.pageable.seconds)
+    return serial_cost(parameters.machine(name), rounds, None if parameters.is_processor else parameters.transfers.seconds)
 
 
 def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -> Spent:

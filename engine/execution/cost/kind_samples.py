@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize, fitted
+from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize
 from proteoscope.engine.execution.kinds import kind_of
 from proteoscope.engine.execution.work import CardShape, PredictableKind, Sample, Work
 from proteoscope.kernels.device import Device
@@ -219,6 +219,18 @@ class KindSamples:
             host_byte=host[2],
             host_over_line=_curve(moved, over)[1],
         )
+
+
+def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
+    """Return the coefficients, none negative, that give `values` from `rows` with the least sum of squared relative errors."""
+    from scipy.optimize import nnls  # slow to import: only a calibration needs it
+
+    weights = 1.0 / np.maximum(values, 1e-12)
+    weighted = np.asarray(rows) * weights[:, None]
+    scale = np.abs(weighted).max(axis=0)
+    scale[scale == 0.0] = 1.0
+    found, _ = nnls(weighted / scale, np.ones(len(values)))
+    return [float(one) for one in found / scale]
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:

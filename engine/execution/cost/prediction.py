@@ -27,16 +27,6 @@ class Prediction(NamedTuple):
         """All together."""
         return self.transfer + self.kernel + self.synchronisation + self.host
 
-    @property
-    def bound(self) -> Bound:
-        """What takes the most."""
-        return bound_of(self)
-
-    def shares(self) -> dict[str, float]:
-        """Of the whole, by name."""
-        whole = self.seconds or 1.0
-        return {name: getattr(self, name) / whole for name in ("transfer", "kernel", "synchronisation", "host")}
-
 
 def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize) -> Prediction:
     """Return the seconds of a work of this size on a device.
