@@ -47,9 +47,9 @@ def test_a_change_makes_it_look_again(state: dict[str, Any], name: str) -> None:
 
 @pytest.mark.parametrize("seconds", [-60.0, 3601.0])
 def test_remembered_gpus_ignores_old_and_future_tests(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(device_store.time, "time", lambda: 1e9)
     remember_gpus(found())
-    now = device_store.time.time() + seconds
-    monkeypatch.setattr(device_store.time, "time", lambda: now)
+    monkeypatch.setattr(device_store.time, "time", lambda: 1e9 + seconds)
     assert remembered_gpus() is None
 
 
