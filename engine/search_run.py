@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
-from proteoscope.engine.estimates import STEPS, remember_run, run_prediction, worthwhile
+from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
 from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.clock import StageClock
@@ -348,7 +348,6 @@ def search_run(
     read: Callable[[Progress, int], Read],
     kernels: Kernels | None = None,
     progress: Progress | None = None,
-    look: DeviceLookup | None = None,
 ) -> Iterator[SearchRun[Read]]:
     """A search from its first to its last moment; results are kept when the block ends well.
 
@@ -357,9 +356,7 @@ def search_run(
     Parameters
     ----------
     kernels
-        Of the processor, if it has any; compiled, and announced, before the block begins, on a machine that has not.
-    look
-        For the device, where it has begun already.
+        CPU kernels, if any; compiled with a message before the block if they are not cached.
 
     Raises
     ------
@@ -374,7 +371,7 @@ def search_run(
     files = spec.checked_inputs()
     if request.workers:
         parse_workers(request.workers)
-    look = look or DeviceLookup("cpu" if request.workers else request.device, worthwhile(spec.kind, request, threads))
+    look = DeviceLookup("cpu" if request.workers else request.device, faster_device_rule(spec.kind, request, threads))
 
     def read_measured(progress: Progress) -> Read:
         with clock.stage("read"):

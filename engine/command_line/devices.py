@@ -49,7 +49,8 @@ def _devices(options: argparse.Namespace) -> None:
     if options.calibrate:
         with terminal_progress(is_quiet=options.json) as progress:
             engine.calibration.calibrate(found, progress)
-    known = {device.name: cost.kept.known_parameters(device, execution.threads.available_threads()) for device in found if device.usable}
+    threads = execution.threads.available_threads()
+    known = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in found if device.usable}
     if options.json:
         every = [{**asdict(device), "measured": _json(known.get(device.name))} for device in found]
         print(json.dumps(every, indent=2))
@@ -68,10 +69,9 @@ def _json(measured: DeviceParameters | None) -> Any:
 
 def _print(measured: DeviceParameters) -> None:
     if not measured.is_processor:
-        pinned, pageable = measured.pinned, measured.pageable
-        for name, way in (("pinned", pinned), ("pageable", pageable)):
-            rates = " and ".join(f"{1e-9 / beta:.1f} GB/s" if beta else "?" for beta in (way.beta(True), way.beta(False)))
-            say(f"         {name:<9} {rates} to and from it, {1e6 * way.alpha(True):.1f} and {1e6 * way.alpha(False):.1f} us to begin")
+        moved = measured.transfers
+        rates = " and ".join(f"{1e-9 / beta:.1f} GB/s" if beta else "?" for beta in (moved.beta(True), moved.beta(False)))
+        say(f"         transfers {rates} to and from it, {1e6 * moved.alpha(True):.1f} and {1e6 * moved.alpha(False):.1f} us to begin")
     rates = ", ".join(f"{name} {rate:.2e}/s" for name, rate in measured.rates.items())
     say(f"         launch {1e6 * measured.sigma:.1f} us, memory {measured.memory_bandwidth / 1e9:,.0f} GB/s, {rates}")
     say(f"         measured for {', '.join(measured.kinds) or 'no kind of work'}")
@@ -118,13 +118,12 @@ def _report(options: argparse.Namespace) -> None:
         if not cards:
             device = execution.devices.processor()
             notes.append("No GPU is used: these are the processor's times, which nothing is moved for.")
-        parameters = cost.kept.known_parameters(device, threads)
+        parameters = cost.calibration_store.stored_calibration(device, threads)
         if parameters is None:
-            key = cost.kept.device_key(device, threads)
             parameters = (
-                cost.calibration.calibrate_card(device.numbers[0], key, device.description, (), progress)
+                cost.calibration.calibrate_card(device.numbers[0], device.description, (), progress)
                 if cards
-                else cost.calibration.calibrate_processor(threads, key, (), progress)
+                else cost.calibration.calibrate_processor(threads, (), progress)
             )
         used = cards[0] if cards else kernels.cpu.processor.Processor(threads)
         progress.stage("Comparing", len(kernels.analyses_layouts.PROBLEMS))

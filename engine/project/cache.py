@@ -10,21 +10,10 @@ cache.
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
-
-from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import atomic_file
 from proteoscope.engine.project.index_store import IndexStore
 from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder
 
-__all__ = ["VARIABLE", "cache_folder", "index_store", "remember"]
-
-
-def remember(path: Path, content: bytes) -> None:
-    """Write a small file of the cache; failures are ignored."""
-    with contextlib.suppress(StorageError, OSError), atomic_file(path) as file:
-        file.write(content)
+__all__ = ["VARIABLE", "cache_folder", "index_store"]
 
 
 def index_store(kind: str) -> IndexStore:

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from proteoscope import kernels
 from proteoscope.engine import searches
-from proteoscope.engine.execution.cost.kept import known_parameters, measured_when
+from proteoscope.engine.execution.cost.calibration_store import calibrated_at, stored_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.engine.execution.devices import Device
-from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.speeds import speeds_by_kind
 from proteoscope.engine.execution.threads import available_threads
 
 __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "devices_of_choice"]
@@ -72,7 +72,7 @@ def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
 
 def _account(device: Device) -> DeviceAccount:
     threads = available_threads()
-    measured = known_parameters(device, threads) if device.usable else None
+    measured = stored_calibration(device, threads) if device.usable else None
     clock = None
     if device.numbers and device.usable:
         found = kernels.cuda.driver.card_identity(device.numbers[0])
@@ -80,7 +80,7 @@ def _account(device: Device) -> DeviceAccount:
     return DeviceAccount(
         device,
         clock,
-        None if measured is None else measured_when(measured),
+        None if measured is None else calibrated_at(device, threads),
         0 if measured is None else len(measured.kinds),
         () if measured is None else _figures(measured),
         _speeds(device, threads) if device.usable else (),
@@ -90,15 +90,13 @@ def _account(device: Device) -> DeviceAccount:
 def _figures(measured: DeviceParameters) -> tuple[tuple[str, str], ...]:
     found = [("Memory", f"{measured.memory_bandwidth / 1e9:,.0f} GB/s"), ("Launch", f"{1e6 * measured.sigma:.1f} µs")]
     if not measured.is_processor:
-        ways = (("Transfers, pinned", measured.pinned), ("Transfers, pageable", measured.pageable))
-        for name, way in ways:
-            rates = [f"{1e-9 / beta:.1f}" if beta else "?" for beta in (way.beta(True), way.beta(False))]
-            found.append((name, f"{' and '.join(rates)} GB/s to it and back"))
+        rates = [f"{1e-9 / beta:.1f}" if beta else "?" for beta in map(measured.transfers.beta, (True, False))]
+        found.append(("Transfers", f"{' and '.join(rates)} GB/s to it and back"))
     return tuple(found)
 
 
 def _speeds(device: Device, threads: int) -> tuple[RememberedSpeed, ...]:
     return tuple(
         RememberedSpeed(kind, tuple(search.name for search in searches.SEARCHES if kind in dict(search.work)), speed)
-        for kind, speed in sorted(Speeds.all_of(device.name, threads).items())
+        for kind, speed in sorted(speeds_by_kind(device.name, threads).items())
     )

@@ -12,7 +12,6 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import STEPS, estimate
 from proteoscope.engine.formats.sizes import input_size
-from proteoscope.engine.growth import GPUS, projections
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import SEARCHES, search_of_kind
 from proteoscope.engine.views.run_prediction import PARTS, draw_stacks, run_prediction, stacked_bars
@@ -179,20 +178,6 @@ def test_what_sums_of_floats_leave_is_no_step():
 def test_a_strangers_record_draws_nothing(record):
     assert stacked_bars(record) == ()
     assert run_prediction(record) is None
-
-
-def test_growth_on_many_cards(own_cache, capsys):
-    rows = projections(price=3.0)
-    assert [row.gpus for row in rows] == [*GPUS] * 3
-    for title in {row.title for row in rows}:
-        seconds = [row.seconds for row in rows if row.title == title]
-        assert seconds[0] >= seconds[1] >= seconds[2] > 0
-    assert all(row.cost == pytest.approx(3.0 * row.gpus * row.seconds / 3600) for row in rows)
-    assert {row.cost for row in projections()} == {None}
-    assert main(["estimate", "--growth", "--price", "x"]) == 2
-    assert "is no price" in capsys.readouterr().err
-    assert main(["estimate", "--growth"]) == 0
-    assert "100,000,000 spectra" in capsys.readouterr().out
 
 
 def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):

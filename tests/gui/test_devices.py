@@ -13,10 +13,10 @@ from PySide6.QtGui import QGuiApplication, QStandardItemModel
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from proteoscope.engine.execution.cost.kept import known_parameters
+from proteoscope.engine.execution.cost.calibration_store import stored_calibration
 from proteoscope.engine.execution.device_use import DeviceUse
 from proteoscope.engine.execution.devices import Device, processor
-from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.speeds import store_speeds
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.views.devices import devices_of_choice
@@ -190,7 +190,7 @@ def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
 ) -> None:
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     monkeypatch.setattr("proteoscope.engine.calibration._kernels", list)
-    Speeds("structures", available_threads()).remember({"cpu": 3.4e10})
+    store_speeds("structures", {"cpu": 3.4e10}, available_threads())
     window.menus.devices.trigger()
     page = window.device_page
     qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)
@@ -201,7 +201,7 @@ def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
     assert card.cancel_button.isVisible() and not card.calibrate_button.isVisible()
     qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
     qtbot.waitUntil(lambda: "1 kinds of work" in card.calibrated.text())
-    assert known_parameters(processor(), available_threads()) is not None
+    assert stored_calibration(processor(), available_threads()) is not None
     assert card.calibrate_button.text() == "Calibrate again" and "measured" in card.stage.text()
     assert "measured" in window.message_bar.label.text()
 
@@ -229,7 +229,7 @@ def test_a_calibration_is_cancelled_from_the_page(
     qtbot.waitUntil(lambda: card.jobs.text() == "Calibrate cpu")
     qtbot.mouseClick(card.cancel_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
-    assert "cancelled" in card.stage.text() and known_parameters(processor(), available_threads()) is None
+    assert "cancelled" in card.stage.text() and stored_calibration(processor(), available_threads()) is None
 
 
 def test_the_status_bar_and_the_menu_show_the_page(window: MainWindow, machine: Machine, qtbot: QtBot) -> None:
