@@ -100,9 +100,10 @@ def findings_of_file(rules: Rules, name: str, text: str) -> Iterator[Finding]:
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node):
             docstring = node.body[0]
             yield from rules.in_docstring(name, docstring.lineno, ast.get_docstring(node) or "")
-        variable = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
-        if variable in rules.names and isinstance(node, ast.arg | ast.Name):
-            yield Finding(name, node.lineno, variable, rules.names[variable])
+        if isinstance(node, ast.arg) and node.arg in rules.names:
+            yield Finding(name, node.lineno, node.arg, rules.names[node.arg])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in rules.names:
+            yield Finding(name, node.lineno, node.id, rules.names[node.id])
 
 
 def check(rules: Rules, folder: Path, paths: Sequence[str]) -> list[str]:

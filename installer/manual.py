@@ -4,8 +4,8 @@
     python -m installer.manual --out FOLDER            # FOLDER/index.html; search works from the disk
     python -m installer.manual --out FOLDER --pages    # only the pages as Markdown, without Sphinx
 
-Pages of parameters, presets, columns, formats and commands are made from the program's own descriptions, so that they are never out of date. A
-broken link, or a page that is in no table of contents, ends the build.
+Pages of parameters, presets, columns, formats and commands are made from the program's own descriptions, so that they are never out of
+date. A broken link, or a page that is in no table of contents, ends the build.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ def build(out: Path) -> None:
 def _index(parts: dict[str, list[str]]) -> Iterator[str]:
     yield "# Proteoscope"
     yield ""
-    yield "Proteoscope is a desktop program for protein evidence. It identifies peptides and proteins from tandem mass spectra, clusters"
-    yield "spectra, quantifies proteins, searches sequences, structures and spectral libraries, aligns reads, and links results from spectrum"
-    yield "to structure."
+    yield "Proteoscope is a desktop program for protein evidence. It identifies peptides and proteins from tandem mass spectra,"
+    yield "clusters spectra, quantifies proteins, searches sequences, structures and spectral libraries, aligns reads, and links"
+    yield "results from spectrum to structure."
     yield ""
     yield "| question | command |"
     yield "|---|---|"
@@ -192,8 +192,8 @@ def _allowed_values(parameter: ParameterDescription) -> str:
 def _columns(search: Search) -> Iterator[str]:
     yield f"# Columns of {search.kind}"
     yield ""
-    yield "The tables of a run are Parquet files in `results/RUN` of its project. The name is that of the column in the files, the title that"
-    yield "in the window."
+    yield "The tables of a run are Parquet files in `results/RUN` of its project. The name is that of the column in the files,"
+    yield "the title that in the window."
     seen = set[str]()
     for table in search.all_tables:
         if table.name not in seen:

@@ -14,7 +14,8 @@ import pytest
 from tests.conftest import REPOSITORY
 
 CHANGES = REPOSITORY / "changes"
-TYPES = [entry["directory"] for entry in tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]["type"]]
+SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]
+TYPES = [entry["directory"] for entry in SETTINGS["type"]]
 _NAME = re.compile(rf"\+[a-z0-9-]+\.({'|'.join(TYPES)})\.md")
 
 
