@@ -17,6 +17,7 @@ from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.formats.recognition import recognise
 from proteoscope.engine.formats.registry import formats_of
 from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR, SpectralLibrary
 
 MSP = """Name: ACDM(O)K/2
@@ -199,6 +200,51 @@ def test_mzspeclib_says_the_same_as_json(tmp_path: Path) -> None:
         assert getattr(found, column).equals(getattr(text, column))
     for column in ("charge", "is_decoy", "precursor_mz", "retention_time", "mz", "intensity", "offsets"):
         np.testing.assert_array_equal(getattr(found, column), getattr(text, column))
+
+
+_TRANSITIONS = (
+    "PrecursorMz\tProductMz\tLibraryIntensity\tModifiedPeptideSequence\tPeptideSequence\tPrecursorCharge\n"
+    "400.2\t300.1\t100\t_PEPK_\tPEPK\t2\n400.2\t300.1\t100\t{}\tACDK\t2\n"
+)
+_JSON = json.dumps(
+    {
+        "attributes": [{"accession": "MS:1003186", "name": "x", "value": "1.0"}],
+        "spectra": [
+            {"attributes": [{"accession": "MS:1003061", "name": "x", "value": name}], "analytes": {}, "mzs": [1], "intensities": [1]}
+            for name in ("first", "second")
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.mzSpecLib.txt", SPECLIB.replace("-AC[UNIMOD:4]K", "-AC[UNIMOD:4K"), "line 8, its peptide cannot be read"),
+        ("a.mzSpecLib.txt", SPECLIB.replace("1003169", "1000888").replace("PEK", "P#K"), "line 20, its peptide cannot be read"),
+        ("a.mzSpecLib.json", _JSON.replace("[1]", '["x"]', 1), "line 1, a peak of it is no number"),
+        ("a.mzSpecLib.json", _JSON.replace("[1]", "[[1], 2]", 1), "line 1, a peak of it is no number"),
+        ("a.tsv", _TRANSITIONS.format("_AC(UniMod:4DK_"), "line 3, its peptide cannot be read"),
+        ("a.tsv", _TRANSITIONS.format("_AC[Unheard of]DK_"), "line 3, a modification of its peptide is not known and has no mass"),
+    ],
+)
+def test_unreadable_library_entry_is_named(tmp_path: Path, name: str, content: str, reason: str) -> None:
+    progress = RecordingProgress(Progress())
+    n_read = len(read_libraries([_written(tmp_path, name, content)], progress))
+    (message,) = progress.messages
+    assert message.endswith(f"1 of {n_read + 1} entries left out; the first: {reason}")
+
+
+def test_msp_name_without_readable_peptide_is_a_compound(tmp_path: Path) -> None:
+    library = _read(tmp_path, "a.msp", MSP.replace("ACDM(O)K/2", "A..K/2"))
+    assert library.name.to_pylist() == ["A..K/2", "Caffeine"]
+    assert library.charge[0] == 2
+    assert library.peptidoform.to_pylist() == [None, None]
+
+
+def test_mzspeclib_json_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="line 3: the text is not UTF-8"):
+        _read(tmp_path, "a.mzSpecLib.json", _JSON.encode().replace(b'"x"', b'\n\n"B\xe4r"'))
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
