@@ -64,6 +64,9 @@ class FileState:
     n_with_mobility: int = 0
     n_negative: int = 0
     n_escaped: int = 0
+    n_ignored_peaks: int = 0
+    n_with_ignored_peaks: int = 0
+    first_with_ignored_peaks: str = ""
     first_skipped: list[Fault] = field(default_factory=list)
     """The first spectra that were left out, with their places in the file."""
     remarks: dict[RemarkCode, tuple[int, str]] = field(default_factory=dict)
@@ -230,6 +233,13 @@ def _tell_what_was_read(state: FileState, progress: Progress, *, has_decimal_com
         progress.message(
             f"{state.path}: {n:,} of {total} left out{negative}; {_first_skipped(state)}. {state.first_skipped[0].remedy}", "warning"
         )
+    if n := state.n_ignored_peaks:
+        verb, pronoun = ("has", "it is") if n == 1 else ("have", "they are")
+        progress.message(
+            f"{state.path}: {counted(n, 'peak')} in {counted(state.n_with_ignored_peaks, 'spectrum', 'spectra')} {verb} a negative or"
+            f" missing m/z or intensity (first: {state.first_with_ignored_peaks}); {pronoun} ignored",
+            "warning",
+        )
     for code, (n, place) in sorted(state.remarks.items()):
         text = remark_text(code, n, place)
         if code == RemarkCode.SEVERAL and not state.uses_all_precursors:
@@ -334,6 +344,10 @@ def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | 
     parsed.identifier, state.n_escaped = list(names), state.n_escaped + n_escaped
     if not all(parsed.identifier):
         parsed.identifier = [name or f"index={i}" for name, i in zip(parsed.identifier, parsed.index.tolist(), strict=True)]
+    if parsed.ignored.n_peaks:
+        state.first_with_ignored_peaks = state.first_with_ignored_peaks or shortened(parsed.identifier[parsed.ignored.first])
+        state.n_ignored_peaks += parsed.ignored.n_peaks
+        state.n_with_ignored_peaks += parsed.ignored.n_spectra
     state.n_spectra += parsed.n_spectra
     state.n_lines += parsed.n_lines
     state.n_kept += len(parsed.precursor_mz)

@@ -30,6 +30,7 @@ __all__ = [
     "SHOWN_FAULTS",
     "Fault",
     "FaultCode",
+    "IgnoredPeaks",
     "Mode",
     "NoiseSamples",
     "Origin",
@@ -298,6 +299,14 @@ class NoiseSamples(NamedTuple):
     baseline: NDArray[np.float64]
 
 
+class IgnoredPeaks(NamedTuple):
+    """Peaks without a usable m/z or intensity: their number, that of their spectra, and the row of the first such spectrum."""
+
+    n_peaks: int = 0
+    n_spectra: int = 0
+    first: int = -1
+
+
 class Origin(NamedTuple):
     """What a spectrum says of the spectra that it was made from: their names, the nearest first, and the m/z of all precursors, thomson."""
 
@@ -336,6 +345,7 @@ class ParsedBlock:
     first_profile: str
     n_with_mobility: int
     n_peaks_read: int = 0
+    ignored: IgnoredPeaks = field(default_factory=IgnoredPeaks)
     n_lines: int = 0
     n_entries: int = 0
     n_broken: int = 0
@@ -436,9 +446,11 @@ def finish(
         sound = is_kept[owner]
         rows = rows[is_kept]
         mz, intensity, owner = mz[sound], intensity[sound], (np.cumsum(is_kept) - 1)[owner[sound]]
-    sound = (mz > MINIMUM_MZ) & (mz < np.inf)
-    if not sound.all():
-        mz, intensity, owner = mz[sound], intensity[sound], owner[sound]
+    invalid = owner[:0]
+    is_usable = (mz > MINIMUM_MZ) & (mz < np.inf)
+    if not is_usable.all():
+        invalid = owner[_is_negative_or_nan(mz)]
+        mz, intensity, owner = mz[is_usable], intensity[is_usable], owner[is_usable]
     if ((mz[1:] < mz[:-1]) & (owner[1:] == owner[:-1])).any():
         order = np.lexsort((mz, owner))
         mz, intensity = mz[order], intensity[order]
@@ -454,6 +466,7 @@ def finish(
         small_precursors = table.precursor_intensity[rows].astype(np.float32)
     positive = (small > 0) & (small < np.inf)
     if not positive.all():
+        invalid = np.concatenate([invalid, owner[_is_negative_or_nan(small)]])
         mz, small, owner = mz[positive], small[positive], owner[positive]
     kept = rows.tolist()
     names = table.identifier if len(kept) == len(table) else [table.identifier[i] for i in kept]
@@ -476,9 +489,23 @@ def finish(
         first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",
         n_with_mobility=int(table.has_mobility[rows].sum()),
         n_peaks_read=n_peaks_read,
+        ignored=_ignored_peaks(invalid),
         others=_other_precursors(table, rows),
         remarks=_remarks_of(table, rows),
     )
+
+
+def _is_negative_or_nan(values: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Return which values are neither zero nor positive."""
+    return ~(values >= 0)
+
+
+def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
+    """Count ignored peaks from the spectrum of each."""
+    if not len(owner):
+        return IgnoredPeaks()
+    spectra = np.unique(owner)
+    return IgnoredPeaks(len(owner), len(spectra), int(spectra[0]))
 
 
 def _other_precursors(table: SpectrumTable, rows: NDArray[np.int64]) -> OtherPrecursors:
