@@ -24,9 +24,9 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.unfolding import ANNOTATED, ANNOTATION_BYTES
 
-__all__ = ["PARSER_FAULTS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
+__all__ = ["PARSER_ERRORS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
 
-PARSER_FAULTS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
+PARSER_ERRORS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
 """What Biopython's parsers raise at texts that are not what they expect; it has no error of its own for that."""
 MAXIMUM_LINE_BYTES = 1 << 20
 """Of formats with lines; theirs have 80 letters, some descriptions a few thousand."""
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
 
 class EntryError(ValueError):
-    """An entry is broken: the line of the text where it begins, from 1, or where the fault is, and the reason."""
+    """An entry is broken: the line of the text where it begins, from 1, or where the issue is, and the reason."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)

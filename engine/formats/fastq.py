@@ -163,10 +163,10 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
     room = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
     headers, offsets = np.empty((room, kernels.cpu.fastq_text.HEADER_FIELDS), np.int64), np.zeros(room + 1, np.int64)
     letters, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
-    n, consumed, lines, fault, place, line, count = kernels.cpu.fastq_text.scan_fastq(text, is_last, headers, letters, qualities, offsets)
-    if fault != kernels.cpu.fastq_text.NONE:
+    n, consumed, lines, issue, place, line, count = kernels.cpu.fastq_text.scan_fastq(text, is_last, headers, letters, qualities, offsets)
+    if issue != kernels.cpu.fastq_text.NONE:
         begun = data[consumed:].split(b"\n", 1)[0].rstrip(b"\r")
-        raise _error(path, data, fault, int(place), n_lines + int(line), begun, int(count))
+        raise _error(path, data, issue, int(place), n_lines + int(line), begun, int(count))
     offsets, total = offsets[: n + 1], int(offsets[n])
     name_offsets, flat = ranges(headers[:n, 0], headers[:n, 1])
     names = Texts(text[flat], name_offsets)
@@ -188,13 +188,13 @@ def _decoded(name: NDArray[np.uint8]) -> str:
         return name.tobytes().decode("latin-1")
 
 
-def _error(path: Path, data: bytes, fault: int, place: int, line: int, begun: bytes, count: int) -> InputError:
+def _error(path: Path, data: bytes, issue: int, place: int, line: int, begun: bytes, count: int) -> InputError:
     """The error for a record that is not as it must be."""
     record = shortened(begun[1:].decode("latin-1").split(None, 1)[0]) if begun[1:].split() else ""
     letter = data[place : place + 1].decode("latin-1")
     shown = repr(letter) if letter.isprintable() else f"byte {data[place]}" if place < len(data) else ""
     where = f"line {line}"
-    match fault:
+    match issue:
         case kernels.cpu.fastq_text.NOT_BEGUN:
             return InputError(path, f"a record begins with {shown}, not with @", place=where, remedy="Is a line missing before it?")
         case kernels.cpu.fastq_text.NO_NAME:

@@ -17,7 +17,7 @@ from Bio.Seq import UndefinedSequenceError
 from Bio.SeqIO.PirIO import PirIterator
 
 from proteoscope.engine.errors import shortened
-from proteoscope.engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from proteoscope.engine.formats.entries import PARSER_ERRORS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
 from proteoscope.engine.formats.features import FeatureRow, kind_code
 from proteoscope.engine.formats.sources import Block
 
@@ -79,11 +79,11 @@ class _FlatFile:
         n_broken = 0
         try:
             record = self._parsed(text[begins:])
-        except PARSER_FAULTS:
+        except PARSER_ERRORS:
             sound, n_broken = self._without_broken_features(text[begins:])
             try:
                 record = self._parsed(sound)
-            except PARSER_FAULTS as error:
+            except PARSER_ERRORS as error:
                 raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
         if record is None:
             raise EntryError(line, "the record is broken")
@@ -103,7 +103,7 @@ class _FlatFile:
                 yield _coded(record, feature, line)
 
     def _parsed(self, text: bytes) -> Any:
-        """The first record of a text, None where there is none; raises `PARSER_FAULTS`."""
+        """The first record of a text, None where there is none; raises `PARSER_ERRORS`."""
         return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
 
     def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
@@ -114,7 +114,7 @@ class _FlatFile:
             nonlocal n_broken
             try:
                 self._parsed(first_line + self._alone[0] + feature[0] + self._alone[1])
-            except PARSER_FAULTS:
+            except PARSER_ERRORS:
                 n_broken += 1
                 return b""
             return feature[0]
@@ -209,7 +209,7 @@ class Pir:
             body = text[start:end]
             try:
                 record = next(PirIterator(io.StringIO(_sequence_of_pir(body).decode("utf-8", "replace"))), None)
-            except PARSER_FAULTS as error:
+            except PARSER_ERRORS as error:
                 raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
             if record is None:
                 raise EntryError(line, "the record has no description and no sequence")

@@ -51,7 +51,7 @@ def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: N
 
 def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
     """How many numbers `noise_samples` would unpack, at most."""
-    return sum(arrays[term].of(rows[has]).n_numbers for has, terms in _forms(arrays, rows) for term in terms)
+    return sum(arrays[term].take(rows[has]).n_numbers for has, terms in _forms(arrays, rows) for term in terms)
 
 
 def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], tuple[int, ...]]]:
@@ -73,7 +73,7 @@ def _side_by_side(
     Spectra of whose arrays one is broken or longer than another are left out.
     """
     chosen = np.flatnonzero(has)
-    decoded = [decode_arrays(text, arrays[term].of(rows[chosen])) for term in terms]
+    decoded = [decode_arrays(text, arrays[term].take(rows[chosen])) for term in terms]
     counts = np.stack([np.diff(offsets) for _, offsets, _ in decoded])
     fits = (counts == counts[0]).all(axis=0)
     return np.repeat(chosen[fits], counts[0, fits]), np.stack(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.label_evidence import LabelEvidence, detect_label
-from proteoscope.engine.formats.reading import parser_of
+from proteoscope.engine.formats.reading import create_parser
 from proteoscope.engine.formats.sources import ByteSource, blocks
 from proteoscope.engine.formats.spectrum_blocks import ParsedBlock
 
@@ -99,7 +99,7 @@ def spectra_content(path: Path) -> SpectraContent | None:
     """What a file of spectra is of, by its first spectra; None where it cannot be read, or is a vendor's, to be converted first."""
     try:
         with ByteSource(path) as source:
-            parser = parser_of(source, takes_negative=True)
+            parser = create_parser(source, takes_negative=True)
             parsed: list[ParsedBlock] = []
             texts: list[bytes] = []
             for block in blocks(source, parser.cut, _BLOCK, most=_MAXIMUM_BYTES):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.reading import FileState, check_proportions, parse_blocks, parser_of
+from proteoscope.engine.formats.reading import FileState, check_proportions, create_parser, parse_blocks
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.formats.spectrum_blocks import ParsedBlock
 from proteoscope.engine.jobs.progress import Progress
@@ -115,7 +115,7 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
     InputError : the file is missing, damaged or of another kind, or a format that has no such spectra. Cancelled : the user asked to stop.
     """
     with ByteSource(path) as source:
-        parser = parser_of(source, takes_negative=True)
+        parser = create_parser(source, takes_negative=True)
         if hasattr(parser, "level"):
             parser.level = level
         elif level != 2:
@@ -128,9 +128,9 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
         pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="survey-reader")
         try:
             for parsed, consumed in parse_blocks(source, parser, pool, _THREADS, progress, "auto"):
-                fault = next((one for one in parsed.faults if one.is_fatal), None)
-                if fault is not None:
-                    raise InputError(path, fault.reason, place=fault.spectrum, remedy=fault.remedy)
+                issue = next((one for one in parsed.issues if one.is_fatal), None)
+                if issue is not None:
+                    raise InputError(path, issue.reason, place=issue.spectrum, remedy=issue.remedy)
                 parsed.index += state.n_spectra
                 state.n_spectra += parsed.n_spectra
                 state.n_peaks_read += parsed.n_peaks_read

@@ -16,7 +16,7 @@ from Bio import SwissProt
 from Bio.SeqIO.UniprotIO import UniprotIterator
 
 from proteoscope.engine.errors import shortened
-from proteoscope.engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from proteoscope.engine.formats.entries import PARSER_ERRORS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
 from proteoscope.engine.formats.features import FeatureRow, kind_code
 from proteoscope.engine.formats.sources import Block
 from proteoscope.engine.formats.tags import xml_encoding
@@ -76,11 +76,11 @@ class SwissProtText:
             at, number = end.end(), number + 1
             try:
                 record, n_unread = next(SwissProt.parse(io.StringIO(lines_of_entry)), None), 0
-            except PARSER_FAULTS:
+            except PARSER_ERRORS:
                 lines_of_entry, n_unread = _without_broken_features(lines_of_entry)
                 try:
                     record = next(SwissProt.parse(io.StringIO(lines_of_entry)), None)
-                except PARSER_FAULTS as error:
+                except PARSER_ERRORS as error:
                     raise EntryError(line, f"the entry is broken ({shortened(str(error).strip())})") from None
             if record is not None:
                 yield self._entry(record, line, n_unread)
@@ -121,7 +121,7 @@ def _without_broken_features(entry: str) -> tuple[str, int]:
 
         try:
             next(SwissProt.parse(io.StringIO(_FEATURE_ALONE.format(feature[0]))))
-        except PARSER_FAULTS:
+        except PARSER_ERRORS:
             n_broken += 1
             return ""
         return feature[0]
@@ -208,7 +208,7 @@ class UniprotXml:
                 record = next(records, None)
             except ParseError as error:
                 raise EntryError(before + error.position[0], f"the XML is broken ({shortened(str(error).partition(':')[0])})") from None
-            except PARSER_FAULTS:
+            except PARSER_ERRORS:
                 break
             if record is None:
                 return
@@ -221,7 +221,7 @@ class UniprotXml:
             sound, n_unread = _without_broken_elements(entry, head)
             try:
                 record = next(UniprotIterator(io.BytesIO(head + sound + b"</uniprot>")))
-            except (ParseError, StopIteration, *PARSER_FAULTS) as error:
+            except (ParseError, StopIteration, *PARSER_ERRORS) as error:
                 raise EntryError(here, f"the entry is broken ({shortened(str(error).strip()) or type(error).__name__})") from None
             yield self._entry(record, here, n_unread)
 
@@ -253,7 +253,7 @@ def _without_broken_elements(entry: bytes, head: bytes) -> tuple[bytes, int]:
 
         try:
             next(UniprotIterator(io.BytesIO(head + b"<entry><accession>A</accession>" + feature[0] + b"</entry></uniprot>")))
-        except (ParseError, *PARSER_FAULTS):
+        except (ParseError, *PARSER_ERRORS):
             n_broken += 1
             return b""
         return feature[0]

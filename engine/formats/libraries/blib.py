@@ -191,7 +191,7 @@ def _entry(
     entry.formula, entry.inchikey, entry.adduct = (str(text or "") for text in (formula, inchikey, adduct))
     nothing = np.empty(0)
     if not (isinstance(charge, int) and isinstance(mz, float | int) and isinstance(n_peaks, int) and 0 <= n_peaks <= MAXIMUM_PEAKS):
-        entry.fault = "a number of it is missing or of another kind"
+        entry.issue = "a number of it is missing or of another kind"
         return entry, nothing, nothing
     entry.charge = charge if charge > -1000 and charge < 1000 else 1000
     if entry.charge > 0 and adduct_charge(entry.adduct) < 0:
@@ -201,13 +201,13 @@ def _entry(
         entry.retention_time = 60.0 * minutes
     entry.n_members = copies if isinstance(copies, int) and 1 <= copies < 1e9 else 1
     if isinstance(sequence, str) and sequence:
-        entry.fault = _take_peptide(entry, sequence, str(noted or ""), modifications.of(number) if isinstance(number, int) else [])
+        entry.issue = _take_peptide(entry, sequence, str(noted or ""), modifications.of(number) if isinstance(number, int) else [])
     elif molecule:
         entry.name = str(molecule)
     entry.n_announced = n_peaks
     peaks = _unpacked(packed_mz, n_peaks, np.float64), _unpacked(packed_intensity, n_peaks, np.float32)
     if peaks[0] is None or peaks[1] is None:
-        entry.fault = entry.fault or "its peaks are missing or cannot be unpacked"
+        entry.issue = entry.issue or "its peaks are missing or cannot be unpacked"
         return entry, nothing, nothing
     return entry, peaks[0], peaks[1].astype(np.float64)
 

@@ -57,7 +57,7 @@ class Entry:
         notes it, or as ProForma describes it; None where it is none. charge : negative of negative ions, 0 unknown. precursor_mz : thomson,
         NaN unknown. retention_time : seconds, NaN unknown. n_announced : peaks that the file says it has, -1 where it says nothing.
     polarity : 1 or -1 where the file names that of the ions, else 0; the sign of a charge that is known counts more.
-    fault : why it cannot be taken, empty where it can. remark : what of it was not used, empty where all was.
+    issue : why it cannot be taken, empty where it can. remark : what of it was not used, empty where all was.
     """
 
     line: int
@@ -74,7 +74,7 @@ class Entry:
     n_members: int = 1
     n_announced: int = -1
     polarity: int = 0
-    fault: str = ""
+    issue: str = ""
     remark: str = ""
 
 
@@ -103,7 +103,7 @@ class LibraryCollector:
         self.remarks = {}
         self.n_read = self.n_taken = self.n_escaped = 0
 
-    def first_fault(self) -> tuple[int, str]:
+    def first_issue(self) -> tuple[int, str]:
         """Line and reason of the first entry of this file that was not taken."""
         return next(((one.line, one.reason) for one in self._told if one.source == self._source), (0, ""))
 
@@ -129,13 +129,13 @@ class LibraryCollector:
         texts = self._texts
         for i, (entry, n_peaks, n_left, absurd) in enumerate(zip(entries, counts.tolist(), left.tolist(), is_absurd.tolist(), strict=True)):
             self.n_read += 1
-            fault = entry.fault or _fault_of_peaks(entry.n_announced, n_peaks, n_left, is_absurd=absurd) or _fault_of(entry)
+            issue = entry.issue or _issue_of_peaks(entry.n_announced, n_peaks, n_left, is_absurd=absurd) or _issue_of(entry)
             found = None
-            if not fault and entry.peptide is not None:
+            if not issue and entry.peptide is not None:
                 found = self._peptidoform(entry.peptide)
-                fault = found if isinstance(found, str) else ""
-            if fault:
-                self.skip(entry.line, fault)
+                issue = found if isinstance(found, str) else ""
+            if issue:
+                self.skip(entry.line, issue)
                 continue
             if entry.remark:
                 self._remark(entry.remark, entry.line)
@@ -298,7 +298,7 @@ def read_charge(text: str) -> int:
 
 
 def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
-    """Take the m/z of the precursor from a text; return whether the text holds one. One that cannot be read is a fault."""
+    """Take the m/z of the precursor from a text; return whether the text holds one. One that cannot be read is a issue."""
     if not text:
         return False
     try:
@@ -307,7 +307,7 @@ def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
         if text.strip().lower() in MISSING:
             return False
         has_comma = decimal == POINT and "," in text
-        entry.fault = entry.fault or f"the m/z of its precursor {'has a comma, and no decimal point' if has_comma else 'is not a number'}"
+        entry.issue = entry.issue or f"the m/z of its precursor {'has a comma, and no decimal point' if has_comma else 'is not a number'}"
         return True
     if not number > 0:
         return False
@@ -330,7 +330,7 @@ def take_time(entry: Entry, text: str, unit: float, decimal: int) -> None:
         entry.retention_time = seconds
 
 
-def _fault_of(entry: Entry) -> str:
+def _issue_of(entry: Entry) -> str:
     if len(entry.name) > _MAXIMUM_TEXT:
         return f"its name has more than {_MAXIMUM_TEXT:,} letters"
     if abs(entry.charge) > HIGHEST_CHARGE:
@@ -342,7 +342,7 @@ def _fault_of(entry: Entry) -> str:
     return ""
 
 
-def _fault_of_peaks(n_announced: int, n_peaks: int, n_left: int, *, is_absurd: bool) -> str:
+def _issue_of_peaks(n_announced: int, n_peaks: int, n_left: int, *, is_absurd: bool) -> str:
     if n_announced >= 0 and n_announced != n_peaks:
         return "it does not have as many peaks as it says"
     if n_peaks > MAXIMUM_PEAKS:

@@ -61,18 +61,18 @@ class MgfLibrary(TextLibrary):
     def entry(self, lines: list[Line]) -> Entry:
         """An entry from its lines."""
         found: dict[str, str] = {}
-        fault = ""
+        issue = ""
         for _, text in lines:
             key, sign, value = text.partition("=")
             if sign:
                 found.setdefault(key.strip().upper(), value.strip())
             elif text[:1] not in "#;!/" and text not in ("BEGIN IONS", "END IONS"):
-                fault = "a line of it is neither a peak nor a known entry"
-        entry = Entry(lines[0][0], next((found[key] for key in _KEYS_OF_NAMES if found.get(key)), ""), fault=fault)
+                issue = "a line of it is neither a peak nor a known entry"
+        entry = Entry(lines[0][0], next((found[key] for key in _KEYS_OF_NAMES if found.get(key)), ""), issue=issue)
         if not any(text == "END IONS" for _, text in lines):
-            entry.fault = "it has no END IONS: it is cut off"
+            entry.issue = "it has no END IONS: it is cut off"
         if found.get("MSLEVEL", "").strip() == "1":
-            entry.fault = "it is a spectrum of MSLEVEL=1, not one of fragments"
+            entry.issue = "it is a spectrum of MSLEVEL=1, not one of fragments"
         entry.formula = found.get("FORMULA", "") or found.get("MOLECULAR_FORMULA", "")
         entry.inchikey = found.get("INCHIKEY", "") or found.get("INCHIAUX", "")
         entry.adduct = found.get("ADDUCT", "") or found.get("PRECURSOR_TYPE", "")
@@ -98,6 +98,6 @@ def _take_peptide(entry: Entry, text: str, *, is_compound: bool) -> None:
             if is_compound:
                 entry.remark = entry.remark or "no peptide can be read from its SEQ, and it is taken as a compound"
             else:
-                entry.fault = entry.fault or "its peptide cannot be read"
+                entry.issue = entry.issue or "its peptide cannot be read"
             return
         entry.peptide = Peptidoform(found.sequence, found.modifications, None, found.unlocalised, found.labile)

@@ -18,7 +18,7 @@ from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
 from proteoscope.engine.formats.numbers import whole_or
 from proteoscope.engine.formats.sources import ByteSource
-from proteoscope.engine.formats.spectrum_blocks import polarity_of
+from proteoscope.engine.formats.spectrum_blocks import parse_polarity
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["MspLibrary", "adduct_charge", "read_msp", "take_charge", "take_polarity", "without_description"]
@@ -107,7 +107,7 @@ class MspLibrary(TextLibrary):
         """An entry from its lines."""
         found: dict[str, str] = {}
         pairs: dict[str, str] = {}
-        fault, has_words = "", False
+        issue, has_words = "", False
         for _, text in lines:
             key, colon, value = text.partition(":")
             if not colon:
@@ -125,15 +125,15 @@ class MspLibrary(TextLibrary):
                 if not before:
                     found[key] = value
                 elif value and key in _SINGLE:
-                    fault = f"it has two different values of {text.partition(':')[0].strip()}"
-        entry = Entry(lines[0][0], found.get("name", "") or found.get("compoundname", ""), fault=fault)
+                    issue = f"it has two different values of {text.partition(':')[0].strip()}"
+        entry = Entry(lines[0][0], found.get("name", "") or found.get("compoundname", ""), issue=issue)
         _take_molecule(entry, found, pairs)
         if not (found.get("inchikey") or found.get("smiles") or found.get("formula") or found.get("inchi")):
             _take_peptide(entry, found, pairs)
         _take_numbers(entry, found, pairs, self._decimal)
         _take_proteins(entry, pairs)
         if has_words and entry.n_announced < 0:
-            entry.fault = entry.fault or "a line of it is neither a peak nor a key and its value"
+            entry.issue = entry.issue or "a line of it is neither a peak nor a key and its value"
         return entry
 
 
@@ -177,7 +177,7 @@ def _take_peptide(entry: Entry, found: dict[str, str], pairs: dict[str, str]) ->
     placed = _MODIFICATION_IN_BRACKETS.findall(noted) if "(" in noted.partition("/")[0] else _MODIFICATION.findall(noted)
     digits = re.match(r"\d{1,5}", noted)
     if digits is None or int(digits[0]) != len(placed):
-        entry.fault = "the modifications of its peptide cannot be read"
+        entry.issue = "the modifications of its peptide cannot be read"
         return
     length = len(peptide.sequence)
     entry.peptide = NotedPeptide(peptide.sequence, tuple(sorted(_placed(int(at), name, length) for at, _, name in placed)))
@@ -211,23 +211,23 @@ def _take_numbers(entry: Entry, found: dict[str, str], pairs: dict[str, str], de
     announced = found.get("numpeaks", "")
     entry.n_announced = whole_or(announced, -1)
     if announced and entry.n_announced < 0:
-        entry.fault = entry.fault or "its number of peaks is not a whole number"
+        entry.issue = entry.issue or "its number of peaks is not a whole number"
     entry.is_decoy = pairs.get("remark", "").startswith("DECOY") or pairs.get("spec", "").lower() == "decoy"
 
 
 def take_charge(entry: Entry, text: str) -> None:
-    """Take the charge from a text, or from the adduct where the text names none; a charge that cannot be read is a fault."""
+    """Take the charge from a text, or from the adduct where the text names none; a charge that cannot be read is a issue."""
     try:
         entry.charge = read_charge(text) or adduct_charge(entry.adduct)
     except ValueError:
-        entry.fault = entry.fault or "its charge is not a whole number"
+        entry.issue = entry.issue or "its charge is not a whole number"
 
 
 def take_polarity(entry: Entry, text: str) -> None:
     """Take the polarity of the ions from a text; negative ions have a negative charge."""
     if not text:
         return
-    entry.polarity = polarity_of(text.encode())
+    entry.polarity = parse_polarity(text.encode())
     if entry.charge > 0 and entry.polarity < 0:
         entry.charge = -entry.charge
 

@@ -74,7 +74,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     """The entry that attributes describe, of its spectrum and of each of its analytes."""
     entry = Entry(line)
     if len(analytes) > 1:
-        entry.fault = "it is of several analytes together"
+        entry.issue = "it is of several analytes together"
         return entry
     attributes: list[Attribute] = []
     for own, named in ((spectrum, sets.spectrum), (analytes[0] if analytes else [], sets.analyte)):
@@ -82,7 +82,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
         n_of_sets = sum(map(len, used))
         sets.unfolding.add(ATTRIBUTES, min(n_of_sets, _MAXIMUM_OF_SETS))
         if n_of_sets > _MAXIMUM_OF_SETS:
-            entry.fault = f"its attribute sets hold more than {_MAXIMUM_OF_SETS:,} attributes"
+            entry.issue = f"its attribute sets hold more than {_MAXIMUM_OF_SETS:,} attributes"
             return entry
         attributes += [*own, *chain.from_iterable(used)]
     by_term: dict[str, Attribute] = {}
@@ -125,7 +125,7 @@ def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:
         elif stripped:
             entry.peptide = parse_peptide(stripped)
     except (ParameterError, ValueError):
-        entry.fault = "its peptide cannot be read"
+        entry.issue = "its peptide cannot be read"
 
 
 def _take_time(entry: Entry, time: Attribute, attributes: list[Attribute]) -> None:

@@ -178,7 +178,7 @@ def _add(library: LibraryCollector, entries: list[Entry], peaks: list[tuple[NDAr
 def _entry(line: int, value: Any, sets: AttributeSets) -> tuple[Entry, NDArray[np.float64], NDArray[np.float64]]:
     nothing = np.empty(0)
     if not isinstance(value, dict):
-        return Entry(line, fault="it is no object"), nothing, nothing
+        return Entry(line, issue="it is no object"), nothing, nothing
     analytes = value.get("analytes")
     listed = list(analytes.values())[:_MAXIMUM_ANALYTES] if isinstance(analytes, dict) else []
     entry = described(
@@ -187,10 +187,10 @@ def _entry(line: int, value: Any, sets: AttributeSets) -> tuple[Entry, NDArray[n
     try:
         mz, intensity = (np.array(value.get(name, []), np.float64).reshape(-1) for name in ("mzs", "intensities"))
     except (ValueError, TypeError, OverflowError):
-        entry.fault = "a peak of it is no number"
+        entry.issue = "a peak of it is no number"
         return entry, nothing, nothing
     if len(mz) != len(intensity):
-        entry.fault = "it has not as many intensities as m/z"
+        entry.issue = "it has not as many intensities as m/z"
         return entry, nothing, nothing
     return entry, mz, intensity
 

@@ -43,7 +43,7 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
             progress.stage(f"Reading {path.name}", source.size)
             library.begin(source.unfolding)
             reader()(source, library, progress)
-        line, reason = library.first_fault()
+        line, reason = library.first_issue()
         if not library.n_taken:
             if not library.n_read:
                 raise InputError(path, "holds no spectrum", remedy="Give another library")

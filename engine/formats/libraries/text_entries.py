@@ -128,7 +128,7 @@ class TextLibrary(ABC):
             parsed = self._parsed(data)
             counts = np.diff(parsed.offsets)
             n_sound[sign] = sum(
-                not entry.fault and entry.n_announced in (-1, n) for entry, n in zip(parsed.entries, counts.tolist(), strict=True)
+                not entry.issue and entry.n_announced in (-1, n) for entry, n in zip(parsed.entries, counts.tolist(), strict=True)
             )
         self._decimal = COMMA if n_sound[COMMA] > n_sound[POINT] else POINT
 
@@ -142,23 +142,23 @@ class TextLibrary(ABC):
             self._source.unfolding.add(ENTRIES, len(rows))
         starts = [*scan.table[rows, 3].tolist(), len(scan.mz)]
         ends = [*scan.table[rows, 0].tolist(), len(data)]
-        broken, too_long = self._faults(scan, rows)
+        broken, too_long = self._issues(scan, rows)
         entries: list[Entry] = []
         packed: dict[int, _Peaks] = {}
         for i, lines in enumerate(_lines_of_entries(scan, rows)):
             entry = self.entry(lines)
             if i in too_long:
-                entry.fault = entry.fault or f"a line of it is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
-            fault, n_peaks = broken.get(i, ""), starts[i + 1] - starts[i]
-            if entry.n_announced != n_peaks and (entry.n_announced != -1 or fault or scan.n_ambiguous):
+                entry.issue = entry.issue or f"a line of it is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
+            issue, n_peaks = broken.get(i, ""), starts[i + 1] - starts[i]
+            if entry.n_announced != n_peaks and (entry.n_announced != -1 or issue or scan.n_ambiguous):
                 peaks = self._packed_peaks(entry, n_peaks, data[ends[i] : ends[i + 1]])
                 if peaks is not None:
-                    packed[i], fault = peaks, ""
-            entry.fault = entry.fault or fault
+                    packed[i], issue = peaks, ""
+            entry.issue = entry.issue or issue
             entries.append(entry)
         return _ParsedBlock(entries, *_peaks_of_entries(scan, starts, packed), scan.n_lines)
 
-    def _faults(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
+    def _issues(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
         """Return what is wrong with peaks of entries, by their numbers, and which entries have a line that is too long."""
         broken: dict[int, str] = {}
         lengths = scan.table[:, 1] - scan.table[:, 0]
@@ -177,7 +177,7 @@ class TextLibrary(ABC):
         if scan.is_broken or len(scan.mz) == n_peaks:
             return None
         if entry.n_announced < 0:
-            entry.fault = entry.fault or "it does not say how many peaks it has, and its lines can be read as one peak or as several"
+            entry.issue = entry.issue or "it does not say how many peaks it has, and its lines can be read as one peak or as several"
         return (scan.mz, scan.intensity) if len(scan.mz) == entry.n_announced else None
 
     def _scanned(self, data: bytes, *, is_packed: bool = False) -> _Scan:

@@ -67,7 +67,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
             name, found = noted[peptide[row]]
             entry = Entry(int(cells.line[row]), f"{name}/{charge[row]}", found, _split(accessions))
             entry.charge, entry.precursor_mz, entry.is_decoy = int(charge[row]), float(precursor_mz[row]), bool(is_decoy[row])
-            entry.fault = "its peptide cannot be read" if found is None else "a number or a row of it cannot be read" if broken else ""
+            entry.issue = "its peptide cannot be read" if found is None else "a number or a row of it cannot be read" if broken else ""
             entries.append(entry)
         places = bounds[begin : begin + _BATCH + 1]
         its = order[places[0] : places[-1]]
