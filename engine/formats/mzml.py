@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.activation import Activation, activation_of_filter, activations_of_terms, combine_activations
+from proteoscope.engine.chemistry.activation import Activation, activations_from_terms, combine_activations, parse_filter_activation
 from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.binary_arrays import (
     LINEAR,
@@ -137,7 +137,7 @@ class MzmlParser:
         """Return the spectra of a block at the parser's level."""
         tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("spectrum")
-        is_end = tags.of("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
+        is_end = tags.named("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
         place = np.arange(len(tags))
         last_start = np.maximum.accumulate(np.where(is_start, place, -1))
         last_end = np.maximum.accumulate(np.where(is_end, place, -1))
@@ -264,7 +264,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     table.has_mobility[spectrum[np.isin(terms, _MOBILITIES)]] = True
     chosen = np.flatnonzero(terms == _FAIMS_VOLTAGE)
     fill(table.voltage, chosen, numbers(chosen, strict=False))
-    table.activation[:] = activations_of_terms(terms[in_precursor], spectrum[in_precursor], len(table))
+    table.activation[:] = activations_from_terms(terms[in_precursor], spectrum[in_precursor], len(table))
     chosen = np.flatnonzero((terms == _FILTER) & (levels == level)[spectrum])
     chosen = chosen[np.isin(table.activation[spectrum[chosen]], _COMPLETED_BY_FILTER)]
     _read_filters(tags.values("value", at[chosen]), spectrum[chosen], table)
@@ -289,7 +289,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
 def _read_filters(texts: list[bytes], spectrum: NDArray[np.int64], table: SpectrumTable) -> None:
     """Add the activations named in filter strings."""
     for text, row in zip(texts, spectrum.tolist(), strict=True):
-        named = activation_of_filter(text.decode("latin-1"))
+        named = parse_filter_activation(text.decode("latin-1"))
         table.activation[row] = combine_activations((Activation(table.activation[row]), named))
 
 
@@ -329,7 +329,7 @@ def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], v
         if mz > 0:
             precursors.setdefault(place[0], []).append((mz, charges))
     for spectrum, of_spectrum in precursors.items():
-        table.take_precursors(spectrum, candidates)
+        table.take_precursors(spectrum, of_spectrum)
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], encoding: str) -> list[Origin]:
@@ -403,7 +403,7 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
     binaries = np.flatnonzero(in_array & tags.opening("binary"))
     # No tag of `_NAMES` comes between the beginning and the end of a binary.
     following = np.minimum(binaries + 1, len(tags) - 1)
-    is_whole = tags.of("binary")[following] & (tags.kind[following] == TagKind.END)
+    is_whole = tags.named("binary")[following] & (tags.kind[following] == TagKind.END)
     is_empty = tags.kind[binaries] == TagKind.EMPTY
     usable = is_whole | is_empty
     binaries, following, is_empty = binaries[usable], following[usable], is_empty[usable]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.chemistry.activation import activation_of_filter, activation_of_text
+from proteoscope.engine.chemistry.activation import parse_activation, parse_filter_activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from proteoscope.engine.formats.mzml import collect_level, read_charges
@@ -149,7 +149,7 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
     table.precursor_intensity[spectrum] = np.where(heights > 0, heights, 0.0)
     table.isolation_width[spectrum] = tags.numbers("windowWideness", at)[0]
     texts = tags.values("activationMethod", at)
-    activations = {text: activation_of_text(text.decode("latin-1")) for text in set(texts)}
+    activations = {text: parse_activation(text.decode("latin-1")) for text in set(texts)}
     table.activation[spectrum] = [activations[text] for text in texts]
     possible = np.zeros(len(table), dtype=np.int64)
     read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table)
@@ -164,7 +164,7 @@ def _read_filters(tags: TagTable, starts: NDArray[np.int64], table: SpectrumTabl
     """Take the activation from the filter string of a scan if its precursor does not name it."""
     rows = np.flatnonzero(is_wanted & (table.activation == 0))
     for row, text in zip(rows.tolist(), tags.values("filterLine", starts[rows]), strict=True):
-        table.activation[row] = activation_of_filter(text.decode("latin-1"))
+        table.activation[row] = parse_filter_activation(text.decode("latin-1"))
 
 
 def _take_all_precursors(tags: TagTable, owner: NDArray[np.int64], at: NDArray[np.int64], table: SpectrumTable) -> None:
@@ -183,7 +183,7 @@ def _take_all_precursors(tags: TagTable, owner: NDArray[np.int64], at: NDArray[n
 
 def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the tags that begin a precursor of a scan."""
-    return np.flatnonzero(tags.of("precursorMz") & (tags.kind == TagKind.START) & (owner >= 0))
+    return np.flatnonzero(tags.named("precursorMz") & (tags.kind == TagKind.START) & (owner >= 0))
 
 
 def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -218,7 +218,7 @@ def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64])
     at = openings[first]
     following = np.minimum(at + 1, len(tags) - 1)
     is_empty = tags.kind[at] == TagKind.EMPTY
-    is_whole = is_empty | (tags.of("peaks")[following] & (tags.kind[following] == TagKind.END))
+    is_whole = is_empty | (tags.named("peaks")[following] & (tags.kind[following] == TagKind.END))
     arrays = Arrays(
         start=np.full(n, -1, dtype=np.int64),
         stop=np.full(n, -1, dtype=np.int64),

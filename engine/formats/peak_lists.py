@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.chemistry.activation import Activation, activation_of_filter, activation_of_text, combine_activations
+from proteoscope.engine.chemistry.activation import Activation, combine_activations, parse_activation, parse_filter_activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.numbers import COMMA, POINT, decimal_sign, is_missing, read_number
 from proteoscope.engine.formats.sources import Block
@@ -61,10 +61,10 @@ _LINES_AT_FIRST = 1 << 14
 _Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Spectra, the first and the end of the lines of each in the table of lines, and the numbers of the lines outside of spectra."""
 _MS2_ACTIVATIONS = {
-    b"ActivationType": activation_of_text,
-    b"ActivationMethod": activation_of_text,
-    b"Filter": activation_of_filter,
-    b"FilterLine": activation_of_filter,
+    b"ActivationType": parse_activation,
+    b"ActivationMethod": parse_activation,
+    b"Filter": parse_filter_activation,
+    b"FilterLine": parse_filter_activation,
 }
 """Keys of I lines in MS2 files that name the activation, and the parsers of their values."""
 _LINE_ISSUES = {1: IssueCode.NUMBER, 2: IssueCode.NO_INTENSITY}
@@ -524,13 +524,13 @@ class _MgfRecords:
         for key in _ACTIVATION_KEYS:
             _, owners, start, stop = self._field(key)
             for owner, a, b in zip(owners.tolist(), start.tolist(), stop.tolist(), strict=True):
-                named = activation_of_text(data[a:b].decode("latin-1"))
+                named = parse_activation(data[a:b].decode("latin-1"))
                 activation[owner] = combine_activations((Activation(activation[owner]), named))
         if not any(hint in data for hint in _HINTS):
             return
         for row in np.flatnonzero(activation == 0).tolist():
             title = self.table.identifier[row]
-            activation[row] = activation_of_filter(title) or activation_of_text(" ".join(_AFTER_WORD.findall(title)))
+            activation[row] = parse_filter_activation(title) or parse_activation(" ".join(_AFTER_WORD.findall(title)))
 
     def _stray(self) -> NDArray[np.int64]:
         """Record issues of lines that are not entries; return the numbers of those outside of spectra."""
