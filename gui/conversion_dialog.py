@@ -12,7 +12,7 @@ from proteoscope.engine.entry import Input
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.formats.writing import written_formats
 from proteoscope.engine.matches.conversion import ConversionRequest, IdentifiedIn, check_conversion
-from proteoscope.engine.spectra.selection import SpectrumSelection, charges_of, number_range
+from proteoscope.engine.spectra.selection import SpectrumSelection, parse_charges, number_range
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.file_list import FileList
@@ -116,7 +116,7 @@ class ConversionDialog(JobDialog):
     def _selection(self) -> SpectrumSelection:
         charges, masses, times = (line.text().strip() for line in self._frames)
         return SpectrumSelection(
-            charges_of(charges) if charges else None,
+            parse_charges(charges) if charges else None,
             number_range(masses, "masses") if masses else None,
             number_range(times, "times") if times else None,
         )

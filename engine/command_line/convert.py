@@ -83,7 +83,7 @@ def _selection(options: argparse.Namespace) -> spectra.selection.SpectrumSelecti
             raise ParameterError(f"--q-value {options.q_value:g} is no share; expected 0 to 1")
     charges = None
     if options.charge is not None:
-        charges = spectra.selection.charges_of(options.charge)
+        charges = spectra.selection.parse_charges(options.charge)
     return spectra.selection.SpectrumSelection(
         charges,
         None if options.precursor_mass is None else spectra.selection.number_range(options.precursor_mass, "masses"),

@@ -1,4 +1,4 @@
-"""The kernel that translates databases of nucleotides."""
+"""Kernel that translates databases of nucleotides."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def _last() -> Callable[..., Any]:
 
 
 def _use() -> None:
-    """Translate next to nothing."""
+    """Translate a sequence of two codons."""
     name = np.frombuffer(b"n", np.uint8)
-    one, none = np.array([0, 1], np.int64), np.array([0, 0], np.int64)
-    residues = np.frombuffer(b"ATGGCC", np.uint8).copy()  # as readers make them: kernels are compiled for one kind of array
+    name_offsets, no_offsets = np.array([0, 1], np.int64), np.array([0, 0], np.int64)
+    residues = np.frombuffer(b"ATGGCC", np.uint8).copy()  # writable as in readers: kernels are compiled for one type of array
     formats.translation.Translation("six-frame", 1, 1).translated(
-        formats.Proteins(residues, np.array([0, 6], np.int64), name, one, name[:0], none)
+        formats.Proteins(residues, np.array([0, 6], np.int64), name, name_offsets, name[:0], no_offsets)
     )
 
 

@@ -440,7 +440,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
         "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()),
         "native_id": native,
         "charge": charge,
-        "retention_time": cells.numbers_of(_first_of(cells.text("retention_time")), "retention_time"),
+        "retention_time": cells.parse_numbers(_first_of(cells.text("retention_time")), "retention_time"),
         "precursor_mz": cells.numbers("exp_mass_to_charge"),
         "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
         "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8),

@@ -20,7 +20,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.mate_names import find_mates, inspect_interleaving, other_names
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
-from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through, release_pages
+from proteoscope.engine.spectra.spooling import GrowingColumn, iterate_chunks, release_pages
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
 __all__ = [
@@ -325,7 +325,7 @@ def named_sequences(
     InputError
         Nearly all symbols are nucleotides, and one is not.
     """
-    counts = sum((letter_counts(piece) for piece in passed_through(letters)), np.zeros(256, np.int64))
+    counts = sum((letter_counts(piece) for piece in iterate_chunks(letters)), np.zeros(256, np.int64))
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
     are_nucleotides = are_bases(counts)
@@ -336,7 +336,7 @@ def named_sequences(
         remedy = "The other letters are nucleotides: give IUPAC's letters (N for any), or proteins alone"
         raise InputError(path, reason, remedy=remedy)
     codes = GrowingColumn(np.int8, spool)
-    for piece in passed_through(letters):
+    for piece in iterate_chunks(letters):
         encoded = encode(piece)
         if are_nucleotides:
             encoded[encoded == LETTERS.index("U")] = LETTERS.index("T")
@@ -347,7 +347,7 @@ def named_sequences(
 def _first_of(letters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
     """Return the index of the first symbol selected by a table of 256; there is one."""
     first = 0
-    for piece in passed_through(letters):
+    for piece in iterate_chunks(letters):
         found = is_one[piece]
         if found.any():
             return first + int(found.argmax())

@@ -25,7 +25,7 @@ from proteoscope.engine.chemistry.fragments import (
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.spectra.ion_series import series_of_spectrum
+from proteoscope.engine.spectra.ion_series import spectrum_ion_series
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
 
@@ -78,7 +78,7 @@ class IonSettings:
 
     def of(self, peaks: Peaks) -> IonSettings:
         """Return the settings with the ion series of a spectrum's activation."""
-        series = series_of_spectrum(self.series, peaks.activation)
+        series = spectrum_ion_series(self.series, peaks.activation)
         return self if series == self.series else replace(self, series=series)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.activation import Activation, activations_of_names
+from proteoscope.engine.chemistry.activation import Activation, parse_activation_names
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import TableFile, row_count
@@ -99,7 +99,7 @@ class SpectraReader:
         offsets = mz.offsets.to_numpy().astype(np.int64)
         names = table["activation"].to_pylist() if has_activation else [None] * len(table)
         group = _Group(
-            offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64), activations_of_names(names)
+            offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64), parse_activation_names(names)
         )
         self._groups[number] = group
         while len(self._groups) > 1 and sum(len(kept.mz) for kept in self._groups.values()) > _PEAKS_KEPT:

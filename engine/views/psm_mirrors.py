@@ -12,7 +12,7 @@ from proteoscope.engine import matches
 from proteoscope.engine.chemistry.fragments import SERIES, annotate, fragment_ions
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, series_of_spectrum
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, spectrum_ion_series
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import psm_name, psm_of_row
@@ -41,7 +41,7 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
         The peptide has no masses, or is too long for the model.
     """
     upper = annotate_match(row, peaks, settings)
-    searched = series_of_spectrum(BY_ACTIVATION, peaks.activation)
+    searched = spectrum_ion_series(BY_ACTIVATION, peaks.activation)
     if not matches.fragment_intensities.has_predicted_series(searched):
         return MirroredSpectra(psm_name(row), Half(psm_name(row), peaks, upper), None, settings.tolerance, note=_OTHER_ACTIVATION)
     peptidoform = upper.peptidoform

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from proteoscope.engine.chemistry.activation import Activation, series_letters
+from proteoscope.engine.chemistry.activation import Activation, activation_series
 from proteoscope.engine.chemistry.enzymes import ENZYMES
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -436,7 +436,7 @@ class IonSeriesEditor(Editor):
         is_by_activation = value == BY_ACTIVATION
         self._by_activation.setChecked(is_by_activation)
         for series, box in self._boxes.items():
-            box.setChecked(series in (series_letters(Activation.UNKNOWN) if is_by_activation else str(value)))
+            box.setChecked(series in (activation_series(Activation.UNKNOWN) if is_by_activation else str(value)))
         self._enable()
 
     def _enable(self) -> None:

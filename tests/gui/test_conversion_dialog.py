@@ -58,7 +58,7 @@ def test_spectra_of_a_charge_and_a_mass_are_written(dialog: ConversionDialog, wi
 @pytest.mark.parametrize(
     ("line", "text", "said"),
     [
-        ("charges", "2;3", "names no charges"),
+        ("charges", "2;3", "is not a list of charges"),
         ("masses", "900", "no range of masses"),
         ("times", "9..1", "no range of times"),
     ],

@@ -276,7 +276,7 @@ def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: p
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
     monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", 5000)
-    monkeypatch.setattr("proteoscope.engine.formats.letters._MAXIMUM_JUDGED", 2000)
+    monkeypatch.setattr("proteoscope.engine.formats.letters._MAXIMUM_INSPECTED", 2000)
     judged: list[int] = []
     real = letters.nucleotide_counts
     monkeypatch.setattr(letters, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))

@@ -162,10 +162,10 @@ BROKEN = {
     "XML cut off in an entry": (XML[: XML.index("<proteinExistence")], r"line 3: .*cut off"),
     "XML that is not nested": (XML.replace("</gene>", "", 1), r"line \d+: the XML is broken"),
     "an entity": (XML.replace("Protein one", "&bomb;", 1), r"line 6: the XML is broken \(undefined entity"),
-    "XML without sequence": (XML.replace('length="58"', 'length="57"'), r"the sequence has 58 residues, and its element says 57"),
+    "XML without sequence": (XML.replace('length="58"', 'length="57"'), r"the sequence has 58 residues, and its element declares 57"),
     "a record cut off": (GENBANK[:-4], r"line 1: the last record is cut off"),
     "two records in one": (GENBANK.replace("//\n", "") + GENBANK, r"line 1: the record is cut off: another begins in it"),
-    "a record too short": (GENBANK.replace("mkwvtfisll", "mkwv"), r"line 1: the sequence has 59 letters, and the record says 65"),
+    "a record too short": (GENBANK.replace("mkwvtfisll", "mkwv"), r"line 1: the sequence has 59 residues, and the record declares 65"),
     "a record with a place for its sequence": (
         GENBANK[: GENBANK.index("ORIGIN")] + "CONTIG      join(AB1.1:1..65)\n//\n",
         r"line 1: the record has no sequence, only where it is to be found",
