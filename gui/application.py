@@ -1,4 +1,4 @@
-"""The application around the window: its name, its look, its settings, and what happens to an error that nobody expected."""
+"""The Qt application: its name, theme and settings, and the handler of unexpected errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["run_window"]
 
 
 def run_window(files: Sequence[Path] = ()) -> int:
-    """Open the window, on files or a project where some are given, and stay until it is closed. The exit status."""
+    """Open the window, optionally with files or a project, and return the exit status once it is closed."""
     application = QApplication(sys.argv[:1])
     application.setApplicationName("proteoscope")
     application.setApplicationDisplayName("Proteoscope")
@@ -37,10 +37,10 @@ def run_window(files: Sequence[Path] = ()) -> int:
     application.setWindowIcon(icon("proteoscope"))
     window = MainWindow(settings, theme)
     _Faults(window)
-    # A project survives that by itself.
+    # Only the window state needs saving on a termination signal: projects are always consistent on disk.
     termination = Termination(window.memory.end, window)
     window.show()
-    # What the window is made of is never garbage, and need not be looked at again; nor are its pages, once they are made.
+    # The widgets and pages live as long as the window, so the garbage collector need not inspect them.
     gc.freeze()
     window.devices.look()
     preparation = Preparation(window.searches.values(), lambda: window.queue.is_idle, window)
@@ -57,7 +57,7 @@ def run_window(files: Sequence[Path] = ()) -> int:
 
 
 class _Faults(QObject):
-    """Brings errors that nobody caught, of any thread, to the window; the terminal gets them too."""
+    """Shows uncaught errors of any thread in the window; they are also printed to the terminal."""
 
     _met = Signal(str, str)
 

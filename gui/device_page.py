@@ -1,4 +1,4 @@
-"""The page of devices: all that can compute on this machine and what cannot, calibrated from here, and what each does now."""
+"""The device page: all devices of this machine with their state, calibration and current use."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from proteoscope.gui.tasks import CalibrationTask, SearchTask
 __all__ = ["DeviceButton", "DevicePage"]
 
 _EXPLANATION = (
-    "“Automatic” (auto) computes on all usable GPUs, and on the processor where there is none. “GPUs and processor together” (all) shares "
-    "the work out among them. A GPU is usable when a small test program was compiled and gave the right answer on it."
+    "“Automatic” (auto) uses all usable GPUs, or the CPU if there are none. “GPUs and CPU together” (all) distributes "
+    "the work among them. A GPU is usable if a small test program compiles and gives the correct result on it."
 )
 _MS_OF_USE = 1000
 
 RunningJobs = Callable[[], list[tuple[Job, Any]]]
-"""The jobs that run, each with its task."""
+"""Returns the running jobs with their tasks."""
 
 
 class DeviceButton(QToolButton):
-    """Tells in a few words what searches compute on unless told otherwise."""
+    """Button that shows the devices used by default."""
 
     def __init__(self, survey: DeviceSurvey) -> None:
         super().__init__()
         self._survey = survey
         self.setAutoRaise(True)
-        self.setToolTip("What searches compute on; click for more")
+        self.setToolTip("Devices that searches use; click for details")
         survey.changed.connect(self._show)
         self._show()
 
@@ -54,15 +54,23 @@ class DeviceButton(QToolButton):
 
 
 class DevicePage(QWidget):
-    """A card for each device. Nothing is looked at while the page is hidden.
+    """A page with a panel for each device. Devices are only inspected while the page is visible.
 
     Parameters
     ----------
-    survey : what there is. bridge : tells of jobs. running : gives the jobs that run.
+    survey : DeviceDetector
+        Detects the devices.
+    bridge : JobBridge
+        Reports job events.
+    running : callable
+        Returns the running jobs with their tasks.
 
     Signals
     -------
-    calibration_asked : a `CalibrationTask`; whoever queues it calls `follow` with the job. cancel_asked : the `Job` to stop.
+    calibration_asked
+        A `CalibrationTask`; its receiver queues it and calls `follow` with the job.
+    cancel_asked
+        `Job` to cancel.
     """
 
     calibration_asked = Signal(object)
@@ -77,14 +85,14 @@ class DevicePage(QWidget):
         self._is_looking_at_use = False
         self._shown: tuple[Device, ...] = ()
         self._jobs: dict[int, tuple[Job, str]] = {}
-        """Jobs that measure a device, with its name, by their numbers."""
+        """Calibration jobs by job number, each with the name of its device."""
         self.cards: dict[str, DeviceCard] = {}
-        """By the names of the devices."""
+        """Panels by device name."""
         self._timer = QTimer(self)
         self._timer.setInterval(_MS_OF_USE)
         self._timer.timeout.connect(self._look_at_use)
         self.state = toned_label()
-        self.refresh_button = QPushButton("&Look again")
+        self.refresh_button = QPushButton("&Refresh")
         self.copy_button = QPushButton("&Copy as text")
         set_icon(self.refresh_button, "reset")
         set_icon(self.copy_button, "copy")
@@ -99,11 +107,11 @@ class DevicePage(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something of what is shown is still being looked at."""
+        """True while devices are detected or inspected."""
         return self._worker.is_busy or self._survey.is_looking
 
     def text(self) -> str:
-        """All that is shown, as it is copied."""
+        """Return the content of the page as text for the clipboard."""
         lines = [f"Proteoscope {VERSION}, {platform.platform()}"]
         for one in self._survey.devices:
             lines.append(device_text(one, QLocale.c()))
@@ -112,19 +120,19 @@ class DevicePage(QWidget):
         return "\n".join(lines) + "\n"
 
     def follow(self, job: Job, device: Device) -> None:
-        """Show how far a job is that measures a device."""
+        """Show the progress of a job that calibrates a device."""
         self._jobs[job.id] = job, device.name
         if device.name in self.cards:
             self.cards[device.name].show_job(job)
             self.cards[device.name].cancel_button.setFocus()
 
     def close_worker(self) -> None:
-        """Look at nothing any more."""
+        """Stop inspecting devices."""
         self._timer.stop()
         self._worker.cancel()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Look at the devices, and from now on at their use."""
+        """Detect the devices and start polling their use."""
         super().showEvent(event)
         self._survey.look()
         self._look_at_accounts()
@@ -132,7 +140,7 @@ class DevicePage(QWidget):
         self._timer.start()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave off looking at their use."""
+        """Stop polling the use of the devices."""
         super().hideEvent(event)
         self._timer.stop()
 
@@ -141,7 +149,7 @@ class DevicePage(QWidget):
         self.refresh_button.setEnabled(not is_looking)
         n_usable = len(self._survey.usable_gpus)
         found = f"{n_usable or 'No'} usable GPU{'s' if n_usable > 1 else ''}"
-        self.state.setText("Looking at the GPUs…" if is_looking else self._survey.problem or found)
+        self.state.setText("Detecting GPUs…" if is_looking else self._survey.problem or found)
         if self._shown == self._survey.devices:
             return
         self._shown = self._survey.devices
@@ -173,7 +181,7 @@ class DevicePage(QWidget):
     def _look_at_use(self) -> None:
         self._show_use(self._uses)
         if not self._is_looking_at_use:
-            # A driver that hangs is not asked again and again.
+            # A second query while a driver hangs would hang as well.
             self._is_looking_at_use = True
             self._worker.submit("use", partial(self._meter.uses, self._survey.devices), self._take_use, self._fail, is_urgent=False)
 
@@ -191,7 +199,7 @@ class DevicePage(QWidget):
             card.show_use(uses.get(name), jobs.get(name, []))
 
     def _devices_of(self, task: Any) -> tuple[str, ...]:
-        """The devices that a task computes on: none of this machine where workers do."""
+        """Return the names of the devices that a task uses; none if remote workers compute it."""
         if isinstance(task, CalibrationTask):
             return (task.device.name,)
         if isinstance(task, SearchTask) and not task.request.workers:
@@ -200,7 +208,7 @@ class DevicePage(QWidget):
 
     def _fail(self, error: Exception) -> None:
         self._is_looking_at_use = False
-        self.state.setText(f"The devices could not be looked at: {error}")
+        self.state.setText(f"The devices could not be inspected: {error}")
 
     def _on_job(self, job: Job) -> None:
         _, name = self._jobs.get(job.id, (job, ""))

@@ -1,4 +1,4 @@
-"""A dialog that asks for something, has it done as a job of the window, and tells how far that is and what became of it."""
+"""Base class of dialogs that run a task as a job of the window and show its progress and result."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -22,16 +22,27 @@ __all__ = ["JobDialog"]
 
 
 class JobDialog(QDialog):
-    """What such dialogs share: the line that tells what is missing or how far it is, the bar, the buttons, and files that are dropped.
+    """Status line, progress bar, buttons and file drops shared by job dialogs.
 
     Parameters
     ----------
-    survey : looks at files. bridge : tells of jobs. files : that dropped files are added to.
-    action, cancel, progress : names of the button that begins, of the one that stops, and of the bar.
+    survey : FileSurvey
+        Inspects files.
+    bridge : JobBridge
+        Reports job events.
+    files : FileList
+        Receives dropped files.
+    parent : QWidget or None
+        Owner of the dialog.
+    action, cancel, progress : str
+        Names of the start button, the cancel button and the progress bar.
 
     Signals
     -------
-    asked : for the task that is to be done; whoever queues it calls `follow` with the job. cancel_asked : the `Job` to stop.
+    asked
+        Task to run; its receiver queues it and calls `follow` with the job.
+    cancel_asked
+        `Job` to cancel.
     """
 
     asked = Signal(object)
@@ -39,7 +50,7 @@ class JobDialog(QDialog):
 
     stopping = "Stopping"
     cancelled = "Cancelled"
-    """What is told while a job is stopped, and then."""
+    """Status texts while a job is being cancelled, and afterwards."""
 
     def __init__(
         self, survey: FileSurvey, bridge: JobBridge, files: FileList, parent: QWidget | None, *, action: str, cancel: str, progress: str
@@ -74,15 +85,15 @@ class JobDialog(QDialog):
 
     @property
     def is_running(self) -> bool:
-        """Whether the job is not over."""
+        """True while the job is not over."""
         return self._job is not None
 
     def what_is_missing(self) -> str:
-        """Why nothing can be begun; empty where it can."""
+        """Return why the task cannot start, or ''."""
         raise NotImplementedError
 
     def task(self) -> Any:
-        """What is to be done; nothing is missing."""
+        """Return the task to run; all fields are valid."""
         raise NotImplementedError
 
     def enable(self, missing: str) -> None:
@@ -90,11 +101,11 @@ class JobDialog(QDialog):
         raise NotImplementedError
 
     def told(self, result: Any) -> str:
-        """What is told of a job that is done, which may show more of its result."""
+        """Return the text shown when a job is done; may also show more of its result."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Enable what can be done now, and say what is missing."""
+        """Enable the widgets that can be used now, and show what is missing."""
         missing = self.what_is_missing()
         self.action_button.setEnabled(not missing)
         self.cancel_button.setEnabled(self.is_running)
@@ -103,16 +114,16 @@ class JobDialog(QDialog):
             self.stage.setText(missing)
 
     def begin(self) -> None:
-        """Ask for what is to be done, if it can be."""
+        """Request the task if all fields are valid."""
         if not self.what_is_missing():
             self.asked.emit(self.task())
 
     def follow(self, job: Job) -> None:
-        """Tell of this job from now on."""
+        """Show the progress of this job."""
         self._job, self._is_done = job, False
         self.progress.setRange(0, 0)
         self.progress.show()
-        self.stage.setText("Waiting for the jobs before it")
+        self.stage.setText("Queued")
         self.check()
         self.cancel_button.setFocus()
 
@@ -126,7 +137,7 @@ class JobDialog(QDialog):
         self._survey.all_within(paths, lambda found: self._files.take(found.files))
 
     def page(self) -> QVBoxLayout:
-        """The layout of the page, which scrolls where a screen has no room for all of it; the buttons stand below it."""
+        """Return the layout of the page, which scrolls on small screens while the buttons below stay visible."""
         content = QWidget()
         page = QVBoxLayout(content)
         page.setContentsMargins(0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""What the window tells of jobs that have ended: errors, what was written, and results, at once to whoever waits for them."""
+"""Notifications about finished jobs: errors, written files and results."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ __all__ = ["JobNews"]
 
 
 class JobNews(QObject):
-    """Tells what became of jobs.
+    """Shows the outcome of finished jobs.
 
     Parameters
     ----------
-    window : in which it is told.
+    window : WindowFrame
+        Window that shows the notifications.
 
     Signals
     -------
-    results_asked : the folder of a project and the id of its run whose results are to be shown. library_search_asked : the library that
-    was made is to be searched; with what the form begins with.
+    results_asked
+        Project folder and id of the run whose results are to be shown.
+    library_search_asked
+        `FormPrefill` for searching the library that was built.
     """
 
     results_asked = Signal(Path, str)
@@ -35,10 +38,10 @@ class JobNews(QObject):
         super().__init__(window)
         self._window = window
         self.is_awaited = False
-        """Whether the user has touched no form since a search was queued, and so waits for its results."""
+        """True if the user has not touched a form since queueing a search, so its results are shown at once."""
 
     def tell(self, job: Job, task: SearchTask | WritingTask) -> None:
-        """Tell how a job ended; of a cancelled one there is nothing to tell."""
+        """Show the outcome of a job, unless it was cancelled."""
         window = self._window
         if job.state == "failed" and job.error_report:
             window.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
@@ -51,7 +54,7 @@ class JobNews(QObject):
                 self._tell_writing(job, task)
 
     def _tell_search(self, job: Job, task: SearchTask) -> None:
-        """Show the results, or offer to, where the user has begun something else."""
+        """Show the results, or offer them if the user has started something else."""
         window, show = self._window, partial(self.results_asked.emit, task.project_folder, job.result.run_id)
         if self.is_awaited and window.pages.currentWidget() not in window.made_results() and window.queue.is_idle:
             show()
@@ -64,7 +67,7 @@ class JobNews(QObject):
             self._window.message_bar.tell(self._outcome(job), "good")
         else:
             search = partial(self.library_search_asked.emit, FormPrefill(*made))
-            self._window.message_bar.tell(self._outcome(job), "good", "Search spectra in it", search)
+            self._window.message_bar.tell(self._outcome(job), "good", "Search spectra in the library", search)
 
     def _outcome(self, job: Job) -> str:
         return f"{job.title}: {self._window.tasks.outcome(job)}"

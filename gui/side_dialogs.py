@@ -1,5 +1,4 @@
-"""Dialogs that stay open beside the window while what they asked for is done: structure databases, spectra in other formats, and
-predicted libraries."""
+"""Dialogs that stay open while their jobs run: structure databases, format conversion and library prediction."""
 
 from __future__ import annotations
 
@@ -28,17 +27,27 @@ Dialog = TypeVar("Dialog", bound=QDialog)
 
 
 class SideDialogs(QObject):
-    """Opens each dialog once, and queues what it asks for.
+    """Opens one instance of each dialog, and queues its tasks.
 
     Parameters
     ----------
-    searches : gives all searches, the one that the user is at first. project : gives the folder of the project that is open.
-    survey : looks at files. tasks : do what is asked for. window : beside which they are.
+    searches : callable
+        Returns all searches, starting with the current one.
+    project : callable
+        Returns the folder of the open project, or None.
+    survey : FileSurvey
+        Inspects files.
+    tasks : TaskQueue
+        Runs the tasks.
+    window : QWidget
+        Owner of the dialogs.
 
     Signals
     -------
-    asked : something is about to be queued. help_asked : the user wants to know what a setting means; with the page of the manual and the
-    setting's description.
+    asked
+        A task is about to be queued.
+    help_asked
+        Manual page and description of a setting whose help is requested.
     """
 
     asked = Signal()
@@ -64,7 +73,7 @@ class SideDialogs(QObject):
                     return
 
     def ask_for_database(self, search: SearchPages, name: str) -> None:
-        """Open it for an input of a search."""
+        """Open the dialog that builds a structure database for an input of a search."""
 
         def made() -> gui.database_dialog.DatabaseDialog:
             dialog = gui.database_dialog.DatabaseDialog(self._survey, self._tasks.bridge, self._window)
@@ -76,7 +85,7 @@ class SideDialogs(QObject):
         self._show(gui.database_dialog.DatabaseDialog, made)
 
     def convert_spectra(self) -> None:
-        """Open the dialog that writes spectra in another format; a project that is open is offered for what is identified."""
+        """Open the dialog that writes spectra in another format, with the open project for selecting identified spectra."""
 
         def made() -> gui.conversion_dialog.ConversionDialog:
             dialog = gui.conversion_dialog.ConversionDialog(self._survey, self._tasks.bridge, self._project(), self._window)

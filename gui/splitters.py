@@ -1,4 +1,4 @@
-"""Sizes of splitters, kept between two starts."""
+"""Saving and restoring splitter sizes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["kept_sizes", "restore_sizes"]
 
 
 def kept_sizes(splitters: Mapping[str, QSplitter]) -> dict[str, list[int]]:
-    """The sizes of splitters by their names."""
+    """Return the sizes of splitters by name."""
     return {name: splitter.sizes() for name, splitter in splitters.items()}
 
 
 def restore_sizes(splitters: Mapping[str, QSplitter], sizes: Mapping[str, Any]) -> None:
-    """Take what `kept_sizes` gave; what does not fit a splitter is passed over."""
+    """Restore sizes returned by `kept_sizes`; sizes that do not fit a splitter are ignored."""
     for name, splitter in splitters.items():
         kept = sizes.get(name)
         if isinstance(kept, list) and len(kept) == splitter.count() and all(isinstance(size, int) for size in kept) and any(kept):

@@ -1,4 +1,4 @@
-"""The window: project pane, pages, job dock and log, and what happens between them."""
+"""The main window: project pane, pages, job dock and log, and their interaction."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = ["MainWindow"]
 
 
 class MainWindow(WindowFrame):
-    """The one window. It owns the queue of jobs and ends it when it closes."""
+    """The main window. It owns the job queue and shuts it down when it closes."""
 
     def __init__(self, settings: SettingsFile, theme: Theme) -> None:
         super().__init__()
         self.settings, self.theme = settings, theme
         self.closing = Closing(self, self.queue)
         self._outdated: set[RunView] = set()
-        """Views that still hold a run of the project before, and let it go in one of the next turns."""
+        """Views that still show a run of the previous project, until a deferred task clears them."""
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self)
         self.comparisons = Comparisons(self.pages, settings, self)
@@ -66,7 +66,7 @@ class MainWindow(WindowFrame):
     # Projects
 
     def open_project(self, folder: Path) -> None:
-        """Open a project, show the results of its last run, and remember it."""
+        """Open a project, add it to the recent projects, and show the results of its last run."""
         try:
             project = Project.open(folder)
             done = [run for run in project.runs() if run.status == "done" and run.kind in self.searches]
@@ -86,14 +86,14 @@ class MainWindow(WindowFrame):
             self.show_page(self.form)
 
     def ask_for_project(self) -> None:
-        """Open a dialog for a project's folder."""
+        """Open a dialog for a project folder."""
         recent = self.settings.values.recent_projects
         dialog = project_dialog(self, "Open a project", str(Path(recent[0]).parent) if recent else "")
         dialog.fileSelected.connect(lambda name: self.open_project(Path(name)))
         dialog.open()
 
     def show_run(self, run: RunRecord) -> None:
-        """Show the results of a run of the open project; where it has none, what it said."""
+        """Show the results of a run of the open project, or why it has none."""
         project = self.project_pane.project
         if project is None:
             return
@@ -105,20 +105,20 @@ class MainWindow(WindowFrame):
             return
         self.message_bar.clear_complaint()
         self._clear_outdated(search.results)
-        # What is shown already keeps its filter, its choices and its place.
+        # Results that are already shown retain their filter, selection and scroll position.
         if search.results.run != run:
             search.results.show_run(project, run.id)
         self.show_page(search.results)
 
     def compare_runs(self, runs: list[RunRecord]) -> None:
-        """Show runs of the open project side by side."""
+        """Show a comparison of runs of the open project."""
         self.turns.finish()
         if self.project_pane.project is not None:
             self.message_bar.clear_complaint()
             self.show_page(self.comparisons.begin(self.project_pane.project, runs))
 
     def _let_go(self, run: RunRecord) -> None:
-        """Show nothing of a run that was deleted."""
+        """Clear the views of a deleted run."""
         for results in self.made_results():
             if results.run is not None and results.run.id == run.id:
                 results.clear()
@@ -129,22 +129,22 @@ class MainWindow(WindowFrame):
     # Searches
 
     def try_sample(self, kind: str) -> None:
-        """Show the form of a kind of search, filled with files that ship with the program."""
+        """Show the form of a search, filled with sample data."""
         self.assistance.samples.begin(kind)
 
     def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
-        """Show the form of a kind of search that goes on from a run of the open project."""
+        """Show the form of a search that uses the results of a run of the open project."""
         if self.project_pane.project is not None:
             self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, prefill)
             self.new_search(kind)
 
     def search_library(self, prefill: FormPrefill) -> None:
-        """Show the form of the library search with a library that was just made."""
+        """Show the form of the library search with a new library."""
         self.searches["library"].form.begin_with(prefill)
         self.new_search("library")
 
     def show_peptide(self, run_id: str, peptide: str) -> None:
-        """Show another run of the open project, and in it a peptide."""
+        """Show another run of the open project and select a peptide in it."""
         project = self.project_pane.project
         run = next((one for one in project.runs() if one.id == run_id), None) if project is not None else None
         if run is not None:
@@ -152,7 +152,7 @@ class MainWindow(WindowFrame):
             self.searches[run.kind].results.show_peptide(peptide)
 
     def run_form(self) -> None:
-        """Run what the form of the search that the user is at asks for; where it is not ready, say why and show where."""
+        """Run the current form, or show why it is incomplete and focus the invalid field."""
         self.form.check()
         missing = self.form.what_is_missing()
         if missing:
@@ -182,7 +182,7 @@ class MainWindow(WindowFrame):
         self.project_pane.refresh()
 
     def _follow_project(self, before: Path, now: Path) -> None:
-        """Have a project that has gone to another folder in all forms."""
+        """Update all forms after a project has moved to another folder."""
         self.recent_projects.forget(before)
         for form in self.made_forms():
             if form.project_folder() == before:
@@ -194,7 +194,7 @@ class MainWindow(WindowFrame):
         self.tasks.add(task)
 
     def ask_for_export(self) -> None:
-        """Ask for a file to export the results to that are shown of the search that the user is at."""
+        """Ask for a file to export the shown results of the current search."""
         self.results.ask_for_export()
 
     def load_preset(self) -> None:
@@ -202,17 +202,17 @@ class MainWindow(WindowFrame):
         self.form.presets.ask_for_file()
 
     def save_preset(self) -> None:
-        """Open a dialog for a preset file to write what stands in the form to."""
+        """Open a dialog for a preset file to save the form."""
         self.form.presets.ask_where_to_save()
 
     def cancel_running(self) -> None:
-        """Ask the running job to stop."""
+        """Cancel the running job."""
         self.tasks.cancel_running()
 
     # Pages and jobs
 
     def _reflect_page(self) -> None:
-        """Let the menus say which page is shown, and what can be done on it."""
+        """Update the menus for the current page."""
         page = self.pages.currentWidget()
         self.menus.form.setChecked(page is self.search.made_form)
         self.menus.results.setChecked(page is self.search.made_results)
@@ -225,7 +225,7 @@ class MainWindow(WindowFrame):
         self.menus.export.setEnabled(shown is not None and shown.export_action.isEnabled())
 
     def open_files(self, paths: Sequence[Path]) -> None:
-        """Open a project, which its folder or the file in it stands for, or bring files to the forms that they are for."""
+        """Open a project, given by its folder or its project.sqlite, or pass files to the matching forms."""
         folder = paths[0].parent if paths[0].name == "project.sqlite" else paths[0]
         if len(paths) == 1 and (folder / "project.sqlite").is_file():
             self.open_project(folder)
@@ -263,14 +263,14 @@ class MainWindow(WindowFrame):
         self.news.tell(job, task)
         if job.state != "done":
             return
-        # Results first: what follows looks for the causes of few identifications.
+        # Results are shown first: the next job checks for causes of a low yield.
         if isinstance(task, SearchTask) and (advice := task.advice(job.result)) is not None:
             self.tasks.add(advice)
         elif isinstance(task, AdviceTask):
             self._show_advice(task, job.result)
 
     def _show_advice(self, task: AdviceTask, warnings: tuple[str, ...]) -> None:
-        """Show the warnings of a run with its results, where these are shown."""
+        """Add warnings to the results of their run, if these are shown."""
         project = self.project_pane.project
         results = self.searches[task.searched.search.kind].made_results
         if project is not None and project.folder == task.project_folder and results is not None:
@@ -286,7 +286,7 @@ class MainWindow(WindowFrame):
                 return
         run = self.project_pane.selected_run
         if run is not None and run.id == run_id:
-            # Selecting it again would emit nothing.
+            # Selecting the same run again emits no signal.
             self.show_run(run)
         else:
             self.project_pane.select(run_id)
@@ -308,7 +308,7 @@ class MainWindow(WindowFrame):
         else:
             self.turns.finish()
             self.project_pane.show_project(project)
-            # What is in sight changes now; all else has time, and takes more of it together than the window may stand still.
+            # The visible page changes now. All other changes are deferred because together they would block the window.
             self._outdated = {results for results in self.made_results() if results.is_used}
             in_sight = self.pages.currentWidget()
             for form in self.made_forms():
@@ -321,7 +321,7 @@ class MainWindow(WindowFrame):
         self._remember_project(project)
 
     def _clear_outdated(self, results: RunView) -> None:
-        """Let a view let go of a run of the project before, where it still holds one."""
+        """Clear a view that still shows a run of the previous project."""
         if results in self._outdated:
             self._outdated.discard(results)
             results.clear()
@@ -330,18 +330,18 @@ class MainWindow(WindowFrame):
         self.recent_projects.remember(project.folder, self.project_pane.records)
         self.memory.save_settings()
 
-    # Look
+    # Theme
 
     def choose_look(self, choice: ThemeChoice) -> None:
-        """Change between light, dark and what the system has, and remember it."""
+        """Change the theme and store the choice."""
         self.settings.values.theme = choice
         self.theme.change(choice)
         self.memory.save_soon()
 
     def choose_letter_size(self, percent: int) -> None:
-        """Have letters of another size from the next start on."""
+        """Store the font size for the next start."""
         self.settings.values.letter_size = percent
-        self.message_bar.tell(f"Letters have {percent} % of their usual size when the program is started the next time.", "good")
+        self.message_bar.tell(f"The font size will be {percent} % after the next start of the program.", "good")
         self.memory.save_soon()
 
     def _redraw(self) -> None:
@@ -351,7 +351,7 @@ class MainWindow(WindowFrame):
         for form in self.made_forms():
             form.redraw()
 
-    # Making of the window
+    # Construction
 
     def _connect(self) -> None:
         self.theme.changed.connect(self._redraw)
@@ -395,10 +395,10 @@ class MainWindow(WindowFrame):
         self.project_pane.is_resuming = self.tasks.is_resuming
         self.tasks.stage_begun.connect(self.project_pane.refresh)
         self.tasks.ended.connect(self._on_ended)
-        self.closing.stopping.connect(lambda: self.statusBar().showMessage("Stopping what runs"))
+        self.closing.stopping.connect(lambda: self.statusBar().showMessage("Cancelling jobs"))
 
     def _take_form(self, search: SearchPages, form: SearchForm) -> None:
-        """Give a form that was just made its place, and what the others have learned before: settings and the open project."""
+        """Add a new form to the pages, with its settings and the open project."""
         self.pages.addWidget(form)
         form.restore(self.memory.of_search(search))
         if self.project_pane.project is not None:
@@ -423,7 +423,7 @@ class MainWindow(WindowFrame):
 
     def _note_touch(self, search: SearchPages) -> None:
         if search is not self.search:
-            # What it has learned of the open project is nothing that the user changed.
+            # Updating a form to the open project is not a user's change.
             return
         self.message_bar.clear_hint()
         self.news.is_awaited = False

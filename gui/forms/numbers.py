@@ -1,4 +1,4 @@
-"""Number boxes that show and read numbers as the user's country writes them, and let a wrong number stand so that it can be marked."""
+"""Number boxes that use the user's locale and let an invalid number stay so that it can be marked."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ _PARTS_OF_NUMBERS = re.compile(r"[-+\d.,eE\s]*")
 
 
 def form_locale() -> QLocale:
-    """The user's locale without thousands separators, which a reader could take for a decimal point."""
+    """Return the user's locale without thousands separators, which could be mistaken for decimal points."""
     locale = QLocale()
     locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator | QLocale.NumberOption.RejectGroupSeparator)
     return locale
 
 
 def number_text(value: float) -> str:
-    """A number as the user's country writes it, as short as it can be told from its neighbours."""
+    """Return the shortest exact text of a number in the user's locale."""
     if isinstance(value, int):
         return form_locale().toString(value)
     return form_locale().toString(float(value), "g", QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value)
 
 
 def shortest(value: float) -> float:
-    """A number of 12 digits: what is calculated from one that was typed has last bits that nobody wants to read."""
+    """Return a number rounded to 12 digits, which removes rounding errors of its calculation."""
     return float(f"{value:.12g}")
 
 
 class _StandingText(WheelAfterFocus, _Box):
-    """What the boxes have in common: a text that is no number of theirs stands until it is mended.
+    """Common base of the boxes: an invalid text stays until it is corrected.
 
-    Qt's boxes would take group separators out of it, which makes 15 of ``1,5``, or put the number before in its place.
+    Qt's boxes would remove group separators, which turns ``1,5`` into 15, or restore the previous number.
     """
 
     def fixup(self, text: str) -> str:
@@ -69,7 +69,7 @@ class _StandingText(WheelAfterFocus, _Box):
         self._put_back(standing)
 
     def problem(self) -> str:
-        """Why what stands there is no number of this box; empty where it is one."""
+        """Return why the text is not a number of this box, or ''."""
         return "" if self.hasAcceptableInput() else self._expected()
 
     def _expected(self) -> str:
@@ -77,7 +77,7 @@ class _StandingText(WheelAfterFocus, _Box):
 
     def _step_to(self, value: Any) -> None:
         self.setValue(value)
-        # Qt changes the text without a word of the line, to which listens who asks whether it is a number.
+        # Qt changes the text without a signal of the line edit, which receivers use to check the number.
         self.lineEdit().textChanged.emit(self.lineEdit().text())
 
     def _wrong_text(self) -> str | None:
@@ -89,9 +89,9 @@ class _StandingText(WheelAfterFocus, _Box):
 
 
 class IntegerBox(_StandingText, QSpinBox):
-    """A whole number. `minimum_wanted` and `maximum_wanted` bound the arrows; what is typed may lie outside, and is then marked.
+    """Integer box. `minimum_wanted` and `maximum_wanted` limit the arrows; typed numbers may exceed them and are then marked.
 
-    `zero` is shown in place of 0, which is then the least that can be typed.
+    `zero` is shown in place of 0, which is then the smallest number.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class IntegerBox(_StandingText, QSpinBox):
         if _WHOLE.fullmatch(bare) or text == self.specialValueText():
             state, _, _ = super().validate(text, position)
         else:
-            # Qt would refuse the mark of ``1.5``, or take it out, and both make 15.
+            # Qt would remove the decimal mark of ``1.5`` or reject it, and both give 15.
             state = QValidator.State.Intermediate if _PARTS_OF_NUMBERS.fullmatch(bare) else QValidator.State.Invalid
         return state, text, position
 
@@ -127,10 +127,10 @@ class IntegerBox(_StandingText, QSpinBox):
 
 
 class NumberBox(_StandingText, QDoubleSpinBox):
-    """A real number, shown with as many decimals as it has; otherwise as `IntegerBox`.
+    """Box for a real number, shown with all its decimals, with the limits of `IntegerBox`.
 
-    It reads the user's locale, and the decimal point everywhere, since numbers are copied from papers and methods. ``1.500`` where a point
-    separates thousands could mean either and is refused.
+    It reads numbers in the user's locale, and with a decimal point in every locale, since numbers are copied from papers. Where a point
+    separates thousands, ``1.500`` is ambiguous and rejected.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class NumberBox(_StandingText, QDoubleSpinBox):
         self._step_to(shortest(_clamped(self.value(), self._low, self._high)))
 
     def sizeHint(self):  # type: ignore[no-untyped-def]  # noqa: N802, D102 - Qt's name
-        # Qt would make room for the widest number that it allows.
+        # Qt would make the box as wide as the largest number.
         hint = super().sizeHint()
         hint.setWidth(self.fontMetrics().horizontalAdvance("0000.0000" + self.suffix()) + 36)
         return hint
@@ -175,7 +175,7 @@ class NumberBox(_StandingText, QDoubleSpinBox):
         return self.sizeHint()
 
     def _expected(self) -> str:
-        return f"Expected a number, as 0{self.locale().decimalPoint()}5"
+        return f"Expected a number such as 0{self.locale().decimalPoint()}5"
 
     def _bare(self, text: str) -> str:
         return text.removesuffix(self.suffix()).strip()

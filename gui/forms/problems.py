@@ -1,4 +1,4 @@
-"""The fault of parameters, field by field, in words for a form."""
+"""Validation errors of parameters, by field."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["find_problems"]
 
 
 def find_problems(model: type[SearchParameters], values: Mapping[str, Any]) -> tuple[SearchParameters | None, dict[str, str]]:
-    """The parameters that the values make, or None; and what is wrong, by the name of the field.
+    """Return the validated parameters or None, and the errors by field name.
 
-    A fault between fields stands under each field that the model names.
+    An error between fields is returned for each field that its message names.
     """
     try:
         return model.model_validate(dict(values)), {}
@@ -46,10 +46,10 @@ def _in_words(fault: Any, description: ParameterDescription) -> str:
             return f"{words} {number_text(limits[key])}{unit}"
     kind = fault["type"]
     if kind.startswith("int_"):
-        return "Expected whole numbers, as 0, 1, 2" if description.kind == "list" else "Expected a whole number"
+        return "Expected whole numbers such as 0, 1, 2" if description.kind == "list" else "Expected a whole number"
     if kind == "string_too_short":
-        return f"Expected at least {limits['min_length']} letter" + ("s" if limits["min_length"] > 1 else "")
+        return f"Expected at least {limits['min_length']} character" + ("s" if limits["min_length"] > 1 else "")
     if kind == "string_too_long":
-        return f"Expected at most {limits['max_length']} letters"
+        return f"Expected at most {limits['max_length']} characters"
     text = str(fault["msg"]).removeprefix("Value error, ")
     return text[:1].upper() + text[1:]

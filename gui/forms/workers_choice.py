@@ -1,4 +1,4 @@
-"""Which other processes compute for a form's search, below the choice of the device: a line that tells it, and a button to choose."""
+"""The choice of remote workers below the device choice."""
 
 from __future__ import annotations
 
@@ -19,19 +19,25 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkersChoice"]
 
-_NONE = "This program computes itself"
+_NONE = "No remote workers"
 
 
 class WorkersChoice(QWidget):
-    """Keeps a choice of workers.
+    """A line with the chosen workers and a button to change them.
 
     Attributes
     ----------
-    wish : as ``--workers`` takes it, empty for none. certificates : their folder, where a scheduler is given by its address.
+    wish : str
+        Value of ``--workers``, or '' for none.
+    certificates : str
+        Folder of the certificates, if a scheduler is given by its address.
 
     Signals
     -------
-    changed : the choice is another. chosen : the user made it.
+    changed
+        The choice has changed.
+    chosen
+        The user has changed the choice.
     """
 
     changed = Signal()
@@ -41,7 +47,7 @@ class WorkersChoice(QWidget):
         super().__init__()
         self.wish = self.certificates = ""
         self.dialog: WorkersDialog | None = None
-        """Where the user is asked."""
+        """The open dialog, or None."""
         self.text = ElidedLabel()
         self.button = QPushButton("Workers…")
         self.button.setToolTip("Compute in other processes: on this machine, by ssh, by Slurm, or at a scheduler")
@@ -61,17 +67,17 @@ class WorkersChoice(QWidget):
 
     @property
     def are_here(self) -> bool:
-        """Whether the devices of this machine compute, in this process or in others."""
+        """True if devices of this machine compute, in this process or in others."""
         return not self.wish or self.wish.startswith("local:")
 
     def choose(self, wish: str, certificates: str = "") -> None:
-        """Take a choice."""
+        """Set the choice."""
         self.wish, self.certificates = wish, certificates
         self._show()
         self.changed.emit()
 
     def problem(self) -> str:
-        """Why it cannot be; empty where it can, as far as it can be told at once."""
+        """Return why the choice is invalid as far as it can be checked immediately, or ''."""
         if not self.wish:
             return ""
         try:
@@ -82,7 +88,7 @@ class WorkersChoice(QWidget):
         return f"Choose the certificates of the scheduler at {wished.address}" if needs_certificates else ""
 
     def show_problem(self) -> None:
-        """Tell what is wrong, if anything is."""
+        """Show or hide the error."""
         problem = self.problem()
         self.message.setText(problem)
         self.message.setVisible(bool(problem))

@@ -1,4 +1,4 @@
-"""Dialogs with a text to copy or to save: how to cite, and what a report of a fault needs."""
+"""Dialogs with a text to copy or save: citations and bug reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CitingDialog", "FaultDialog"]
 
 
 class _TextDialog(QDialog):
-    """A text, buttons that copy and save it, and what was done."""
+    """A text, buttons that copy and save it, and a status line."""
 
     def __init__(self, title: str, told: str, name: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class _TextDialog(QDialog):
         self.column.addWidget(self.buttons)
 
     def button(self, text: str, icon: str, clicked: Callable[[], object]) -> QPushButton:
-        """Add a button beside the one that closes."""
+        """Add a button next to the Close button."""
         made = self.buttons.addButton(text, QDialogButtonBox.ButtonRole.ActionRole)
         made.setAutoDefault(False)
         set_icon(made, icon)
@@ -49,7 +49,7 @@ class _TextDialog(QDialog):
         return made
 
     def copy(self, text: str, what: str) -> None:
-        """Put a text on the clipboard, and say so."""
+        """Copy a text to the clipboard and report it."""
         QGuiApplication.clipboard().setText(text)
         self.state.setText(f"{what} copied")
 
@@ -63,7 +63,7 @@ class _TextDialog(QDialog):
         dialog.open()
 
     def save(self, path: Path, text: str) -> None:
-        """Write a text, and say where, or why not."""
+        """Write a text, and show its file or the error."""
         try:
             with atomic_file(path) as file:
                 file.write(text.encode())
@@ -74,10 +74,10 @@ class _TextDialog(QDialog):
 
 
 class CitingDialog(_TextDialog):
-    """How to cite the program, and the works that its searches follow."""
+    """Citations of the program and of the methods of its searches."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__("How to cite", "Please cite the program, and the work that the search you used follows.", "How to cite", parent)
+        super().__init__("How to cite", "Please cite the program and the methods of the search you used.", "How to cite", parent)
         self.text.setPlainText(citation_text())
         self.copy_button = self.button("Copy as &text", "copy", lambda: self.copy(citation_text(), "Text"))
         self.bibtex_button = self.button("Copy as &BibTeX", "copy", lambda: self.copy(bibtex(), "BibTeX"))
@@ -85,19 +85,24 @@ class CitingDialog(_TextDialog):
 
 
 class FaultDialog(_TextDialog):
-    """What a report of a fault needs: the user's words, versions, devices, the log. Nothing is sent.
+    """Bug report with the user's description, versions, devices and the log. Nothing is sent.
 
     Parameters
     ----------
-    devices : a line each. log : as it is copied.
+    devices : list of str
+        Descriptions of the devices, one line each.
+    log : str
+        The log as plain text.
+    parent : QWidget
+        Owner of the dialog.
     """
 
     def __init__(self, devices: list[str], log: str, parent: QWidget) -> None:
         told = (
-            "Say what you did and what happened, then copy or save the report and send it to the developers. The program sends nothing "
-            "itself. Names of folders, of you and of this machine are left out unless you tick the box; names of files stay."
+            "Describe what you did and what happened, then copy or save the report and send it to the developers. The program sends "
+            "nothing. Names of folders, users and this machine are removed unless you tick the box; file names are included."
         )
-        super().__init__("Report a fault", told, "Report", parent)
+        super().__init__("Report a bug", told, "Report", parent)
         self._devices, self._log = devices, log
         self.what = QPlainTextEdit()
         self.what.setPlaceholderText("What did you do, what did you expect, and what happened?")
@@ -117,7 +122,7 @@ class FaultDialog(_TextDialog):
         self._write()
 
     def _ask_where(self) -> None:
-        self.ask_where_to_save("proteoscope-fault.txt", "Text (*.txt)", self.text.toPlainText)
+        self.ask_where_to_save("proteoscope-bug.txt", "Text (*.txt)", self.text.toPlainText)
 
     def _write(self) -> None:
         self.text.setPlainText(fault_report(self.what.toPlainText(), self._devices, self._log, with_paths=self.with_paths.isChecked()))

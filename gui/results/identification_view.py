@@ -1,4 +1,4 @@
-"""The results of an identification: proteins -> peptides -> PSMs -> spectrum, each showing what is chosen in the one before."""
+"""The results of an identification: proteins, peptides, PSMs and spectrum, each showing the details of the previous selection."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ from proteoscope.gui.tables.panel import TablePanel
 __all__ = ["IdentificationView"]
 
 _PARTS = (9, 11)
-"""Widths of the tables and of what they show, as parts of the whole."""
-_NO_PROTEIN = "Choose a protein to see which parts of it are covered."
-_NO_PSM = "Choose a PSM to see its spectrum."
+"""Relative widths of the tables and of the figures."""
+_NO_PROTEIN = "Select a protein to see its coverage."
+_NO_PSM = "Select a PSM to see its spectrum."
 
 
 class _Overview(NamedTuple):
@@ -66,7 +66,7 @@ class _Overview(NamedTuple):
 
 
 class IdentificationView(SpectraRunView):
-    """Shows a finished identification. `spectrum`, `mirror`: the views of spectra, where they have been made before."""
+    """Shows a finished identification. `spectrum` and `mirror` are existing spectrum views, if any."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class IdentificationView(SpectraRunView):
         self._matches: TableSource | None = None
         self._fixed: list[FixedModifications] = []
         self._quantities: QuantitiesBeside | None = None
-        """What all residues of a kind carry, once it has been looked up for the run."""
+        """Fixed modifications of the run, once they have been read; read with the quantities of its peptides."""
         self.marker = RowMarker("psms", self)
         self._wanted: dict[str, int] = {}
         self.pane = MatchPane(spectrum=spectrum, mirror=mirror)
@@ -93,8 +93,8 @@ class IdentificationView(SpectraRunView):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         for widget, title, help_text in (
-            (self.pane, "Spectrum", "The spectrum of the chosen PSM"),
-            (self.coverage, "Coverage", "Peptides in the sequence of the chosen protein"),
+            (self.pane, "Spectrum", "The spectrum of the selected PSM"),
+            (self.coverage, "Coverage", "Peptides in the sequence of the selected protein"),
             (self.scores, "Scores", "Scores of targets and decoys"),
             (self.mass_errors, "Mass errors", "Errors of the precursor mass"),
         ):
@@ -116,21 +116,21 @@ class IdentificationView(SpectraRunView):
         self._connect()
 
     def show_protein_of_psm(self) -> None:
-        """Choose the protein group of the chosen PSM, and in it the same peptide and PSM."""
+        """Select the protein group of the selected PSM, and in it the same peptide and PSM."""
         row = self.psms.view.chosen
         values = self._values(self.psms)
         if row is None or values is None or self._statistics is None:
-            self.message.emit("Choose a PSM first.")
+            self.message.emit("Select a PSM first.")
             return
         source = self._statistics
         go_to = partial(self._go_to, psm=row)
         self._statistician.submit("locate", lambda: places_of(source, values), go_to, self._fail_softly)
 
     def show_protein_of_peptide(self) -> None:
-        """Choose the protein group of the chosen peptide, and in it the same peptide."""
+        """Select the protein group of the selected peptide, and in it the same peptide."""
         values = self._values(self.peptides)
         if values is None or self._statistics is None:
-            self.message.emit("Choose a peptide first.")
+            self.message.emit("Select a peptide first.")
             return
         source = self._statistics
         go_to = partial(self._go_to, psm=None)
@@ -158,7 +158,7 @@ class IdentificationView(SpectraRunView):
     def _forget(self) -> None:
         self._wanted.clear()
         super()._forget()
-        # What was typed last is kept with the rest.
+        # Saves the last comment too.
         self.pane.forget()
         self.marker.close()
         if self._matches is not None:
@@ -216,14 +216,14 @@ class IdentificationView(SpectraRunView):
             panel.show_rows(filter=filter_conditions(chosen, name))
 
     def _show_all_peptides(self) -> None:
-        """Where no protein is chosen, the tables below are of all."""
+        """Show the peptides and PSMs of all proteins after the protein selection is lost."""
         self._statistician.cancel("coverage")
         self.coverage.show_coverage(None, _NO_PROTEIN)
         self.peptides.show_rows(scope=())
         self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
 
     def _show_psms_of_protein(self) -> None:
-        """Where no peptide is chosen, the PSMs are those of the chosen protein, or all."""
+        """Show the PSMs of the selected protein, or all, after the peptide selection is lost."""
         self.coverage.mark(None)
         is_none = self.psms.view.chosen is None
         self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=is_none)
@@ -236,7 +236,7 @@ class IdentificationView(SpectraRunView):
 
     def _show_peptides(self, row: int, values: Mapping[str, Any]) -> None:
         accessions = list(values["accessions"])
-        # What was chosen before is told again, so that the tables below follow.
+        # The previous selection is emitted again, so that the tables below follow.
         self.peptides.view.forget_choice()
         name = accessions[0] if len(accessions) == 1 else f"{accessions[0]} and {len(accessions) - 1} more"
         self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {name}")
@@ -261,7 +261,7 @@ class IdentificationView(SpectraRunView):
         choice, below, kept = self.spectrum.annotation.choice, self.pane.below, self.pane.kept
 
         def read() -> ShownMatch:
-            """Runs in the thread that reads spectra, which alone uses this source."""
+            """Read the match; runs in the only thread that uses this source."""
             if self._matches is None:
                 self._matches = run.tables.source("psms")
             details, peaks = psm_of_row(self._matches, row, run)
@@ -283,7 +283,7 @@ class IdentificationView(SpectraRunView):
         self._reader.submit("spectrum", read, show, self._fail_spectrum)
 
     def _show_again(self) -> None:
-        """Show the chosen PSM with what the user asks for besides it now."""
+        """Show the selected PSM again with the requested comparison."""
         if self.pane.row is not None:
             self._show_match(self.pane.row)
 
@@ -312,7 +312,7 @@ class IdentificationView(SpectraRunView):
     def _go_to(self, places: tuple[int | None, int | None], psm: int | None) -> None:
         protein, peptide = places
         if protein is None:
-            self.message.emit("No protein group has this peptide: it belongs to a group that explains more.")
+            self.message.emit("No listed protein group contains this peptide: it is assigned to a group with more evidence.")
             return
         self._wanted = {name: row for name, row in (("peptides", peptide), ("psms", psm)) if row is not None}
         for panel in self.panels.values():
@@ -325,7 +325,7 @@ class IdentificationView(SpectraRunView):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read, or a mark written."""
+        """True while data are being read or a mark is being written."""
         return super().is_busy or self.marker.is_busy
 
     @staticmethod
@@ -336,7 +336,7 @@ class IdentificationView(SpectraRunView):
 
 
 def _coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications) -> Coverage:
-    """The map of the protein group at `row`, with a title."""
+    """Return the coverage map of the protein group at `row`, with a title."""
     found = coverage_of_group(source, row, fdr, fixed)
     share = QLocale().toString(found.fraction * 100, "f", 1)
     title = f"{found.title}: {share} % of {QLocale().toString(len(found.sequence))} residues. {found.description}".rstrip()

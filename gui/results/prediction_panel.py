@@ -1,4 +1,4 @@
-"""What a run took beside what was predicted for it: stacked bars, which can be exported, and the same in words."""
+"""Predicted and measured run times: stacked bars, which can be exported, and the same as text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ __all__ = ["PredictionPanel"]
 
 _FIGURE = QSizeF(420, 140)
 _LETTER = 0.8
-"""Of the height of a line, as figures measure letters."""
+"""Font size as a fraction of the line height."""
 
 
 class PredictionPanel(QWidget):
-    """Shows a prediction, or nothing.
+    """Shows a prediction, or that there is none.
 
     Signals
     -------
-    message : what became of an export.
+    message
+        Outcome of an export.
     """
 
     message = Signal(str)
@@ -55,7 +56,7 @@ class PredictionPanel(QWidget):
         column.addWidget(self.words)
         column.addWidget(
             toned_label(
-                "“kernel” is computing on devices, “host” all that this program does besides. On cards a run measures transfers, kernels "
+                "“kernel” is computing on devices, “host” everything else. On GPUs, a run measures transfers, kernels "
                 "and waiting together, as “cards”."
             )
         )
@@ -69,11 +70,11 @@ class PredictionPanel(QWidget):
         page.addWidget(scroll)
 
     def show_prediction(self, prediction: RunPrediction | None) -> None:
-        """Show what was predicted for a run and what it took; None where nothing was."""
+        """Show the predicted and measured times of a run; None shows that there is no prediction."""
         if prediction is None:
             self.bars.show_drawing(None)
             self.bound.setText("")
-            self.words.setText("Nothing was predicted for this run.")
+            self.words.setText("This run has no prediction.")
             return
         bars, lines = prediction.bars, stack_lines(prediction.bars)
         self.bars.setFixedHeight(ceil(QFontMetricsF(self.font()).height() * _LETTER * lines))

@@ -1,4 +1,4 @@
-"""The words of a read alignment in the window: of its header and its histograms, and the alignment of a row."""
+"""Texts of a read alignment's results: header, histograms and alignment."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MODES = {"prefix": "with a prefix of the reference", "within": "with any part o
 
 
 def told_missing(found: Histogram, locale: QLocale) -> Histogram:
-    """A histogram whose axis tells how many rows have no alignment."""
+    """Return a histogram whose axis title includes the number of rows without an alignment."""
     if not found.n_missing:
         return found
     return replace(found, x_title=f"{found.x_title}; {locale.toString(found.n_missing)} without an alignment")
 
 
 def with_facts(found: ReadRow) -> ReadRow:
-    """A row whose alignment has how good it is in words."""
+    """Return a row whose alignment has its quality in words."""
     return found if found.pair is None else replace(found, pair=replace(found.pair, facts=_facts_of(found.pair.hit, QLocale())))
 
 
@@ -45,16 +45,16 @@ def _facts_of(values: Mapping[str, Any], locale: QLocale) -> tuple[str, ...]:
         where.append(f"{title} {start} to {end} of {length}")
     if values.get("mate") is not None:
         where.append(f"mate {values['mate']}")
-    # One line where there is room, broken between its parts where there is not.
+    # One text, which is wrapped between its parts if necessary.
     return (", ".join([*how_good, *where]),)
 
 
 def read_facts(run: FinishedRun) -> tuple[str, ...]:
-    """What was aligned with what, how, and how long it took."""
+    """Return input files, alignment mode, costs and duration."""
     asked, locale = run.parameters, QLocale()
     gaps = f"at most {locale.toString(asked['maximum_gaps'])} gap{'' if asked['maximum_gaps'] == 1 else 's'}"
     scores = asked["matrix"] or f"match {asked['match']}, mismatch {asked['mismatch']}"
-    costs = f"gaps {asked['gap_open']} + {asked['gap_extend']} a letter"
+    costs = f"gaps {asked['gap_open']} + {asked['gap_extend']} per base"
     strands = ", both strands" if asked["strands"] == "both" else ""
     told = {kind: names for kind, _, names in (fact.partition(": ") for fact in files_facts(run))}
     files = [f"{title}: {told[kind]}" for kind, title in (("texts", "reference"), ("patterns", "reads")) if kind in told]

@@ -1,4 +1,4 @@
-"""The page of a run: what it was, how it was done, what it said; a title and a note that are kept; and what can be done with it."""
+"""The page of run details: settings, messages, title, note, and actions on the run."""
 
 from __future__ import annotations
 
@@ -22,32 +22,38 @@ __all__ = ["RunPage"]
 
 _MS_TO_KEEP = 600
 _MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_LETTERS = 200, 50, 500
-"""Lines that are shown, and letters of each: Qt lays them out all at once."""
+"""Maximum number of lines shown, and of characters per line: Qt lays all of them out at once."""
 
 
 class _Text(QTextBrowser):
-    """Shows a page that loads nothing and leads nowhere, whatever is in it."""
+    """Shows a page that neither loads resources nor follows links."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setOpenLinks(False)
-        self.setAccessibleName("What the run was")
+        self.setAccessibleName("Details of the run")
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802 - Qt's name
         return None
 
 
 class RunPage(QWidget):
-    """Shows the account of a run of the open project.
+    """Shows the details of a run of the open project.
 
     Signals
     -------
-    noted : what the user wrote, a `RunNote`. results_asked, again_asked, report_asked, folder_asked, delete_asked : what is to be done with
-        the run that is shown. compare_asked : with which other run, a `RunRecord`. message : a line for the status bar.
+    noted
+        Edited title and note, a `RunNote`.
+    results_asked, again_asked, report_asked, folder_asked, delete_asked
+        Action requested for the shown run.
+    compare_asked
+        `RunRecord` of the run to compare with.
+    message
+        Text for the status bar.
     """
 
     MANUAL = "runs"
-    """The page of the manual about it."""
+    """Manual page of the page."""
 
     noted = Signal(RunNote)
     results_asked = Signal()
@@ -61,13 +67,13 @@ class RunPage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.account: RunAccount | None = None
-        """Of the run that is shown."""
+        """Details of the shown run, or None."""
         self.title = QLineEdit()
         self.title.setMaxLength(MAXIMUM_TITLE)
         self.title.setAccessibleName("Title of the run")
-        self.title.setToolTip("Give the run a title of your own; empty brings the usual one back")
+        self.title.setToolTip("Custom title of the run; empty restores the default")
         self.note = QPlainTextEdit()
-        self.note.setPlaceholderText("A note on this run, kept in the project")
+        self.note.setPlaceholderText("A note on this run, stored in the project")
         self.note.setAccessibleName("Note on the run")
         self.note.setTabChangesFocus(True)
         self.note.setMaximumHeight(64)
@@ -76,16 +82,16 @@ class RunPage(QWidget):
         self.prediction.message.connect(self.message)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.addTab(self.text, "What it was")
+        self.tabs.addTab(self.text, "Details")
         self.tabs.addTab(self.prediction, "Predicted and measured")
         self.error = toned_label(tone="wrong")
         self.error.hide()
-        self.results_button = _button("Results", "results", self.results_asked.emit, "Show what the run found")
-        self.again_button = _button("Search again with these", "run", self.again_asked.emit, "Fill a form with these files and parameters")
-        self.compare_button = _button("Compare with", "results", lambda: None, "Show this run beside another one")
+        self.results_button = _button("Results", "results", self.results_asked.emit, "Show the results of the run")
+        self.again_button = _button("Reuse settings…", "run", self.again_asked.emit, "Fill the form with the files and parameters of this run")
+        self.compare_button = _button("Compare with", "results", lambda: None, "Compare this run with another")
         self.compare_menu = QMenu(self)
         self.compare_button.setMenu(self.compare_menu)
-        self.methods_button = _button("Copy methods", "save", self.copy_methods, "Copy the methods paragraph, to paste it into a paper")
+        self.methods_button = _button("Copy methods", "save", self.copy_methods, "Copy the methods paragraph for a paper")
         self.report_button = _button("Report…", "save", self.report_asked.emit, "Write the run as an HTML page, with figures and tables")
         self.folder_button = _button("Open folder", "folder", self.folder_asked.emit, "Open the folder of the run's results")
         self.delete_button = _button("Delete", "remove", self.delete_asked.emit, "Delete; can be undone until the window closes")
@@ -105,7 +111,7 @@ class RunPage(QWidget):
         page.addWidget(self.note)
         page.addWidget(self.error)
         page.addWidget(self.tabs, 1)
-        # What is typed is kept a moment after the last letter.
+        # Typed text is saved shortly after the last key press.
         self._keeping = QTimer(self)
         self._keeping.setSingleShot(True)
         self._keeping.setInterval(_MS_TO_KEEP)
@@ -117,7 +123,7 @@ class RunPage(QWidget):
         self._is_filling = False
 
     def show_account(self, account: RunAccount, others: Sequence[tuple[RunRecord, str]] = (), *, can_write: bool = True) -> None:
-        """Show a run. `others`: runs that it can be compared with, and their titles. `can_write`: whether notes can be kept."""
+        """Show a run. `others` are comparable runs with their titles; `can_write` is True if notes can be stored."""
         self.account, self._kept = account, account.note
         self._is_filling = True
         self.title.setText(account.title)
@@ -138,26 +144,26 @@ class RunPage(QWidget):
         self.compare_button.setEnabled(bool(others))
         self.prediction.show_prediction(account.prediction)
         self.tabs.setTabEnabled(1, account.prediction is not None)
-        self.tabs.setTabToolTip(1, "" if account.prediction is not None else "Nothing was predicted for this run")
+        self.tabs.setTabToolTip(1, "" if account.prediction is not None else "This run has no prediction")
         self.redraw()
 
     def show_problem(self, text: str) -> None:
-        """Say what is wrong; empty: nothing is."""
+        """Show an error, or hide it if empty."""
         self.error.setText(text)
         self.error.setVisible(bool(text))
 
     def redraw(self) -> None:
-        """Write the page in the colours of the look."""
+        """Write the page in the colours of the theme."""
         if self.account is not None:
             self.text.setHtml(_page(self.account))
 
     def keep(self) -> None:
-        """Give out what was typed, where it differs from what is kept."""
+        """Emit the typed title and note if they differ from the stored ones."""
         self._keeping.stop()
         if self.account is None or self.title.isReadOnly():
             return
         typed = " ".join(self.title.text().split())
-        # The usual title is no title that somebody gave.
+        # The default title is not a title assigned by the user.
         title = "" if typed == self.account.title and not self.account.note.title else typed
         written = RunNote(title, self.note.toPlainText()[:MAXIMUM_NOTE])
         if written != self._kept:
@@ -165,10 +171,10 @@ class RunPage(QWidget):
             self.noted.emit(written)
 
     def copy_methods(self) -> None:
-        """Put the methods paragraph into the clipboard."""
+        """Copy the methods paragraph to the clipboard."""
         if self.account is not None:
             QGuiApplication.clipboard().setText(self.account.methods)
-            self.message.emit("The methods paragraph is in the clipboard")
+            self.message.emit("The methods paragraph was copied to the clipboard")
 
     def _note_changed(self) -> None:
         if not self._is_filling:
@@ -184,7 +190,7 @@ def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton
 
 
 def _page(account: RunAccount) -> str:
-    """The account as the HTML that Qt's texts know; all that is in it is text."""
+    """Return the details as HTML for Qt's text widgets, with all content escaped."""
     worst = [one for one in account.messages if one.level != "info"]
     tones = {"warning": colours().attention, "error": colours().wrong}
     parts = [f"<p>{escape(account.search)} · {escape(account.run.status)} · {escape(account.run.message)}</p>"]
@@ -194,9 +200,9 @@ def _page(account: RunAccount) -> str:
     ]
     files = [(one.kind, f"{one.path.name}\n{one.path.parent}\n{one.sha256}", f"{one.size:,} bytes") for one in account.files]
     parts += [
-        _section("Found", _table([(f"{one.number:,}", one.noun, _sure(one)) for one in account.counts])),
+        _section("Results", _table([(f"{one.number:,}", one.noun, _sure(one)) for one in account.counts])),
         _section("Files", _table(files)),
-        _section("How it searched", "".join(f"<p>{escape(one)}</p>" for one in account.passes)),
+        _section("Settings", "".join(f"<p>{escape(one)}</p>" for one in account.passes)),
         _section(f"Parameters: {account.preset.text}", _parameters(account)),
         _section("Run", _table([*account.facts, *((name, f"{seconds:.2f} s, {peak:,.0f} MB") for name, seconds, peak in account.steps)])),
         _section("Methods", "".join(f"<p>{escape(line)}</p>" for line in account.methods.splitlines() if line)),
@@ -222,7 +228,7 @@ def _lines(text: str) -> str:
 
 
 def _parameters(account: RunAccount) -> str:
-    """Changed ones first and bold, with what the preset has."""
+    """Return the table of parameters, changed ones first and bold, with the values of the preset."""
     lines = []
     for one in sorted(account.parameters, key=lambda one: not one.is_changed):
         value = escape(f"{one.value} {one.unit}".strip())
@@ -238,5 +244,5 @@ def _sure(count: Count) -> str:
     decoys, low, high, at_5_percent, _ = count.certainty
     if count.certainty.nothing_accepted:
         return count.certainty.nothing_accepted
-    few = "" if at_5_percent is None else f"; few: {at_5_percent:,} at 5 %"
+    few = "" if at_5_percent is None else f"; {at_5_percent:,} at 5 % FDR"
     return f"{counted(decoys, 'decoy')}; {low * 100:.1f} to {high * 100:.1f} % false{few}"
