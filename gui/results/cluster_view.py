@@ -55,7 +55,10 @@ class ClusterFilterBar(FilterBar):
         for box in (self.lowest_mz, self.highest_mz):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("0000.0000") + 30)
         self._add_number(
-            self.minimum_spectra, "&Spectra ≥", "Minimum number of spectra per cluster", "Hide clusters with fewer spectra, and their spectra"
+            self.minimum_spectra,
+            "&Spectra ≥",
+            "Minimum number of spectra per cluster",
+            "Hide clusters with fewer spectra, and their spectra",
         )
         self._add_number(self.lowest_mz, "&m/z from", "Minimum m/z", "Hide clusters and spectra with a smaller precursor m/z")
         self._add_number(self.highest_mz, "t&o", "Maximum m/z", "Hide clusters and spectra with a larger precursor m/z")

@@ -27,7 +27,8 @@ class ModifiedFilterBar(RatedFilterBar):
         for box in (self.lowest, self.highest):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("-000.0000") + 30)
         self.kind = self._choices(
-            "Type of shift", "Show only matches with a known shift (named), another peptide end, an unknown shift (unnamed), or without shift"
+            "Type of shift",
+            "Show only matches with a known shift (named), another peptide end, an unknown shift (unnamed), or without shift",
         )
         for text, kind in _KINDS:
             self.kind.addItem(text, kind)

@@ -217,7 +217,7 @@ class ModifiedView(SpectraRunView):
                 ("plain", "PSMs without a shift"),
                 ("named", "with a known shift"),
                 ("ends", "with another peptide end"),
-                ("unnamed", "with another"),
+                ("unnamed", "with an unknown shift"),
             )
         )
         self.header.show_counts(

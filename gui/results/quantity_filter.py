@@ -41,7 +41,12 @@ class QuantityFilterBar(FilterBar):
         self.changed.toggled.connect(self._now)
         self._add(self.comparison)
         self._add_number(self.q_value, "&q-value ≤", "Maximum q-value of a change", "Changes have at most this q-value")
-        self._add_number(self.fold_change, "&|log2| ≥", "Minimum change", "Changes have at least this absolute log2 fold change; 1 is a doubling or halving")
+        self._add_number(
+            self.fold_change,
+            "&|log2| ≥",
+            "Minimum change",
+            "Changes have at least this absolute log2 fold change; 1 is a doubling or halving",
+        )
         self._add(self.changed)
         self.open((), 0.01)
 

@@ -87,7 +87,9 @@ class RunPage(QWidget):
         self.error = toned_label(tone="wrong")
         self.error.hide()
         self.results_button = _button("Results", "results", self.results_asked.emit, "Show the results of the run")
-        self.again_button = _button("Reuse settings…", "run", self.again_asked.emit, "Fill the form with the files and parameters of this run")
+        self.again_button = _button(
+            "Reuse settings…", "run", self.again_asked.emit, "Fill the form with the files and parameters of this run"
+        )
         self.compare_button = _button("Compare with", "results", lambda: None, "Compare this run with another")
         self.compare_menu = QMenu(self)
         self.compare_button.setMenu(self.compare_menu)

@@ -1,4 +1,4 @@
-"""The view of one spectrum: its peptide, its peaks, their errors, its ions, and its figure."""
+"""The view of an annotated spectrum: peptide, peaks, mass errors, ion table and figure."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 __all__ = ["RING", "SpectrumView"]
 
 RING = 7.0
-"""Pixels across a ring on a peak, which leaves its name readable."""
+"""Diameter in pixels of a ring on a peak, which leaves its name readable."""
 _WIDE = 820
-"""Pixels from which there is room for the ion table beside the spectrum."""
+"""Width in pixels from which the ion table is shown next to the spectrum."""
 
 
 class SpectrumView(SpectrumPage):
-    """Shows the spectrum of a PSM with its ions, or a text that says why there is none."""
+    """Shows the spectrum of a PSM with its ions, or a text."""
 
     choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
-    """The user looks for other ions now: `annotation.choice` is worth keeping."""
+    """The user has changed the matched ions, so `annotation.choice` should be stored."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         plot = FigureView("Annotated spectrum", has_heading=False)
-        super().__init__(plot, "the spectrum", "Save the spectrum as it is zoomed now as SVG, PDF or PNG (Ctrl+E)", parent)
+        super().__init__(plot, "the spectrum", "Save the visible range of the spectrum as SVG, PDF or PNG (Ctrl+E)", parent)
         self.setAccessibleName("Spectrum")
         self.spectrum: AnnotatedSpectrum | None = None
         self._row: Mapping[str, Any] | None = None
@@ -54,8 +54,8 @@ class SpectrumView(SpectrumPage):
         self.annotation_button.setText("Annotation")
         self.annotation_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.annotation_button.setMenu(self.annotation)
-        self.annotation_button.setToolTip("Which ions are looked for, within which tolerance, and which peaks are labelled")
-        self.annotation_button.setAccessibleName("Ions that are looked for")
+        self.annotation_button.setToolTip("Matched ions, their tolerance, and labelled peaks")
+        self.annotation_button.setAccessibleName("Annotation of ions")
         self.ions_button = QToolButton()
         self.ions_button.setText("Ions")
         self.ions_button.setCheckable(True)
@@ -83,18 +83,18 @@ class SpectrumView(SpectrumPage):
         self.show_text("")
 
     def show_choice(self, choice: AnnotationChoice) -> None:
-        """Look for these ions, now and in the spectra that follow."""
+        """Match these ions in the shown and in following spectra."""
         self.annotation.show_choice(choice)
         self._annotate_again()
 
     def show_text(self, text: str) -> None:
-        """Say why there is no spectrum."""
+        """Show why there is no spectrum."""
         self.spectrum = self._row = None
         self._enable(False)
         self._show_in_place(text)
 
     def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
-        """Show the spectrum of a row of the PSMs. `settings`: of its run, over which stands what the user chose."""
+        """Show the spectrum of a row of the PSMs. `settings` are those of its run, on top of which the user's choice is applied."""
         settings = settings.of(peaks)
         self._row, self._asked = row, settings
         self.annotation.show_choice(self.annotation.choice, settings)
@@ -104,12 +104,12 @@ class SpectrumView(SpectrumPage):
             self.show_text(str(error))
 
     def copy_picture(self) -> None:
-        """Put what is on the screen on the clipboard."""
+        """Copy the visible spectrum to the clipboard as a picture."""
         QGuiApplication.clipboard().setPixmap(self._splitter.grab())
         self.message.emit("Copied the spectrum as a picture.")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Show the ion table where there is room, until the user has decided."""
+        """Show the ion table if there is space, unless the user has shown or hidden it."""
         super().resizeEvent(event)
         if not self._is_ion_table_chosen:
             self._show_ion_table(self.width() >= _WIDE)

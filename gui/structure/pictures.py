@@ -1,4 +1,4 @@
-"""Pictures of a scene as files: a PNG of any size, and a turntable as an animated GIF. The engine draws them, in the background."""
+"""Picture files of a scene: a PNG of any size, or a turntable as an animated GIF, drawn by the engine in the background."""
 
 from __future__ import annotations
 
@@ -37,13 +37,18 @@ _LEAST, _MOST = 16, 16_384
 _MAXIMUM_IN_GIF = 2_048
 _FRAMES_A_SECOND = 20
 _PALETTE_VIEWS = 4
-_MAXIMUM_NAME_LETTERS = 60
+_MAXIMUM_NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
 class Photograph:
-    """A scene as it was seen at a moment; what the user does then changes nothing in it. `letters`: height of the view on the screen, which
-    letters are in proportion to; None where nothing is written."""
+    """A scene at a moment, unaffected by later changes.
+
+    Attributes
+    ----------
+    letters : int or None
+        Height of the view on the screen, which scales the text, or None without text.
+    """
 
     scene: Scene
     bodies: tuple[Body, ...]
@@ -56,7 +61,7 @@ class Photograph:
 
     @classmethod
     def of(cls, canvas: StructureCanvas, *, has_letters: bool) -> Photograph:
-        """What a canvas shows now."""
+        """Return a snapshot of a canvas."""
         scene = canvas.scene.copied()
         return cls(
             scene,
@@ -70,11 +75,12 @@ class Photograph:
         )
 
     def image(self, size: QSize, camera: Camera | None = None) -> QImage:
-        """A picture of so many pixels, from elsewhere if one likes; for any thread.
+        """Return a picture of the given size in pixels, optionally from another camera; usable in any thread.
 
         Raises
         ------
-        RenderingError : it is too large.
+        RenderingError
+            The picture is too large.
         """
         finest(size)
         camera = camera or self.camera
@@ -92,7 +98,7 @@ class Photograph:
 
 @dataclass(frozen=True)
 class PictureTask(WritingTask):
-    """A picture that is to be written as PNG."""
+    """Writes a picture as PNG."""
 
     photograph: Photograph
     size: QSize
@@ -100,11 +106,11 @@ class PictureTask(WritingTask):
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Draw {self.path.name}"
 
     def run(self, progress: Progress) -> Path:
-        """Write it; the file."""
+        """Write the picture and return its path."""
         DRAWING_KERNELS.compile(progress)
         progress.stage("Drawing")
         image = _drawn(self.photograph, self.size, None, self.path)
@@ -118,13 +124,13 @@ class PictureTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Which file was written."""
+        """Return the name of the written file."""
         return f"{written.name} written"
 
 
 @dataclass(frozen=True)
 class TurntableTask(WritingTask):
-    """One turn of a scene that is to be written as an animated GIF, which begins anew when it ends. `seconds`: that a turn takes."""
+    """Writes one turn of a scene as an endless animated GIF. `seconds` is the duration of the turn."""
 
     photograph: Photograph
     size: QSize
@@ -133,11 +139,11 @@ class TurntableTask(WritingTask):
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Draw {self.path.name}"
 
     def run(self, progress: Progress) -> Path:
-        """Write it; the file."""
+        """Write the animation and return its path."""
         DRAWING_KERNELS.compile(progress)
         n_frames = max(2, round(self.seconds * _FRAMES_A_SECOND))
         progress.stage("Choosing colours", _PALETTE_VIEWS)
@@ -151,11 +157,11 @@ class TurntableTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Which file was written."""
+        """Return the name of the written file."""
         return f"{written.name} written"
 
     def _palette(self, progress: Progress) -> Image.Image:
-        """256 colours that do for all sides of the scene: a palette for each frame would flicker."""
+        """Return 256 colours for all sides of the scene: a palette for each frame would flicker."""
         width, height = self.size.width(), self.size.height()
         views = Image.new("RGB", (width, _PALETTE_VIEWS * height))
         for i in range(_PALETTE_VIEWS):
@@ -176,7 +182,7 @@ class TurntableTask(WritingTask):
 
 
 class PictureDialog(QDialog):
-    """Asks how large a picture is to be, and for a turntable how long a turn takes."""
+    """Asks for the size of a picture, and for the duration of a turntable."""
 
     def __init__(self, size: QSize, parent: QWidget, *, is_turntable: bool) -> None:
         super().__init__(parent)
@@ -196,7 +202,7 @@ class PictureDialog(QDialog):
         form.addRow("&Width in pixels", self.width_box)
         form.addRow("&Height in pixels", self.height_box)
         if is_turntable:
-            form.addRow("&Seconds of a turn", self.seconds_box)
+            form.addRow("Turn in &seconds", self.seconds_box)
         form.addRow("", self.letters)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         without_icons(buttons.buttons())
@@ -214,11 +220,11 @@ class PictureDialog(QDialog):
 
     @property
     def size_asked(self) -> QSize:
-        """Pixels of the picture."""
+        """Size of the picture in pixels."""
         return QSize(self.width_box.value(), self.height_box.value())
 
     def task(self, canvas: StructureCanvas, path: Path) -> PictureTask | TurntableTask:
-        """What writes the picture of a canvas as it is now."""
+        """Return the task that writes a picture of a canvas as it is now."""
         photograph = Photograph.of(canvas, has_letters=self.letters.isChecked())
         if self.is_turntable:
             return TurntableTask(photograph, self.size_asked, self.seconds_box.value(), path)
@@ -235,19 +241,21 @@ class PictureDialog(QDialog):
             finest(self.size_asked)
             self.problem.clear()
         except RenderingError as error:
-            self.problem.setText(f"Choose fewer: {error}.")
+            self.problem.setText(f"Reduce the size: {error}.")
         self.problem.setVisible(bool(self.problem.text()))
         self.save_button.setEnabled(not self.problem.text())
 
 
 def ask_for_picture(parent: QWidget, dialog: PictureDialog, name: str, ask: Callable[[Path], None]) -> None:
-    """Ask for the file that a picture is written to."""
+    """Ask for the file of a picture."""
     ending, title = (".gif", "Animated GIF (*.gif)") if dialog.is_turntable else (".png", "Portable Network Graphics (*.png)")
     files = QFileDialog(parent, dialog.windowTitle())
     files.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     files.setNameFilter(title)
     files.setDefaultSuffix(ending)
-    files.selectFile("".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[:_MAXIMUM_NAME_LETTERS]) + ending)
+    files.selectFile(
+        "".join(character if character.isalnum() or character in "-." else "_" for character in name[:_MAXIMUM_NAME_CHARACTERS]) + ending
+    )
     files.fileSelected.connect(lambda chosen: ask(Path(chosen)))
     files.finished.connect(lambda _: files.deleteLater())
     files.open()
@@ -257,4 +265,4 @@ def _drawn(photograph: Photograph, size: QSize, camera: Camera | None, path: Pat
     try:
         return photograph.image(size, camera)
     except RenderingError as error:
-        raise StorageError(f"{path}: {error}. Choose fewer.") from error
+        raise StorageError(f"{path}: {error}. Choose a smaller size.") from error
