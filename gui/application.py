@@ -18,7 +18,7 @@ from proteoscope.gui.icons import icon
 from proteoscope.gui.preparation import Preparation
 from proteoscope.gui.settings import SettingsFile, default_settings_path
 from proteoscope.gui.termination import Termination
-from proteoscope.gui.theme import Theme, scale_letters
+from proteoscope.gui.theme import Theme, scale_font
 from proteoscope.gui.window import MainWindow
 
 __all__ = ["run_window"]
@@ -32,17 +32,17 @@ def run_window(files: Sequence[Path] = ()) -> int:
     application.setApplicationVersion(VERSION)
     application.setDesktopFileName("proteoscope")
     settings = SettingsFile(default_settings_path())
-    scale_letters(application, settings.values.letter_size)
+    scale_font(application, settings.values.font_scale)
     theme = Theme(application)
     application.setWindowIcon(icon("proteoscope"))
     window = MainWindow(settings, theme)
-    _Faults(window)
+    _ErrorHandler(window)
     # Only the window state needs saving on a termination signal: projects are always consistent on disk.
-    termination = Termination(window.memory.end, window)
+    termination = Termination(window.window_state.end, window)
     window.show()
     # The widgets and pages live as long as the window, so the garbage collector need not inspect them.
     gc.freeze()
-    window.devices.look()
+    window.devices.detect()
     preparation = Preparation(window.searches.values(), lambda: window.queue.is_idle, window)
     preparation.done.connect(gc.freeze)
     preparation.begin()
@@ -56,14 +56,14 @@ def run_window(files: Sequence[Path] = ()) -> int:
     return status
 
 
-class _Faults(QObject):
+class _ErrorHandler(QObject):
     """Shows uncaught errors of any thread in the window; they are also printed to the terminal."""
 
     _met = Signal(str, str)
 
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
-        self._met.connect(window.tell_fault)
+        self._met.connect(window.show_unexpected_error)
         sys.excepthook = self._take
         threading.excepthook = lambda args: self._take(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.jobs import JobQueue
-from proteoscope.gui.dialogs import CloseQuestion
+from proteoscope.gui.dialogs import CloseDialog
 
 __all__ = ["Closing"]
 
@@ -34,7 +34,7 @@ class Closing(QObject):
     def __init__(self, window: QWidget, queue: JobQueue) -> None:
         super().__init__(window)
         self._window, self._queue = window, queue
-        self.question: CloseQuestion | None = None
+        self.question: CloseDialog | None = None
         """The open confirmation dialog, or None."""
         self.is_agreed = False
         """True if the window closes as soon as no job runs."""
@@ -48,7 +48,7 @@ class Closing(QObject):
         if self._queue.is_idle or self.is_agreed:
             self._patience.stop()
             return True
-        self._ask()
+        self._prompt()
         return False
 
     def close_if_idle(self) -> None:
@@ -56,12 +56,12 @@ class Closing(QObject):
         if self._queue.is_idle:
             self._window.close()
 
-    def _ask(self) -> None:
+    def _prompt(self) -> None:
         if self.question is not None:
             self.question.raise_()
             return
         n_jobs = len(self._queue.waiting) + len(self._queue.all_running)
-        self.question = CloseQuestion(max(1, n_jobs), self._window)
+        self.question = CloseDialog(max(1, n_jobs), self._window)
         self.question.finished.connect(self._answer)
         self.question.open()
 

@@ -15,8 +15,8 @@ from proteoscope.engine.matches.conversion import ConversionRequest, IdentifiedI
 from proteoscope.engine.spectra.selection import SpectrumSelection, charges_of, number_range
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.forms.path_line import OutputLine, ProjectLine
 from proteoscope.gui.forms.sections import Section
 from proteoscope.gui.job_dialog import JobDialog
@@ -34,7 +34,7 @@ class ConversionDialog(JobDialog):
 
     Parameters
     ----------
-    survey : FileSurvey
+    inspector : FileSurvey
         Inspects files.
     bridge : JobBridge
         Reports job events.
@@ -48,9 +48,9 @@ class ConversionDialog(JobDialog):
     stopping = "Stopping; no file is written"
     cancelled = "Cancelled; no file was written."
 
-    def __init__(self, survey: FileSurvey, bridge: JobBridge, project: Path | None = None, parent: QWidget | None = None) -> None:
-        self.spectra = FileList(_SPECTRA, survey)
-        super().__init__(survey, bridge, self.spectra, parent, action="Write", cancel="Cancel", progress="Progress of writing")
+    def __init__(self, inspector: FileInspector, bridge: JobBridge, project: Path | None = None, parent: QWidget | None = None) -> None:
+        self.spectra = FileList(_SPECTRA, inspector)
+        super().__init__(inspector, bridge, self.spectra, parent, action="Write", cancel="Cancel", progress="Progress of writing")
         self.setWindowTitle("Convert spectra")
         self.resize(640, 600)
         self.charges = _line("Charges", "2,3", "Only spectra of precursors with one of these charges")
@@ -79,7 +79,7 @@ class ConversionDialog(JobDialog):
             signal.connect(self.check)
         self.check()
 
-    def what_is_missing(self) -> str:
+    def validation_error(self) -> str:
         """Return why nothing can be written, or ''."""
         if self.is_running:
             return "Spectra are being written"
@@ -116,7 +116,7 @@ class ConversionDialog(JobDialog):
             widget.setEnabled(not self.is_running)
         self.project.setEnabled(not self.is_running and self.which.currentIndex() > 0)
 
-    def told(self, result: Any) -> str:
+    def result_text(self, result: Any) -> str:
         """Return a text with the number of spectra written."""
         return f"Done: {ConversionTask.outcome(result, QLocale())}."
 
@@ -141,7 +141,8 @@ class ConversionDialog(JobDialog):
 
     def _lay_out(self) -> None:
         words = toned_label(
-            "MS2 spectra are written as the searches read them: peaks sorted by m/z, profiles as centroids. Only spectra that pass all filters are written."
+            "MS2 spectra are written as the searches read them: peaks sorted by m/z, profiles as centroids. "
+            "Only spectra that pass all filters are written."
         )
         files = Section("Spectra")
         files.grid.addWidget(self.spectra, 0, 0, 1, 3)

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabe
 from proteoscope.engine.entry import Input
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.path_line import FolderLine
 from proteoscope.gui.forms.sections import Section
@@ -26,7 +26,7 @@ from proteoscope.gui.tasks import DatabaseTask
 if TYPE_CHECKING:
     from proteoscope.engine.structures.database import StructureDatabase
 
-__all__ = ["DatabaseDialog", "LeftOut"]
+__all__ = ["DatabaseDialog", "SkippedChains"]
 
 _SOURCES = Input(
     "sources", "Structures", "structures", "FOLDER", "", wanted="input structures", hint="folders or files (PDB, mmCIF, BinaryCIF)"
@@ -35,7 +35,7 @@ _TITLES = ("File", "Chain", "Reason skipped")
 _Index = QModelIndex | QPersistentModelIndex
 
 
-class LeftOut(QAbstractTableModel):
+class SkippedChains(QAbstractTableModel):
     """Table model of the skipped chains of a database: file, chain, reason."""
 
     def __init__(self, rows: Sequence[tuple[str, str, str]], parent: QWidget | None = None) -> None:
@@ -66,7 +66,7 @@ class DatabaseDialog(JobDialog):
 
     Parameters
     ----------
-    survey : FileSurvey
+    inspector : FileSurvey
         Inspects files.
     bridge : JobBridge
         Reports job events.
@@ -85,9 +85,11 @@ class DatabaseDialog(JobDialog):
     stopping = "Stopping; structures read so far are cached for the next build"
     cancelled = "Cancelled. Structures read so far are cached: build again to continue."
 
-    def __init__(self, survey: FileSurvey, bridge: JobBridge, parent: QWidget | None = None) -> None:
-        self.sources = FileList(_SOURCES, survey, takes_broken=True)
-        super().__init__(survey, bridge, self.sources, parent, action="Build", cancel="Cancel the build", progress="Progress of the build")
+    def __init__(self, inspector: FileInspector, bridge: JobBridge, parent: QWidget | None = None) -> None:
+        self.sources = FileList(_SOURCES, inspector, takes_broken=True)
+        super().__init__(
+            inspector, bridge, self.sources, parent, action="Build", cancel="Cancel the build", progress="Progress of the build"
+        )
         self.setWindowTitle("New structure database")
         self.resize(640, 620)
         self._folder = Path()
@@ -113,7 +115,7 @@ class DatabaseDialog(JobDialog):
             signal.connect(self.check)
         self.check()
 
-    def what_is_missing(self) -> str:
+    def validation_error(self) -> str:
         """Return why nothing can be built, or ''."""
         if self.is_running:
             return "The database is being built"
@@ -143,10 +145,10 @@ class DatabaseDialog(JobDialog):
         for widget in (self.sources, self.folder, self.confidence):
             widget.setEnabled(not self.is_running)
 
-    def told(self, result: StructureDatabase) -> str:
+    def result_text(self, result: StructureDatabase) -> str:
         """Return a text with the size of the database, and list skipped chains in the table."""
         skipped = result.skipped
-        self.left_out.setModel(LeftOut(skipped, self))
+        self.left_out.setModel(SkippedChains(skipped, self))
         self.left_out.setVisible(bool(skipped))
         header = self.left_out.horizontalHeader()
         header.resizeSection(0, self.fontMetrics().horizontalAdvance("0" * 24))
@@ -163,7 +165,7 @@ class DatabaseDialog(JobDialog):
 
     def _copy(self) -> None:
         model = self.left_out.model()
-        if isinstance(model, LeftOut):
+        if isinstance(model, SkippedChains):
             chosen = sorted(index.row() for index in self.left_out.selectionModel().selectedRows())
             QGuiApplication.clipboard().setText("\n".join("\t".join(model.rows[row]) for row in chosen))
 

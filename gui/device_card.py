@@ -30,14 +30,14 @@ class DeviceCard(Section):
 
     Signals
     -------
-    calibration_asked
+    calibration_requested
         `Device` to measure.
-    cancel_asked
+    cancel_requested
         `Job` to cancel.
     """
 
-    calibration_asked = Signal(object)
-    cancel_asked = Signal(object)
+    calibration_requested = Signal(object)
+    cancel_requested = Signal(object)
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -67,7 +67,7 @@ class DeviceCard(Section):
         self.bar.setTextVisible(False)
         set_icon(self.calibrate_button, "run")
         set_icon(self.cancel_button, "cancel")
-        self.calibrate_button.clicked.connect(lambda: self.calibration_asked.emit(self.device))
+        self.calibrate_button.clicked.connect(lambda: self.calibration_requested.emit(self.device))
         self.cancel_button.clicked.connect(self._cancel)
         if self.is_gap:
             self.grid.addWidget(toned_label(_NO_GPU), self._next_row(), 0, 1, 3)
@@ -87,11 +87,11 @@ class DeviceCard(Section):
         """Show the calibration and the recorded speeds of the device."""
         locale = QLocale()
         if account.measured is None:
-            told = "no: estimates use the calibration of another machine" if self.device.usable else "no"
+            outcome = "no: estimates use the calibration of another machine" if self.device.usable else "no"
         else:
             when = locale.toString(QDateTime.fromSecsSinceEpoch(int(account.measured.timestamp())), QLocale.FormatType.ShortFormat)
-            told = f"{when}, {account.kinds} workload types; " + ", ".join(f"{name.lower()} {text}" for name, text in account.figures)
-        self.calibrated.setText(told)
+            outcome = f"{when}, {account.kinds} workload types; " + ", ".join(f"{name.lower()} {text}" for name, text in account.figures)
+        self.calibrated.setText(outcome)
         self.calibrate_button.setText("Calibrate" if account.measured is None else "Calibrate again")
         if self.clock is not None:
             self.clock.setText("unknown" if account.clock_hz is None else f"{locale.toString(account.clock_hz / 1e6, 'f', 0)} MHz maximum")
@@ -112,15 +112,15 @@ class DeviceCard(Section):
         by = "" if self.device.numbers else "by this program: "
         self.use.setText(by + ", ".join(part for part in (held, busy) if part))
 
-    def show_job(self, job: Job | None, told: str = "") -> None:
+    def show_job(self, job: Job | None, outcome: str = "") -> None:
         """Show the running calibration job, or the outcome of the previous one."""
         self._job = job
         for widget in (self.bar, self.cancel_button):
             widget.setVisible(job is not None)
         self.calibrate_button.setVisible(job is None and self.device.usable)
-        self.stage.setVisible(job is not None or bool(told))
+        self.stage.setVisible(job is not None or bool(outcome))
         if job is None:
-            self.stage.setText(told)
+            self.stage.setText(outcome)
             return
         self.cancel_button.setEnabled(not job.is_cancelling)
         progress = job.progress
@@ -133,7 +133,7 @@ class DeviceCard(Section):
 
     def _cancel(self) -> None:
         if self._job is not None:
-            self.cancel_asked.emit(self._job)
+            self.cancel_requested.emit(self._job)
             self.show_job(self._job)
 
     def _lay_out(self) -> None:

@@ -18,7 +18,7 @@ from proteoscope.engine.version import VERSION
 from proteoscope.engine.views.devices import DeviceAccount, device_accounts, devices_of_choice
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.device_card import DeviceCard
-from proteoscope.gui.devices import DeviceSurvey, device_text, device_title
+from proteoscope.gui.devices import DeviceDetector, device_text, device_title
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import heading, toned_label
 from proteoscope.gui.tables.worker import TableWorker
@@ -39,16 +39,16 @@ RunningJobs = Callable[[], list[tuple[Job, Any]]]
 class DeviceButton(QToolButton):
     """Button that shows the devices used by default."""
 
-    def __init__(self, survey: DeviceSurvey) -> None:
+    def __init__(self, detector: DeviceDetector) -> None:
         super().__init__()
-        self._survey = survey
+        self._detector = detector
         self.setAutoRaise(True)
         self.setToolTip("Devices that searches use; click for details")
-        survey.changed.connect(self._show)
+        detector.changed.connect(self._show)
         self._show()
 
     def _show(self) -> None:
-        used = self._survey.usable_gpus or list(self._survey.devices[:1])
+        used = self._detector.usable_gpus or list(self._detector.devices[:1])
         more = f" and {len(used) - 1} more" if len(used) > 1 else ""
         self.setText(device_title(used[0]) + more)
 
@@ -58,7 +58,7 @@ class DevicePage(QWidget):
 
     Parameters
     ----------
-    survey : DeviceDetector
+    detector : DeviceDetector
         Detects the devices.
     bridge : JobBridge
         Reports job events.
@@ -67,22 +67,22 @@ class DevicePage(QWidget):
 
     Signals
     -------
-    calibration_asked
+    calibration_requested
         A `CalibrationTask`; its receiver queues it and calls `follow` with the job.
-    cancel_asked
+    cancel_requested
         `Job` to cancel.
     """
 
-    calibration_asked = Signal(object)
-    cancel_asked = Signal(object)
+    calibration_requested = Signal(object)
+    cancel_requested = Signal(object)
 
-    def __init__(self, survey: DeviceSurvey, bridge: JobBridge, running: RunningJobs) -> None:
+    def __init__(self, detector: DeviceDetector, bridge: JobBridge, running: RunningJobs) -> None:
         super().__init__()
-        self._survey, self._running = survey, running
+        self._detector, self._running = detector, running
         self._worker = TableWorker(None, self)
         self._meter = UseMeter()
         self._uses: dict[str, DeviceUse] = {}
-        self._is_looking_at_use = False
+        self._is_reading_use = False
         self._shown: tuple[Device, ...] = ()
         self._jobs: dict[int, tuple[Job, str]] = {}
         """Calibration jobs by job number, each with the name of its device."""
@@ -90,16 +90,16 @@ class DevicePage(QWidget):
         """Panels by device name."""
         self._timer = QTimer(self)
         self._timer.setInterval(_MS_OF_USE)
-        self._timer.timeout.connect(self._look_at_use)
+        self._timer.timeout.connect(self._read_use)
         self.state = toned_label()
         self.refresh_button = QPushButton("&Refresh")
         self.copy_button = QPushButton("&Copy as text")
         set_icon(self.refresh_button, "reset")
         set_icon(self.copy_button, "copy")
-        self.refresh_button.clicked.connect(lambda: self._survey.look(again=True))
+        self.refresh_button.clicked.connect(lambda: self._detector.detect(again=True))
         self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
         self._lay_out()
-        survey.changed.connect(self._show)
+        detector.changed.connect(self._show)
         bridge.started.connect(self._on_job)
         bridge.progressed.connect(lambda job, _: self._on_job(job))
         bridge.finished.connect(self._on_finished)
@@ -108,12 +108,12 @@ class DevicePage(QWidget):
     @property
     def is_busy(self) -> bool:
         """True while devices are detected or inspected."""
-        return self._worker.is_busy or self._survey.is_looking
+        return self._worker.is_busy or self._detector.is_detecting
 
     def text(self) -> str:
         """Return the content of the page as text for the clipboard."""
         lines = [f"Proteoscope {VERSION}, {platform.platform()}"]
-        for one in self._survey.devices:
+        for one in self._detector.devices:
             lines.append(device_text(one, QLocale.c()))
             card = self.cards.get(one.name)
             lines += [f"    {name}: {value}".replace("\n", "; ") for name, value in (card.facts() if card is not None else [])]
@@ -134,9 +134,9 @@ class DevicePage(QWidget):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Detect the devices and start polling their use."""
         super().showEvent(event)
-        self._survey.look()
-        self._look_at_accounts()
-        self._look_at_use()
+        self._detector.detect()
+        self._read_accounts()
+        self._read_use()
         self._timer.start()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
@@ -145,14 +145,14 @@ class DevicePage(QWidget):
         self._timer.stop()
 
     def _show(self) -> None:
-        is_looking = self._survey.is_looking
-        self.refresh_button.setEnabled(not is_looking)
-        n_usable = len(self._survey.usable_gpus)
+        is_detecting = self._detector.is_detecting
+        self.refresh_button.setEnabled(not is_detecting)
+        n_usable = len(self._detector.usable_gpus)
         found = f"{n_usable or 'No'} usable GPU{'s' if n_usable > 1 else ''}"
-        self.state.setText("Detecting GPUs…" if is_looking else self._survey.problem or found)
-        if self._shown == self._survey.devices:
+        self.state.setText("Detecting GPUs…" if is_detecting else self._detector.problem or found)
+        if self._shown == self._detector.devices:
             return
-        self._shown = self._survey.devices
+        self._shown = self._detector.devices
         for card in self.cards.values():
             card.hide()
             self._cards.removeWidget(card)
@@ -160,17 +160,17 @@ class DevicePage(QWidget):
         self.cards = {one.name: DeviceCard(one) for one in self._shown}
         for place, (name, card) in enumerate(self.cards.items()):
             self._cards.insertWidget(place, card)
-            card.calibration_asked.connect(lambda device: self.calibration_asked.emit(CalibrationTask(device)))
-            card.cancel_asked.connect(self.cancel_asked)
+            card.calibration_requested.connect(lambda device: self.calibration_requested.emit(CalibrationTask(device)))
+            card.cancel_requested.connect(self.cancel_requested)
             for job, of in self._jobs.values():
                 if of == name:
                     card.show_job(job)
         if self.isVisible():
-            self._look_at_accounts()
-            self._look_at_use()
+            self._read_accounts()
+            self._read_use()
 
-    def _look_at_accounts(self) -> None:
-        devices = self._survey.devices
+    def _read_accounts(self) -> None:
+        devices = self._detector.devices
         self._worker.submit("accounts", partial(device_accounts, devices), self._show_accounts, self._fail)
 
     def _show_accounts(self, accounts: tuple[DeviceAccount, ...]) -> None:
@@ -178,15 +178,15 @@ class DevicePage(QWidget):
             if one.device.name in self.cards:
                 self.cards[one.device.name].show_account(one)
 
-    def _look_at_use(self) -> None:
+    def _read_use(self) -> None:
         self._show_use(self._uses)
-        if not self._is_looking_at_use:
+        if not self._is_reading_use:
             # A second query while a driver hangs would hang as well.
-            self._is_looking_at_use = True
-            self._worker.submit("use", partial(self._meter.uses, self._survey.devices), self._take_use, self._fail, is_urgent=False)
+            self._is_reading_use = True
+            self._worker.submit("use", partial(self._meter.uses, self._detector.devices), self._take_use, self._fail, is_urgent=False)
 
     def _take_use(self, uses: dict[str, DeviceUse]) -> None:
-        self._is_looking_at_use = False
+        self._is_reading_use = False
         self._show_use(uses)
 
     def _show_use(self, uses: dict[str, DeviceUse]) -> None:
@@ -203,11 +203,11 @@ class DevicePage(QWidget):
         if isinstance(task, CalibrationTask):
             return (task.device.name,)
         if isinstance(task, SearchTask) and not task.request.workers:
-            return devices_of_choice(task.request.device, self._survey.devices)
+            return devices_of_choice(task.request.device, self._detector.devices)
         return ()
 
     def _fail(self, error: Exception) -> None:
-        self._is_looking_at_use = False
+        self._is_reading_use = False
         self.state.setText(f"The devices could not be inspected: {error}")
 
     def _on_job(self, job: Job) -> None:
@@ -218,11 +218,11 @@ class DevicePage(QWidget):
     def _on_finished(self, job: Job) -> None:
         _, name = self._jobs.pop(job.id, (job, ""))
         if name in self.cards:
-            told = {"done": CalibrationTask.outcome(job.result, QLocale()), "failed": str(job.error)}.get(job.state, "cancelled")
-            self.cards[name].show_job(None, f"Calibration: {told}.")
+            outcome = {"done": CalibrationTask.outcome(job.result, QLocale()), "failed": str(job.error)}.get(job.state, "cancelled")
+            self.cards[name].show_job(None, f"Calibration: {outcome}.")
             self.cards[name].calibrate_button.setFocus()
         if self.isVisible():
-            self._look_at_accounts()
+            self._read_accounts()
 
     def _lay_out(self) -> None:
         self._cards = QVBoxLayout()

@@ -7,16 +7,16 @@ from PySide6.QtCore import QLocale, QObject, Signal
 from proteoscope.engine.execution.devices import Device, devices, gpus, processor
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["DeviceSurvey", "device_text", "device_title", "memory_text", "state_text"]
+__all__ = ["DeviceDetector", "device_text", "device_title", "memory_text", "state_text"]
 
 
-class DeviceSurvey(QObject):
-    """The devices of this machine: only the CPU until `look` has detected the GPUs.
+class DeviceDetector(QObject):
+    """The devices of this machine: only the CPU until `detect` has detected the GPUs.
 
     Signals
     -------
     changed
-        `devices` or `is_looking` has changed.
+        `devices` or `is_detecting` has changed.
     """
 
     changed = Signal()
@@ -31,7 +31,7 @@ class DeviceSurvey(QObject):
         """Error of the last detection, or ''."""
 
     @property
-    def is_looking(self) -> bool:
+    def is_detecting(self) -> bool:
         """True while the GPUs are being detected."""
         return self._worker.is_busy
 
@@ -40,9 +40,9 @@ class DeviceSurvey(QObject):
         """The usable GPUs."""
         return [device for device in self.devices if device.numbers and device.usable]
 
-    def look(self, *, again: bool = False) -> None:
+    def detect(self, *, again: bool = False) -> None:
         """Detect the GPUs in the background, once, or again if `again` is true."""
-        if self.is_looking or (self.is_known and not again):
+        if self.is_detecting or (self.is_known and not again):
             return
 
         def find() -> tuple[Device, ...]:

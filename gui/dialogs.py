@@ -15,7 +15,7 @@ from proteoscope.engine.version import VERSION
 from proteoscope.gui.icons import pixmap, set_icon, without_icons
 from proteoscope.gui.theme import colours
 
-__all__ = ["CloseQuestion", "CrashDialog", "LostProjectQuestion", "StructuresQuestion", "about", "report_text"]
+__all__ = ["CloseDialog", "CrashDialog", "LostProjectDialog", "StructuresDialog", "about", "report_text"]
 
 
 def report_text(error_report: str, log: str) -> str:
@@ -64,7 +64,7 @@ class CrashDialog(QDialog):
 _MAXIMUM_PATH = 300  # characters shown of a path
 
 
-class CloseQuestion(QMessageBox):
+class CloseDialog(QMessageBox):
     """Asks for confirmation when the window is closed while jobs run."""
 
     def __init__(self, n_jobs: int, parent: QWidget) -> None:
@@ -75,12 +75,12 @@ class CloseQuestion(QMessageBox):
         self.setText("A run is not finished." if n_jobs == 1 else f"{n_jobs} runs are not finished.")
         self.setInformativeText("Closing cancels running and queued jobs. Finished results remain in the project.")
         self.close_button = self.addButton("Cancel run and close", QMessageBox.ButtonRole.DestructiveRole)
-        self.keep_button = self.addButton("Continue running", QMessageBox.ButtonRole.RejectRole)
-        self.setDefaultButton(self.keep_button)
-        self.setEscapeButton(self.keep_button)
+        self.continue_button = self.addButton("Continue running", QMessageBox.ButtonRole.RejectRole)
+        self.setDefaultButton(self.continue_button)
+        self.setEscapeButton(self.continue_button)
 
 
-class LostProjectQuestion(QMessageBox):
+class LostProjectDialog(QMessageBox):
     """Asks for the location of the project of a queued search when its folder is missing."""
 
     def __init__(self, folder: Path, parent: QWidget) -> None:
@@ -91,7 +91,8 @@ class LostProjectQuestion(QMessageBox):
         self.setWindowTitle("Project not found")
         self.setText(f"The project “{folder.name}” was not found.")
         self.setInformativeText(
-            f"{folder}\n\nIts folder was deleted or moved, or its disk is not connected. The search has not started. Where should the results be saved?"
+            f"{folder}\n\nIts folder was deleted or moved, or its disk is not connected. The search has not started. "
+            "Where should the results be saved?"
         )
         self.locate_button = self.addButton("Locate it…", QMessageBox.ButtonRole.AcceptRole)
         self.make_button = self.addButton("Create a new project there", QMessageBox.ButtonRole.DestructiveRole)
@@ -101,7 +102,7 @@ class LostProjectQuestion(QMessageBox):
         self.setEscapeButton(self.cancel_button)
 
 
-class StructuresQuestion(QMessageBox):
+class StructuresDialog(QMessageBox):
     """Asks whether an export may read structures outside the project, from the folders named in the project or from another folder."""
 
     _SHOWN = 3

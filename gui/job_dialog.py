@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushB
 from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.buttons import PrimaryButton
-from proteoscope.gui.drops import dropped_paths, has_paths
+from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.room import PageScroll, fit_dialog
+from proteoscope.gui.scrolling_layout import PageScroll, fit_dialog
 
 __all__ = ["JobDialog"]
 
@@ -26,7 +26,7 @@ class JobDialog(QDialog):
 
     Parameters
     ----------
-    survey : FileSurvey
+    inspector : FileSurvey
         Inspects files.
     bridge : JobBridge
         Reports job events.
@@ -39,26 +39,34 @@ class JobDialog(QDialog):
 
     Signals
     -------
-    asked
+    task_requested
         Task to run; its receiver queues it and calls `follow` with the job.
-    cancel_asked
+    cancel_requested
         `Job` to cancel.
     """
 
-    asked = Signal(object)
-    cancel_asked = Signal(object)
+    task_requested = Signal(object)
+    cancel_requested = Signal(object)
 
     stopping = "Stopping"
     cancelled = "Cancelled"
     """Status texts while a job is being cancelled, and afterwards."""
 
     def __init__(
-        self, survey: FileSurvey, bridge: JobBridge, files: FileList, parent: QWidget | None, *, action: str, cancel: str, progress: str
+        self,
+        inspector: FileInspector,
+        bridge: JobBridge,
+        files: FileList,
+        parent: QWidget | None,
+        *,
+        action: str,
+        cancel: str,
+        progress: str,
     ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
-        self._survey, self._files = survey, files
+        self._inspector, self._files = inspector, files
         self._job: Job | None = None
         self._is_done = False
         self._area: PageScroll | None = None
@@ -88,7 +96,7 @@ class JobDialog(QDialog):
         """True while the job is not over."""
         return self._job is not None
 
-    def what_is_missing(self) -> str:
+    def validation_error(self) -> str:
         """Return why the task cannot start, or ''."""
         raise NotImplementedError
 
@@ -100,13 +108,13 @@ class JobDialog(QDialog):
         """Enable the fields, which cannot be changed while the job runs."""
         raise NotImplementedError
 
-    def told(self, result: Any) -> str:
+    def result_text(self, result: Any) -> str:
         """Return the text shown when a job is done; may also show more of its result."""
         raise NotImplementedError
 
     def check(self) -> None:
         """Enable the widgets that can be used now, and show what is missing."""
-        missing = self.what_is_missing()
+        missing = self.validation_error()
         self.action_button.setEnabled(not missing)
         self.cancel_button.setEnabled(self.is_running)
         self.enable(missing)
@@ -115,8 +123,8 @@ class JobDialog(QDialog):
 
     def begin(self) -> None:
         """Request the task if all fields are valid."""
-        if not self.what_is_missing():
-            self.asked.emit(self.task())
+        if not self.validation_error():
+            self.task_requested.emit(self.task())
 
     def follow(self, job: Job) -> None:
         """Show the progress of this job."""
@@ -134,7 +142,7 @@ class JobDialog(QDialog):
     def dropEvent(self, event: QDropEvent) -> None:
         event.acceptProposedAction()
         paths, _ = dropped_paths(event.mimeData())
-        self._survey.all_within(paths, lambda found: self._files.take(found.files))
+        self._inspector.all_within(paths, lambda found: self._files.take(found.files))
 
     def page(self) -> QVBoxLayout:
         """Return the layout of the page, which scrolls on small screens while the buttons below stay visible."""
@@ -161,7 +169,7 @@ class JobDialog(QDialog):
     def _cancel(self) -> None:
         if self._job is not None:
             self.stage.setText(self.stopping)
-            self.cancel_asked.emit(self._job)
+            self.cancel_requested.emit(self._job)
 
     def _on_started(self, job: Job) -> None:
         if job is self._job:
@@ -182,7 +190,7 @@ class JobDialog(QDialog):
         self.progress.hide()
         self._is_done = True
         if job.state == "done":
-            self.stage.setText(self.told(job.result))
+            self.stage.setText(self.result_text(job.result))
         else:
             self.stage.setText(str(job.error) if job.state == "failed" else self.cancelled)
         self.check()

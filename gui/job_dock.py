@@ -23,7 +23,7 @@ _STEPS = 1000
 _CLOCK_MS = 1000
 _SURE_SECONDS = 0.5
 """Time after which the progress of a stage gives a usable estimate."""
-_LOOKS = {
+_STATE_ICONS = {
     "done": ("done", "good"),
     "failed": ("failed", "wrong"),
     "cancelled": ("stopped", "faint_text"),
@@ -53,7 +53,7 @@ class JobDock(QWidget):
 
     Signals
     -------
-    cancel_asked
+    cancel_requested
         Job to cancel.
     moved
         A queued job, and the job before which it is placed (None: last).
@@ -62,7 +62,7 @@ class JobDock(QWidget):
     MANUAL = "projects"
     """Manual page of the dock."""
 
-    cancel_asked = Signal(Job)
+    cancel_requested = Signal(Job)
     moved = Signal(Job, object)
 
     def __init__(self, bridge: JobBridge, tasks: JobFacts) -> None:
@@ -131,17 +131,17 @@ class JobDock(QWidget):
     def _drag(self, row: JobRow, y: int) -> None:
         """Move a row to the pointer, among the queued jobs of its lane."""
         for other in self._waiting_with(row):
-            at, own = self._list.indexOf(other), self._list.indexOf(row)
+            at, index = self._list.indexOf(other), self._list.indexOf(row)
             middle = other.geometry().center().y()
-            if (at < own and y < middle) or (at > own and y > middle):
+            if (at < index and y < middle) or (at > index and y > middle):
                 self._list.removeWidget(row)
                 self._list.insertWidget(at, row)
                 self._list.activate()
                 return
 
     def _drop(self, row: JobRow) -> None:
-        own = self._list.indexOf(row)
-        after = [other for other in self._waiting_with(row) if self._list.indexOf(other) > own]
+        index = self._list.indexOf(row)
+        after = [other for other in self._waiting_with(row) if self._list.indexOf(other) > index]
         self.moved.emit(row.job, min(after, key=self._list.indexOf).job if after else None)
 
     def _waiting_with(self, row: JobRow) -> list[JobRow]:
@@ -149,7 +149,7 @@ class JobDock(QWidget):
         return [other for other in others if other.job.state == "queued" and other.job.lane == row.job.lane]
 
     def _cancel(self, job: Job) -> None:
-        self.cancel_asked.emit(job)
+        self.cancel_requested.emit(job)
         self._show(job)
 
     def _show_started(self, job: Job) -> None:
@@ -241,7 +241,7 @@ class JobRow(Card):
     def show_state(self) -> None:
         """Show the current state of the job."""
         job, progress = self.job, self.job.progress
-        name, tone = _LOOKS[job.state]
+        name, tone = _STATE_ICONS[job.state]
         self._icon.setPixmap(pixmap(name, 18, QColor(getattr(colours(), tone)), self.devicePixelRatioF()))
         self.title.setToolTip(tip_text(job.title))
         is_running = job.state == "running"

@@ -19,7 +19,7 @@ __all__ = ["answer_tooltip", "heading", "tip_text", "toned_label"]
 _Tone = Literal["faint", "wrong", "attention", "good"]
 _ROLES: dict[_Tone, QPalette.ColorRole] = {"faint": QPalette.ColorRole.PlaceholderText, "wrong": QPalette.ColorRole.BrightText}
 """Tones that the palette has. Their labels follow a theme change without being updated individually."""
-_TIP_LETTERS, _TIP_LINES = 100, 30
+_TIP_WIDTH, _TIP_LINES = 100, 30
 
 
 def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True) -> QLabel:
@@ -68,7 +68,7 @@ def heading(text: str, scale: float = 1.1) -> QLabel:
 def tip_text(text: str) -> str:
     """Return a tooltip that shows `text` literally, even if it looks like HTML, wrapped to lines that fit the screen."""
     # Most lines fit, and a list of thousands of files has a tooltip for each.
-    lines = [part for line in text.splitlines() for part in ([line] if len(line) <= _TIP_LETTERS else lines_of(line, _TIP_LETTERS) or [""])]
+    lines = [part for line in text.splitlines() for part in ([line] if len(line) <= _TIP_WIDTH else lines_of(line, _TIP_WIDTH) or [""])]
     shown = "\n".join(lines if len(lines) <= _TIP_LINES else [*lines[:_TIP_LINES], "…"])
     return f"<p style='white-space:pre'>{escape(shown)}</p>" if "<" in shown or "&" in shown else shown
 

@@ -15,12 +15,12 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar, QToolBu
 from proteoscope.engine.entry import Search
 from proteoscope.gui.dialogs import about
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.settings import LETTER_SIZES
+from proteoscope.gui.settings import FONT_SCALES
 from proteoscope.gui.theme import ThemeChoice
 
 __all__ = ["DialogActions", "MenuActions", "Menus"]
 
-_LOOKS: tuple[tuple[ThemeChoice, str], ...] = (("system", "&System"), ("light", "&Light"), ("dark", "&Dark"))
+_THEMES: tuple[tuple[ThemeChoice, str], ...] = (("system", "&System"), ("light", "&Light"), ("dark", "&Dark"))
 
 
 _NEW_SHORTCUTS = ("Ctrl+N", "Ctrl+Shift+N")
@@ -33,7 +33,7 @@ class MenuActions(Protocol):
     def new_search(self, kind: str) -> None:
         """Show the form of a search."""
 
-    def ask_for_project(self) -> None:
+    def prompt_for_project(self) -> None:
         """Open a dialog for a project folder."""
 
     def open_project(self, folder: Path) -> None:
@@ -45,7 +45,7 @@ class MenuActions(Protocol):
     def save_preset(self) -> None:
         """Open a dialog for a preset file to write."""
 
-    def ask_for_export(self) -> None:
+    def prompt_for_export(self) -> None:
         """Open a dialog for a file to export results to."""
 
     def run_form(self) -> None:
@@ -60,10 +60,10 @@ class MenuActions(Protocol):
     def show_results(self) -> None:
         """Show the results."""
 
-    def choose_look(self, choice: ThemeChoice) -> None:
+    def set_theme(self, choice: ThemeChoice) -> None:
         """Change the theme."""
 
-    def choose_letter_size(self, percent: int) -> None:
+    def set_font_scale(self, percent: int) -> None:
         """Set the font size used from the next start."""
 
     def show_devices(self) -> None:
@@ -119,15 +119,15 @@ class Menus:
             one.kind: self._action(f"New {one.name}", one.icon, shortcut, partial(actions.new_search, one.kind))
             for one, shortcut in zip(searches, chain(_NEW_SHORTCUTS, repeat("")), strict=False)
         }
-        self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, actions.ask_for_project)
-        self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.ask_for_export)
+        self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, actions.prompt_for_project)
+        self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.prompt_for_export)
         self.run = self._action("&Run", "run", "Ctrl+R", actions.run_form)
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
         self.devices = self._action("&Devices", "database", "Ctrl+4", actions.show_devices, checkable=True)
-        self.looks: dict[str, QAction] = {}
-        self.letter_sizes: dict[int, QAction] = {}
+        self.themes: dict[str, QAction] = {}
+        self.font_scales: dict[int, QAction] = {}
         self.recent = QMenu("Open &recent", window)
         self._make_menus(docks)
         self._make_toolbar()
@@ -167,22 +167,22 @@ class Menus:
         view_menu.addSeparator()
         for dock in docks:
             view_menu.addAction(dock.toggleViewAction())
-        look_menu = view_menu.addMenu("&Theme")
+        theme_menu = view_menu.addMenu("&Theme")
         group = QActionGroup(self._window)
-        for choice, text in _LOOKS:
-            action = look_menu.addAction(text)
+        for choice, text in _THEMES:
+            action = theme_menu.addAction(text)
             action.setCheckable(True)
-            action.triggered.connect(partial(actions.choose_look, choice))
+            action.triggered.connect(partial(actions.set_theme, choice))
             group.addAction(action)
-            self.looks[choice] = action
+            self.themes[choice] = action
         size_menu = view_menu.addMenu("Font si&ze")
         sizes = QActionGroup(self._window)
-        for percent in LETTER_SIZES:
+        for percent in FONT_SCALES:
             action = size_menu.addAction(f"{percent} %")
             action.setCheckable(True)
-            action.triggered.connect(partial(actions.choose_letter_size, percent))
+            action.triggered.connect(partial(actions.set_font_scale, percent))
             sizes.addAction(action)
-            self.letter_sizes[percent] = action
+            self.font_scales[percent] = action
         help_menu = self.help = bar.addMenu("&Help")
         help_menu.addAction("&About Proteoscope", lambda: about(self._window))
 

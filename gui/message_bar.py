@@ -45,7 +45,7 @@ class MessageBar(QWidget):
         row.addWidget(self.close_button)
         self.hide()
 
-    def tell(
+    def show_message(
         self, text: str, tone: Literal["wrong", "attention", "good"], action: str = "", clicked: Callable[[], None] | None = None
     ) -> None:
         """Show a message, replacing the previous one, optionally with a button for an action."""
@@ -58,7 +58,7 @@ class MessageBar(QWidget):
 
     def hint(self, text: str) -> None:
         """Show what is missing until `clear_hint` is called."""
-        self.tell(text, "attention")
+        self.show_message(text, "attention")
         self._is_hint = True
 
     def clear_hint(self) -> None:

@@ -12,8 +12,8 @@ from proteoscope.engine.formats.libraries.writing import library_suffixes
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.forms.parameter_form import ParameterForm
 from proteoscope.gui.forms.path_line import OutputLine
 from proteoscope.gui.forms.sections import Section
@@ -31,7 +31,7 @@ class PredictionDialog(JobDialog):
 
     Parameters
     ----------
-    survey : FileSurvey
+    inspector : FileSurvey
         Inspects files.
     bridge : JobBridge
         Reports job events.
@@ -43,9 +43,9 @@ class PredictionDialog(JobDialog):
     stopping = "Stopping; no file is written"
     cancelled = "Cancelled; no file was written."
 
-    def __init__(self, survey: FileSurvey, bridge: JobBridge, parent: QWidget | None = None) -> None:
-        self.proteins = FileList(_PROTEINS, survey)
-        super().__init__(survey, bridge, self.proteins, parent, action="Predict", cancel="Cancel", progress="Progress of the prediction")
+    def __init__(self, inspector: FileInspector, bridge: JobBridge, parent: QWidget | None = None) -> None:
+        self.proteins = FileList(_PROTEINS, inspector)
+        super().__init__(inspector, bridge, self.proteins, parent, action="Predict", cancel="Cancel", progress="Progress of the prediction")
         self.setWindowTitle("Predict a spectral library")
         self.resize(720, 700)
         self.parameters = ParameterForm(PredictionParameters)
@@ -57,7 +57,7 @@ class PredictionDialog(JobDialog):
             signal.connect(self.check)
         self.check()
 
-    def what_is_missing(self) -> str:
+    def validation_error(self) -> str:
         """Return why nothing can be predicted, or ''."""
         if self.is_running:
             return "The library is being predicted"
@@ -80,7 +80,7 @@ class PredictionDialog(JobDialog):
         for widget in (self.proteins, self.parameters, self.out):
             widget.setEnabled(not self.is_running)
 
-    def told(self, result: Any) -> str:
+    def result_text(self, result: Any) -> str:
         """Return a text with the number of library entries."""
         return f"Done: {PredictionTask.outcome(result, QLocale())}."
 

@@ -46,7 +46,7 @@ __all__ = ["CAN_BE_RESUMED", "ProjectPane", "run_text"]
 
 CAN_BE_RESUMED = "Stopped (resumable)"
 
-_LOOKS = {
+_STATE_ICONS = {
     "done": ("done", "good"),
     "failed": ("failed", "wrong"),
     "cancelled": ("stopped", "faint_text"),
@@ -67,11 +67,11 @@ class ProjectPane(QWidget):
     -------
     run_chosen
         Record of the run to show, with or without results.
-    comparison_asked
+    comparison_requested
         Records of the runs to compare, oldest first.
-    resume_asked
+    resume_requested
         Record of a stopped run to resume.
-    about_asked, discard_asked
+    about_requested, discard_requested
         Record of the run whose page is to be shown, or that is to be deleted.
     """
 
@@ -79,10 +79,10 @@ class ProjectPane(QWidget):
     """Manual page of the pane."""
 
     run_chosen = Signal(RunRecord)
-    comparison_asked = Signal(list)
-    resume_asked = Signal(RunRecord)
-    about_asked = Signal(RunRecord)
-    discard_asked = Signal(RunRecord)
+    comparison_requested = Signal(list)
+    resume_requested = Signal(RunRecord)
+    about_requested = Signal(RunRecord)
+    discard_requested = Signal(RunRecord)
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,14 +106,14 @@ class ProjectPane(QWidget):
         self.runs.itemClicked.connect(lambda item: self._choose())
         self.compare_action = QAction("&Compare runs", self)
         self.compare_action.setEnabled(False)
-        self.compare_action.triggered.connect(lambda: self.comparison_asked.emit(self.selected_runs))
+        self.compare_action.triggered.connect(lambda: self.comparison_requested.emit(self.selected_runs))
         self.resume_action = QAction("&Resume", self)
-        self.resume_action.triggered.connect(lambda: self._of_selected(self.resume_asked))
+        self.resume_action.triggered.connect(lambda: self._of_selected(self.resume_requested))
         self.about_action = QAction("&About this run", self)
         self.about_action.setToolTip("Show files, parameters, messages and methods; rename the run or add a note")
-        self.about_action.triggered.connect(lambda: self._of_selected(self.about_asked))
+        self.about_action.triggered.connect(lambda: self._of_selected(self.about_requested))
         self.discard_action = QAction("&Delete this run", self)
-        self.discard_action.triggered.connect(lambda: self._of_selected(self.discard_asked))
+        self.discard_action.triggered.connect(lambda: self._of_selected(self.discard_requested))
         self.runs.addActions([self.about_action, self.compare_action, self.resume_action, self.discard_action])
         self.runs.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.compare_button, self.resume_button, self.about_button = (
@@ -264,9 +264,9 @@ class ProjectPane(QWidget):
         self._titles.clear()
         self.refresh()
 
-    def _of_selected(self, asked: SignalInstance) -> None:
+    def _of_selected(self, signal: SignalInstance) -> None:
         if self.selected_run is not None:
-            asked.emit(self.selected_run)
+            signal.emit(self.selected_run)
 
     def _offer_comparison(self) -> None:
         """Offer the comparison if two or more comparable runs are selected."""
@@ -326,23 +326,23 @@ class _RunDelegate(QStyledItemDelegate):
         text = palette.color(QPalette.ColorRole.HighlightedText if is_selected else QPalette.ColorRole.Text)
         faint = text if is_selected else QColor(colours().faint_text)
         is_resumable = bool(index.data(_IS_RESUMABLE))
-        icon_name, tone = _LOOKS["cancelled" if is_resumable else record.status]
+        icon_name, tone = _STATE_ICONS["cancelled" if is_resumable else record.status]
         tint = text if is_selected else QColor(getattr(colours(), tone))
         line = option.fontMetrics.height()
         painter.drawPixmap(rect.left() + _MARGIN, rect.top() + _MARGIN, pixmap(icon_name, line, tint, painter.device().devicePixelRatioF()))
         left = rect.left() + _MARGIN + line + 6
-        room = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
+        space = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
         font = option.font
-        said = CAN_BE_RESUMED if is_resumable else run_text(record)
+        status_text = CAN_BE_RESUMED if is_resumable else run_text(record)
         tone_of_text = tint if record.status == "failed" and not is_resumable else faint
         title = self._title_of(record)
-        lines = ((title, text, True), (_when(record.started), faint, False), (said, tone_of_text, False))
+        lines = ((title, text, True), (_when(record.started), faint, False), (status_text, tone_of_text, False))
         for i, (content, colour, is_bold) in enumerate(lines):
             font.setBold(is_bold)
             painter.setFont(font)
             painter.setPen(colour)
-            shown = painter.fontMetrics().elidedText(content, Qt.TextElideMode.ElideRight, room.width())
-            painter.drawText(room.translated(0, i * (line + 1)), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+            shown = painter.fontMetrics().elidedText(content, Qt.TextElideMode.ElideRight, space.width())
+            painter.drawText(space.translated(0, i * (line + 1)), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
 
 
 def run_text(record: RunRecord) -> str:

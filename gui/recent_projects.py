@@ -10,7 +10,7 @@ from PySide6.QtCore import QDateTime, QLocale, Qt
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.project import RunRecord
-from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.settings import RecentProject, SettingsFile
 
 __all__ = ["RecentProjects"]
@@ -31,7 +31,7 @@ class RecentProjects:
     ----------
     settings : SettingsFile
         Stores the recent projects.
-    survey : FileSurvey
+    inspector : FileSurvey
         Checks in a thread which projects exist.
     searches : iterable of Search
         Names of the search kinds.
@@ -39,8 +39,8 @@ class RecentProjects:
         Widgets that list recent projects.
     """
 
-    def __init__(self, settings: SettingsFile, survey: FileSurvey, searches: Iterable[Search], lists: Iterable[_List]) -> None:
-        self._values, self._survey = settings.values, survey
+    def __init__(self, settings: SettingsFile, inspector: FileInspector, searches: Iterable[Search], lists: Iterable[_List]) -> None:
+        self._values, self._inspector = settings.values, inspector
         self._names = {search.kind: search.name for search in searches}
         self._lists = tuple(lists)
 
@@ -66,7 +66,7 @@ class RecentProjects:
         notes = {folder: self._note_of(values.recent_runs[folder]) for folder in values.recent_projects if folder in values.recent_runs}
         for one in self._lists:
             one.show_recent(values.recent_projects, notes)
-        self._survey.missing_projects(values.recent_projects, self._show_missing)
+        self._inspector.missing_projects(values.recent_projects, self._show_missing)
 
     def _show_missing(self, folders: frozenset[str]) -> None:
         for one in self._lists:

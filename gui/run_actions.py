@@ -42,9 +42,9 @@ class RunActions(QObject):
         A new page of run details.
     page_shown
         The page is to be shown.
-    results_asked
+    results_requested
         Run whose results are to be shown.
-    comparison_asked
+    comparison_requested
         Runs to compare.
     form_shown
         Kind of the search whose form is to be shown.
@@ -58,8 +58,8 @@ class RunActions(QObject):
 
     page_made = Signal(object)
     page_shown = Signal()
-    results_asked = Signal(RunRecord)
-    comparison_asked = Signal(list)
+    results_requested = Signal(RunRecord)
+    comparison_requested = Signal(list)
     form_shown = Signal(str)
     deleted = Signal(RunRecord)
     failed = Signal(str)
@@ -73,9 +73,9 @@ class RunActions(QObject):
         self._reader = TableWorker(None, self)
         self._deleted: dict[Path, list[str]] = {}
         self._report_folder = ""
-        pane.about_asked.connect(self.show_page)
-        pane.resume_asked.connect(self.resume)
-        pane.discard_asked.connect(self.delete)
+        pane.about_requested.connect(self.show_page)
+        pane.resume_requested.connect(self.resume)
+        pane.discard_requested.connect(self.delete)
 
     @property
     def page(self) -> results.run_page.RunPage:
@@ -83,13 +83,13 @@ class RunActions(QObject):
         if self.made_page is None:
             page = self.made_page = results.run_page.RunPage()
             page.noted.connect(self._note)
-            page.results_asked.connect(lambda: self._of_shown(self.results_asked.emit))
-            page.again_asked.connect(lambda: self._of_shown(self.search_again))
-            page.report_asked.connect(lambda: self._of_shown(self.ask_for_report))
-            page.folder_asked.connect(self._open_folder)
-            page.delete_asked.connect(lambda: self._of_shown(self.delete))
-            page.compare_asked.connect(
-                lambda other: self._of_shown(lambda run: self.comparison_asked.emit(sorted((run, other), key=_number)))
+            page.results_requested.connect(lambda: self._of_shown(self.results_requested.emit))
+            page.again_requested.connect(lambda: self._of_shown(self.search_again))
+            page.report_requested.connect(lambda: self._of_shown(self.prompt_for_report))
+            page.folder_requested.connect(self._open_folder)
+            page.delete_requested.connect(lambda: self._of_shown(self.delete))
+            page.compare_requested.connect(
+                lambda other: self._of_shown(lambda run: self.comparison_requested.emit(sorted((run, other), key=_number)))
             )
             page.message.connect(self.message)
             self.page_made.emit(page)
@@ -104,7 +104,7 @@ class RunActions(QObject):
         """Show the details of a run."""
         project = self._pane.project
         if project is not None:
-            self._keep()
+            self._save_note()
             self._reader.submit("account", lambda: self._read(project, run), self._show, lambda error: self.failed.emit(str(error)))
 
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
@@ -122,13 +122,13 @@ class RunActions(QObject):
         self.page.again_button.setEnabled(account.run.kind in self._searches)
         self.page_shown.emit()
 
-    def _keep(self) -> None:
+    def _save_note(self) -> None:
         if self.made_page is not None:
-            self.made_page.keep()
+            self.made_page.save_note()
 
     def _of_shown(self, act: object) -> None:
         if self.page.account is not None:
-            self.page.keep()
+            self.page.save_note()
             act(self.page.account.run)  # type: ignore[operator]
 
     def _note(self, note: RunNote) -> None:
@@ -143,15 +143,17 @@ class RunActions(QObject):
         self.page.show_problem("")
         self._pane.refresh_titles()
 
-    def tell_no_results(self, run: RunRecord) -> None:
+    def show_no_results(self, run: RunRecord) -> None:
         """Show why a run of the open project has no results, and offer to resume it if possible."""
         why = run_text(run) if run.kind in self._searches else "this version of the program cannot show this kind of run"
         if reason := self._pane.missing_checkpoint(run):
             why += f"; {reason}"
         if self._pane.resume_action.isEnabled():
-            self._bar.tell(f"This run has no results yet but can be resumed: {why}", "attention", "Resume", partial(self.resume, run))
+            self._bar.show_message(
+                f"This run has no results yet but can be resumed: {why}", "attention", "Resume", partial(self.resume, run)
+            )
         else:
-            self._bar.tell(f"This run has no results: {why}", "attention")
+            self._bar.show_message(f"This run has no results: {why}", "attention")
 
     def resume(self, run: RunRecord) -> None:
         """Queue a stopped run of the open project for resuming."""
@@ -165,7 +167,7 @@ class RunActions(QObject):
             return
         self._bar.clear()
         if lost:
-            self._bar.tell(lost, "attention")
+            self._bar.show_message(lost, "attention")
         self._tasks.add(task)
         self._pane.refresh()
 
@@ -189,13 +191,13 @@ class RunActions(QObject):
         tables = {one.kind: one.path for one in inputs if one.kind in pages.form.designs}
         prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values, tables=tables)
         is_of_project = any(one.kind.startswith(_OF_PROJECT) for one in inputs)
-        gone_on_from = given.get("run", "")
-        if not isinstance(gone_on_from, str):
-            gone_on_from = tuple(gone_on_from)
-        pages.form.ask_again(project.folder, prefill, gone_on_from, is_of_project=is_of_project)
+        source_run = given.get("run", "")
+        if not isinstance(source_run, str):
+            source_run = tuple(source_run)
+        pages.form.reuse_settings(project.folder, prefill, source_run, is_of_project=is_of_project)
         self.form_shown.emit(run.kind)
 
-    def ask_for_report(self, run: RunRecord) -> None:
+    def prompt_for_report(self, run: RunRecord) -> None:
         """Ask for a folder for the report of a run."""
         project, pages = self._pane.project, self._searches.get(run.kind)
         if project is None or pages is None:
@@ -205,12 +207,12 @@ class RunActions(QObject):
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
-        def ask(name: str) -> None:
+        def on_selected(name: str) -> None:
             self._report_folder = name
             self._bar.clear()
             self._tasks.add(ReportTask(pages.search, project.folder, run, Path(name)))
 
-        dialog.fileSelected.connect(ask)
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
 
     def _open_folder(self) -> None:
@@ -238,7 +240,7 @@ class RunActions(QObject):
             self.made_page.account = None
         self._pane.refresh()
         loses = f" {', '.join(followers)}, which used its results, will lack its spectra." if followers else ""
-        self._bar.tell(f"{title} was deleted.{loses}", "attention", "Undo", lambda: self.restore(project, run))
+        self._bar.show_message(f"{title} was deleted.{loses}", "attention", "Undo", lambda: self.restore(project, run))
 
     def restore(self, project: Project, run: RunRecord) -> None:
         """Restore a deleted run and select it."""
@@ -254,7 +256,7 @@ class RunActions(QObject):
 
     def close(self) -> None:
         """Save an edited note, and remove deleted runs permanently."""
-        self._keep()
+        self._save_note()
         self._reader.close()
         for folder, runs in self._deleted.items():
             try:

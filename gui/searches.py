@@ -16,8 +16,8 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.parameters import read_preset
 from proteoscope.gui import forms, spectrum, structure
 from proteoscope.gui import results as results_package
-from proteoscope.gui.devices import DeviceSurvey
-from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.devices import DeviceDetector
+from proteoscope.gui.forms.file_inspection import FileInspector
 
 if TYPE_CHECKING:
     from proteoscope.gui.forms.field import Field
@@ -97,14 +97,14 @@ class SearchPages(QObject):
     form_made = Signal(object)
     results_made = Signal(object)
 
-    def __init__(self, search: Search, survey: FileSurvey, devices: DeviceSurvey, parent: QObject) -> None:
+    def __init__(self, search: Search, inspector: FileInspector, devices: DeviceDetector, parent: QObject) -> None:
         super().__init__(parent)
         self.search = search
         self.made_form: SearchForm | None = None
         """The form, or None before its first use."""
         self.made_results: RunView | None = None
         """The results view, or None before its first use."""
-        self._survey, self._devices = survey, devices
+        self._inspector, self._devices = inspector, devices
         self._making: dict[_Page, Iterator[None]] = {}
         """Iterators that create the pages step by step."""
         self._fields: dict[str, Field] = {}
@@ -169,7 +169,7 @@ class SearchPages(QObject):
         if self._parameters is None:
             self._parameters = forms.parameter_form.ParameterForm(self.search.model, self._fields.values())
             yield
-        form = forms.search_form.SearchForm(self.search, self._survey, self._devices, self._parameters)
+        form = forms.search_form.SearchForm(self.search, self._inspector, self._devices, self._parameters)
         yield
         self._fields, self._parameters = {}, None
         self.made_form = form
@@ -201,6 +201,6 @@ class SearchPages(QObject):
         return page is self.made_form or page is self.made_results
 
 
-def search_pages(survey: FileSurvey, devices: DeviceSurvey, window: QObject) -> dict[str, SearchPages]:
+def search_pages(inspector: FileInspector, devices: DeviceDetector, window: QObject) -> dict[str, SearchPages]:
     """Return the pages of all searches by kind, starting with the default search."""
-    return {one.kind: SearchPages(one, survey, devices, window) for one in registry.SEARCHES}
+    return {one.kind: SearchPages(one, inspector, devices, window) for one in registry.SEARCHES}

@@ -15,7 +15,7 @@ from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file, open_regular
 
 __all__ = [
-    "LETTER_SIZES",
+    "FONT_SCALES",
     "RecentProject",
     "SearchSettings",
     "Settings",
@@ -26,7 +26,7 @@ __all__ = [
 
 _N_RECENT = 10
 _MAXIMUM_BYTES = 4 << 20
-LETTER_SIZES = (80, 90, 100, 115, 130, 150, 175, 200)
+FONT_SCALES = (80, 90, 100, 115, 130, 150, 175, 200)
 """Font sizes in percent of the system's size."""
 _VERSION = 1
 """Version of the settings file; other versions are not read."""
@@ -76,7 +76,7 @@ class Settings(BaseModel):
 
     Attributes
     ----------
-    letter_size : int
+    font_scale : int
         Font size in percent of the system's size.
     tour_seen : bool
         True if the tour was completed or skipped.
@@ -93,7 +93,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(validate_assignment=True)
 
     theme: Literal["system", "light", "dark"] = "system"
-    letter_size: int = Field(default=100, ge=LETTER_SIZES[0], le=LETTER_SIZES[-1])
+    font_scale: int = Field(default=100, ge=FONT_SCALES[0], le=FONT_SCALES[-1])
     tour_seen: bool = False
     geometry: str = ""
     layout: str = ""

@@ -41,9 +41,9 @@ class StartPage(QWidget):
 
     Signals
     -------
-    new_asked, sample_asked
+    new_requested, sample_requested
         Kind of the search to start with the user's files or with sample data.
-    open_asked
+    open_requested
         A project is to be opened.
     project_chosen
         Folder of a recent project.
@@ -52,9 +52,9 @@ class StartPage(QWidget):
     MANUAL = "window"
     """Manual page of the start page."""
 
-    new_asked = Signal(str)
-    sample_asked = Signal(str)
-    open_asked = Signal()
+    new_requested = Signal(str)
+    sample_requested = Signal(str)
+    open_requested = Signal()
     project_chosen = Signal(str)
 
     def __init__(self, searches: Iterable[Search]) -> None:
@@ -86,7 +86,7 @@ class StartPage(QWidget):
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.open_button = QPushButton("Open project…")
         set_icon(self.open_button, "open")
-        self.open_button.clicked.connect(self.open_asked)
+        self.open_button.clicked.connect(self.open_requested)
         self.recent_title = QLabel("Recent projects")
         self.recent = QListWidget()
         self.recent.setIconSize(QSize(18, 18))
@@ -129,7 +129,7 @@ class StartPage(QWidget):
         button = QPushButton(f"New {search.name}")
         button.setMinimumHeight(_BUTTON_HEIGHT)
         set_icon(button, search.icon)
-        button.clicked.connect(partial(self.new_asked.emit, search.kind))
+        button.clicked.connect(partial(self.new_requested.emit, search.kind))
         self.new_buttons[search.kind] = button
         purpose = f"{search.purpose}; uses the results of another search" if _goes_on(search) else search.purpose
         button.setToolTip(tip_text(purpose))
@@ -140,7 +140,7 @@ class StartPage(QWidget):
             sample.setMinimumHeight(_BUTTON_HEIGHT)
             sample.setAccessibleName(f"Use sample data of the {search.name}")
             sample.setToolTip("Fill the form with the sample files of the program; then press Run")
-            sample.clicked.connect(partial(self.sample_asked.emit, search.kind))
+            sample.clicked.connect(partial(self.sample_requested.emit, search.kind))
             self.sample_buttons[search.kind] = sample
             grid.addWidget(sample, row, 2)
 
@@ -165,9 +165,9 @@ class StartPage(QWidget):
 
     def _fit(self) -> None:
         """Show recent projects and the purposes of the searches as space permits; tooltips always show the purposes."""
-        for are_told, height in product((True, False), _RECENT_HEIGHTS):
+        for are_shown, height in product((True, False), _RECENT_HEIGHTS):
             for label in self.purposes:
-                label.setVisible(are_told)
+                label.setVisible(are_shown)
             self.recent.setFixedHeight(height)
             # Nested layouts cache their sizes until they are activated.
             self._column.invalidate()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, is_project
-from proteoscope.gui.dialogs import LostProjectQuestion
+from proteoscope.gui.dialogs import LostProjectDialog
 from proteoscope.gui.tasks import SearchTask
 
 __all__ = ["TaskProjects", "project_dialog"]
@@ -48,20 +48,20 @@ class TaskProjects(QObject):
     """
 
     opened = Signal(object, object)
-    asking = Signal()
+    prompting = Signal()
     moved = Signal(Path, Path)
     failed = Signal(str)
 
     def __init__(self, is_known: Callable[[Path], bool], window: QWidget) -> None:
         super().__init__(window)
         self._is_known, self._window = is_known, window
-        self.question: LostProjectQuestion | None = None
+        self.question: LostProjectDialog | None = None
         """The dialog that asks for the location of a project, while it is open."""
 
     def open_for(self, task: SearchTask) -> None:
         """Open the project of a task, or ask for its location."""
         if self._is_known(task.project_folder) and not is_project(task.project_folder):
-            self._ask(task)
+            self._prompt(task)
         else:
             self._open(task)
 
@@ -74,12 +74,12 @@ class TaskProjects(QObject):
             return
         self.opened.emit(task, project)
 
-    def _ask(self, task: SearchTask) -> None:
+    def _prompt(self, task: SearchTask) -> None:
         if self.question is not None:
             self.question.raise_()
             return
-        self.asking.emit()
-        self.question = LostProjectQuestion(task.project_folder, self._window)
+        self.prompting.emit()
+        self.question = LostProjectDialog(task.project_folder, self._window)
         self.question.finished.connect(lambda: self._answer(task))
         self.question.open()
 

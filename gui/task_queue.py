@@ -120,10 +120,10 @@ class TaskQueue(QObject):
             self.stages[job.id] = event.stage
             if job.id in self._times:
                 self._times[job.id].begin(event.stage, time.monotonic())
-            self._stop_where_project_is_gone(job)
+            self._stop_if_project_is_missing(job)
             self.stage_begun.emit()
 
-    def _stop_where_project_is_gone(self, job: Job) -> None:
+    def _stop_if_project_is_missing(self, job: Job) -> None:
         """Stop a search whose project folder is missing, since its results cannot be saved."""
         task = self._tasks.get(job.id)
         if isinstance(task, SearchTask) and not is_project(task.project_folder):

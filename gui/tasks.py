@@ -35,12 +35,12 @@ __all__ = [
     "ConversionTask",
     "DatabaseTask",
     "ExportTask",
-    "MadeLibrary",
     "PredictionTask",
     "ReportTask",
     "SearchTask",
     "SuperpositionTask",
     "WritingTask",
+    "WrittenLibrary",
 ]
 
 _NAME_DIGITS = 12
@@ -123,7 +123,7 @@ class SearchTask:
         return path
 
 
-class MadeLibrary(NamedTuple):
+class WrittenLibrary(NamedTuple):
     """A new spectral library with the inputs and parameters of a library search that uses it."""
 
     inputs: Mapping[str, tuple[Path, ...]]
@@ -149,7 +149,7 @@ class WritingTask:
         """Return the outcome as one line."""
         raise NotImplementedError
 
-    def library_search(self) -> MadeLibrary | None:
+    def library_search(self) -> WrittenLibrary | None:
         """Return the inputs of a search of the written library, or None if no library was written."""
         return None
 
@@ -210,7 +210,7 @@ class ExportTask(WritingTask):
         """Return the names of the written files."""
         return f"{', '.join(path.name for path in written)} written"
 
-    def library_search(self) -> MadeLibrary | None:
+    def library_search(self) -> WrittenLibrary | None:
         """Return a search of the run's spectra against the exported library, or None."""
         export = self.search.exported_as(self.request.format)
         if export is None or not export.is_library:
@@ -222,8 +222,10 @@ class ExportTask(WritingTask):
             parameters = next((recorded_parameters(project, one) for one in project.runs() if one.id == source), {})
         except ProteoscopeError:  # the project is missing or invalid, but the library exists
             return None
-        kept: dict[str, Any] = {name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters}
-        return MadeLibrary({"spectra": spectra, "library": (self.request.target,)}, kept)
+        tolerances: dict[str, Any] = {
+            name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters
+        }
+        return WrittenLibrary({"spectra": spectra, "library": (self.request.target,)}, tolerances)
 
 
 @dataclass(frozen=True)
@@ -289,8 +291,8 @@ class SuperpositionTask(WritingTask):
         query = chains.query(hit["query"], hit["query_sequence"])
         target = chains.target(hit["target"], hit["target_sequence"], hit["target_index"])
         progress.stage("Writing")
-        _, told = structure_search.hit_chains.write_hit(self.folder, query, target, hit)
-        for text in told:
+        _, warnings = structure_search.hit_chains.write_hit(self.folder, query, target, hit)
+        for text in warnings:
             progress.message(text, "warning")
         return self.folder
 
@@ -346,9 +348,9 @@ class PredictionTask(WritingTask):
         """Return the numbers of entries and peptides."""
         return f"{locale.toString(written.n_entries)} entries of {locale.toString(written.n_peptides)} peptides written"
 
-    def library_search(self) -> MadeLibrary:
+    def library_search(self) -> WrittenLibrary:
         """Return a search against the library."""
-        return MadeLibrary({"library": (self.out,)}, {})
+        return WrittenLibrary({"library": (self.out,)}, {})
 
 
 @dataclass(frozen=True)

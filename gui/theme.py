@@ -15,10 +15,10 @@ from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from shiboken6 import isValid
 
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.icons import refresh_icons
-from proteoscope.gui.turns import Turns
 
-__all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_letters"]
+__all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_font"]
 
 _FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox", "QRadioButton")
 _FRAME_DARKER = 1.4
@@ -111,7 +111,7 @@ def _luminance(colour: QColor) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def scale_letters(application: QApplication, percent: int) -> None:
+def scale_font(application: QApplication, percent: int) -> None:
     """Set the font size in percent of the system's size. Call it before creating widgets, which compute their sizes from the font."""
     font = application.font()
     font.setPointSizeF(font.pointSizeF() * percent / 100)
@@ -132,7 +132,7 @@ class Theme(QObject):
     def __init__(self, application: QApplication) -> None:
         super().__init__(application)
         self._choice: ThemeChoice = "system"
-        self._turns = Turns(self)
+        self._deferred = DeferredTasks(self)
         self._whole: Colours | None = None
         """Colours of the fully applied theme, or None during a change."""
         self._held: list[QWidget] = []
@@ -160,7 +160,7 @@ class Theme(QObject):
     @property
     def is_changing(self) -> bool:
         """True while another theme is being applied."""
-        return self._turns.is_busy
+        return self._deferred.is_busy
 
     def choose(self, choice: ThemeChoice) -> None:
         """Apply a theme at once, for use before many widgets exist. Has no effect if it is already applied."""
@@ -174,11 +174,11 @@ class Theme(QObject):
         if choice != self._choice:
             self._hold()
             self._take(choice)
-            self._apply_in_turns()
+            self._apply_deferred()
 
     def finish(self) -> None:
         """Complete a pending change."""
-        self._turns.finish()
+        self._deferred.finish()
 
     def _take(self, choice: ThemeChoice) -> None:
         self._choice = choice
@@ -189,7 +189,7 @@ class Theme(QObject):
     def _follow(self) -> None:
         if self._choice == "system":
             self._hold()
-            self._apply_in_turns()
+            self._apply_deferred()
 
     def _hold(self) -> None:
         for window in QApplication.topLevelWidgets():
@@ -206,29 +206,29 @@ class Theme(QObject):
         self._held.clear()
 
     def _apply(self) -> None:
-        self._turns.drop()
-        for _ in self._pieces():
+        self._deferred.drop()
+        for _ in self._steps():
             pass
         self._let_go()
 
-    def _apply_in_turns(self) -> None:
-        self._turns.drop()
-        pieces = self._pieces()
+    def _apply_deferred(self) -> None:
+        self._deferred.drop()
+        steps = self._steps()
 
         def go_on() -> None:
             is_over = True
             try:
-                is_over = next(pieces, self) is self
+                is_over = next(steps, self) is self
             finally:
                 # Windows are released even if a step fails: otherwise they would stay frozen.
                 if is_over:
                     self._let_go()
             if not is_over:
-                self._turns.add(go_on)
+                self._deferred.add(go_on)
 
-        self._turns.add(go_on)
+        self._deferred.add(go_on)
 
-    def _pieces(self) -> Iterator[None]:
+    def _steps(self) -> Iterator[None]:
         """Apply the selected theme, yielding after each step."""
         chosen, self._whole = self._chosen, None
         QApplication.setPalette(_palette(chosen))

@@ -9,12 +9,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.device_page import DeviceButton, DevicePage
-from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.dialogs import CrashDialog, report_text
 from proteoscope.gui.docks import add_dock
-from proteoscope.gui.drops import dropped_paths, has_paths
-from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.icons import icon
 from proteoscope.gui.job_dock import JobDock
 from proteoscope.gui.log_dock import LogDock
@@ -24,7 +25,6 @@ from proteoscope.gui.searches import SearchPages, search_pages
 from proteoscope.gui.start_page import StartPage
 from proteoscope.gui.task_queue import TaskQueue
 from proteoscope.gui.tasks import CalibrationTask
-from proteoscope.gui.turns import Turns
 
 if TYPE_CHECKING:
     from proteoscope.gui.forms.search_form import SearchForm
@@ -57,11 +57,11 @@ class WindowFrame(QMainWindow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns = Turns(self)
+        self.deferred = DeferredTasks(self)
         self.log = LogDock()
         self.tasks = TaskQueue(self.log, self)
         self.queue, self.bridge = self.tasks.jobs, self.tasks.bridge
-        self.devices = DeviceSurvey(self)
+        self.devices = DeviceDetector(self)
         self.message_bar = MessageBar()
         self.project_pane = ProjectPane()
         self.jobs = JobDock(self.bridge, self.tasks)
@@ -70,8 +70,8 @@ class WindowFrame(QMainWindow):
         self.progress_text.setTextFormat(Qt.TextFormat.PlainText)
         self.device_button = DeviceButton(self.devices)
         self.device_page = DevicePage(self.devices, self.bridge, self.tasks.running)
-        self.survey = FileSurvey(self)
-        self.searches = search_pages(self.survey, self.devices, self)
+        self.inspector = FileInspector(self)
+        self.searches = search_pages(self.inspector, self.devices, self)
         self.search = next(iter(self.searches.values()))
         """The current search, to which form, run and result actions apply."""
         self._left_results: RunView | None = None
@@ -80,11 +80,11 @@ class WindowFrame(QMainWindow):
         self.pages.addWidget(self.start_page)
         self.pages.addWidget(self.device_page)
         self._lay_out()
-        self.jobs.cancel_asked.connect(self.queue.cancel)
-        self.device_page.cancel_asked.connect(self.queue.cancel)
-        self.device_page.calibration_asked.connect(self._calibrate)
+        self.jobs.cancel_requested.connect(self.queue.cancel)
+        self.device_page.cancel_requested.connect(self.queue.cancel)
+        self.device_page.calibration_requested.connect(self._calibrate)
         self.jobs.moved.connect(self.queue.move)
-        self.bridge.message.connect(lambda _, text: self.tell_briefly(text))
+        self.bridge.message.connect(lambda _, text: self.show_briefly(text))
         self.tasks.queued.connect(self._show_jobs)
         self.tasks.progressed.connect(self.progress_text.setText)
 
@@ -118,7 +118,7 @@ class WindowFrame(QMainWindow):
 
     def new_search(self, kind: str) -> None:
         """Show the form of a search."""
-        self.turns.finish()
+        self.deferred.finish()
         self.show_page(self.searches[kind].form)
 
     def show_devices(self) -> None:
@@ -127,7 +127,7 @@ class WindowFrame(QMainWindow):
 
     def show_form(self) -> None:
         """Show the form of the current search."""
-        self.turns.finish()
+        self.deferred.finish()
         self.show_page(self.form)
 
     def show_results(self) -> None:
@@ -146,16 +146,16 @@ class WindowFrame(QMainWindow):
 
     # Messages
 
-    def tell_briefly(self, text: str) -> None:
+    def show_briefly(self, text: str) -> None:
         """Show a transient message in the status bar."""
         self.statusBar().showMessage(text, _MESSAGE_MS)
 
-    def tell_error(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         """Show an error above the page and in the log."""
-        self.message_bar.tell(text, "wrong", "Show log", self.show_log)
+        self.message_bar.show_message(text, "wrong", "Show log", self.show_log)
         self.log.add(text, "error")
 
-    def tell_fault(self, summary: str, error_report: str) -> None:
+    def show_unexpected_error(self, summary: str, error_report: str) -> None:
         """Show an unexpected error of the program, with a report to copy."""
         self.log.add(f"{summary}\n{error_report}", "error")
         if any(dialog.summary == summary for dialog in self.findChildren(CrashDialog)):

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
 from proteoscope.gui.buttons import text_button, tool_button
-from proteoscope.gui.room import FoldingBar, fill_page
+from proteoscope.gui.scrolling_layout import FoldingBar, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["AlignmentView"]
@@ -41,7 +41,7 @@ class AlignmentView(QWidget):
         fasta_tip, export_tip = "Copy the two aligned sequences with their gaps, as FASTA", "Save the whole alignment as SVG, PDF or PNG"
         self.copy_button = text_button("Copy", copy_tip, self.copy, copy_tip)
         self.fasta_button = text_button("FASTA", fasta_tip, self.copy_fasta, fasta_tip)
-        self.export_button = text_button("Export…", export_tip, self.plot.export_action.ask, export_tip)
+        self.export_button = text_button("Export…", export_tip, self.plot.export_action.prompt, export_tip)
         self.copy_action = self._action("&Copy as text", QKeySequence.StandardKey.Copy, self.copy)
         self.fasta_action = self._action("Copy as &FASTA", "Ctrl+Shift+F", self.copy_fasta)
         self.bar = FoldingBar((8, 3, 6, 3), 4)

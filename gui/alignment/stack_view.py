@@ -13,8 +13,8 @@ from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack
 from proteoscope.engine.views.stacked_hits import StackedHits, write_stack
 from proteoscope.gui.alignment.stack_plot import StackPlot
 from proteoscope.gui.buttons import text_button
-from proteoscope.gui.forms.wheel import ChoiceBox
-from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.worker import TableWorker
 
@@ -57,9 +57,9 @@ class StackView(QWidget):
         self.insertions = QCheckBox("Insertions")
         self.insertions.setToolTip("Show columns opened by insertions; otherwise a mark shows where an insertion is hidden")
         save_tip = "Save the shown hits as a stack (Stockholm, A3M, Clustal, PHYLIP) or as pairs (MAF, PSL)"
-        self.save_button = text_button("Save as…", save_tip, self.ask_where_to_save)
+        self.save_button = text_button("Save as…", save_tip, self.prompt_for_path)
         self.plot = StackPlot()
-        self.export_button = text_button("Export…", "Save the whole stack as SVG, PDF or PNG", self.plot.export_action.ask)
+        self.export_button = text_button("Export…", "Save the whole stack as SVG, PDF or PNG", self.plot.export_action.prompt)
         bars = bar_of(self._title, self.save_button, self.export_button), bar_of(self.insertions, self.scheme)
         fill_page(self, *bars, self.plot, filling=self.plot)
         self.scheme.currentIndexChanged.connect(lambda _: self._paint())
@@ -109,7 +109,7 @@ class StackView(QWidget):
         self._worker.close()
         self.show_hits(None)
 
-    def ask_where_to_save(self) -> None:
+    def prompt_for_path(self) -> None:
         """Ask for a file and write the shown hits to it."""
         if self.found is None:
             return
@@ -122,9 +122,9 @@ class StackView(QWidget):
         """Write the shown hits to a file, in a thread."""
         found = self.found
         if found is not None:
-            told = f"Saved {path.name}."
+            saved_message = f"Saved {path.name}."
             write = partial(write_stack, path, found.stack, format)
-            self._worker.submit("save", write, lambda _: self.message.emit(told), lambda error: self.message.emit(str(error)))
+            self._worker.submit("save", write, lambda _: self.message.emit(saved_message), lambda error: self.message.emit(str(error)))
 
     def _paint(self) -> None:
         found, scheme = self.found, str(self.scheme.currentData())

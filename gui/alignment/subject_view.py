@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from proteoscope.engine.views.stacked_hits import SubjectSequence
 from proteoscope.gui.buttons import text_button
 from proteoscope.gui.colours import plot_colours
-from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SubjectView"]
@@ -29,14 +29,14 @@ class SubjectView(QWidget):
     """
 
     message = Signal(str)
-    searchAsked = Signal(str)
+    searchRequested = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.subject: SubjectSequence | None = None
         self._title = ElidedLabel()
         search_tip = "Search the same databases with this protein as the query and the same parameters"
-        self.search_button = text_button("Search with this protein", search_tip, self._ask_for_search)
+        self.search_button = text_button("Search with this protein", search_tip, self._request_search)
         self.copy_button = text_button("Copy as FASTA", "", self._copy)
         self.sequence_text = QPlainTextEdit()
         self.sequence_text.setReadOnly(True)
@@ -91,9 +91,9 @@ class SubjectView(QWidget):
         selection.cursor, selection.format = cursor, format
         return selection
 
-    def _ask_for_search(self) -> None:
+    def _request_search(self) -> None:
         if self.subject is not None:
-            self.searchAsked.emit(self.subject.fasta())
+            self.searchRequested.emit(self.subject.fasta())
 
     def _copy(self) -> None:
         if self.subject is not None:

@@ -38,7 +38,7 @@ class AdviceLine(QWidget):
         row.addWidget(self.button)
         self.hide()
 
-    def tell(self, advice: PresetAdvice | None) -> None:
+    def show_advice(self, advice: PresetAdvice | None) -> None:
         """Show advice, or hide the line."""
         self.advice = advice
         if advice is not None:

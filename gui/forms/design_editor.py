@@ -163,12 +163,12 @@ class DesignEditor(QWidget):
     def __init__(self, help: str) -> None:
         super().__init__()
         self._files: list[str] = []
-        self._asked: tuple[Path, tuple[str, ...]] | None = None
+        self._runs_key: tuple[Path, tuple[str, ...]] | None = None
         self._label: LabelName | None = None
         self._wanted: tuple[Path | None] | None = None
         self._parameters: tuple[tuple[str, ...], str] = ((), "")
         """Compared conditions and reference, as set in the form."""
-        self._judged: Design | DesignFault | None = None
+        self._validated: Design | DesignFault | None = None
         self._compared = ComparedConditions(())
         self._worker = TableWorker(None, self)
         self.model = DesignModel()
@@ -183,8 +183,8 @@ class DesignEditor(QWidget):
             tool_button("search", "Guess samples, conditions and replicates from the file names", self.guess),
             tool_button("folded", "Fill the selected cells from the topmost cell (Ctrl+D)", self.view.fill_down),
             tool_button("reset", "Undo (Ctrl+Z)", self.model.undo),
-            tool_button("open", "Load a design from a table of tab-separated values", self.ask_to_load),
-            tool_button("save", "Save the design as a table of tab-separated values", self.ask_to_save),
+            tool_button("open", "Load a design from a table of tab-separated values", self.prompt_to_load),
+            tool_button("save", "Save the design as a table of tab-separated values", self.prompt_to_save),
         ]
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -201,7 +201,7 @@ class DesignEditor(QWidget):
         page.addWidget(self.view)
         page.addWidget(self.message)
         page.addWidget(self.wrong)
-        self.model.changed.connect(self._judge)
+        self.model.changed.connect(self._validate)
         self.is_used.toggled.connect(self._show_state)
         self._show_state()
 
@@ -240,20 +240,20 @@ class DesignEditor(QWidget):
         of_comparison = (tuple(parameters["groups"]), str(parameters["reference"]))
         if of_comparison != self._parameters:
             self._parameters = of_comparison
-            self._judge()
-        asked = None if folder is None else (folder, tuple(parameters["run"]))
-        if asked == self._asked:
+            self._validate()
+        runs_key = None if folder is None else (folder, tuple(parameters["run"]))
+        if runs_key == self._runs_key:
             return
-        self._asked = asked
-        if asked is None:
+        self._runs_key = runs_key
+        if runs_key is None:
             self._worker.cancel()
             self._take([])
         else:
-            self._worker.submit("files", lambda: files_of_runs(*asked), self._take, self._take_none)
+            self._worker.submit("files", lambda: files_of_runs(*runs_key), self._take, self._take_none)
 
-    def look_again(self) -> None:
+    def reload_files(self) -> None:
         """Read the files again at the next `show_files`, since the project may have changed."""
-        self._asked = None
+        self._runs_key = None
 
     def text(self) -> str:
         """Return the design as a table of tab-separated values, or '' if it is not used."""
@@ -262,7 +262,7 @@ class DesignEditor(QWidget):
 
     def problem(self) -> str:
         """Return why the design cannot be used, or ''."""
-        return self._judged.text if self.is_used.isChecked() and isinstance(self._judged, DesignFault) else ""
+        return self._validated.text if self.is_used.isChecked() and isinstance(self._validated, DesignFault) else ""
 
     def guess(self) -> None:
         """Fill the table by guessing from the file names."""
@@ -273,7 +273,7 @@ class DesignEditor(QWidget):
         try:
             table = read_design_table(path)
         except ProteoscopeError as error:
-            self._say_wrong(f"The design was not loaded. {error}")
+            self._show_error(f"The design was not loaded. {error}")
             return
         self.is_used.setChecked(True)
         self.model.replace_table(table)
@@ -298,20 +298,20 @@ class DesignEditor(QWidget):
             with atomic_file(path) as file:
                 file.write(design_text(self.model.table).encode())
         except ProteoscopeError as error:
-            self._say_wrong(f"The design was not saved. {error}")
+            self._show_error(f"The design was not saved. {error}")
 
-    def ask_to_load(self) -> None:
+    def prompt_to_load(self) -> None:
         """Ask for a file and load it."""
-        self._ask(QFileDialog.AcceptMode.AcceptOpen, "Load a design").fileSelected.connect(lambda name: self.load(Path(name)))
+        self._open_file_dialog(QFileDialog.AcceptMode.AcceptOpen, "Load a design").fileSelected.connect(lambda name: self.load(Path(name)))
 
-    def ask_to_save(self) -> None:
+    def prompt_to_save(self) -> None:
         """Ask for a file and save to it."""
-        dialog = self._ask(QFileDialog.AcceptMode.AcceptSave, "Save the design")
+        dialog = self._open_file_dialog(QFileDialog.AcceptMode.AcceptSave, "Save the design")
         dialog.setDefaultSuffix("tsv")
         dialog.selectFile("design.tsv")
         dialog.fileSelected.connect(lambda name: self.save(Path(name)))
 
-    def _ask(self, mode: QFileDialog.AcceptMode, title: str) -> QFileDialog:
+    def _open_file_dialog(self, mode: QFileDialog.AcceptMode, title: str) -> QFileDialog:
         dialog = QFileDialog(self, title, str(Path(self._files[0]).parent) if self._files else "")
         dialog.setAcceptMode(mode)
         dialog.setNameFilter(_FILTER)
@@ -333,18 +333,18 @@ class DesignEditor(QWidget):
     def _begin_anew(self) -> None:
         """Guess a design, and use it if it allows comparing conditions."""
         self.model.open(guessed_design(self._files, self._label))
-        self.is_used.setChecked(isinstance(self._judged, Design) and bool(self._compared.groups))
+        self.is_used.setChecked(isinstance(self._validated, Design) and bool(self._compared.groups))
 
-    def _judge(self) -> None:
+    def _validate(self) -> None:
         table = self.model.table
-        self._judged = judged_design(table, self._files, self._label) if self._files else None
-        if isinstance(self._judged, Design):
-            compared = compared_conditions(self._judged, table, *self._parameters)
+        self._validated = judged_design(table, self._files, self._label) if self._files else None
+        if isinstance(self._validated, Design):
+            compared = compared_conditions(self._validated, table, *self._parameters)
             if isinstance(compared, DesignFault):
-                self._judged = compared
+                self._validated = compared
             else:
                 self._compared = compared
-        self.model.show_fault(self._judged if isinstance(self._judged, DesignFault) else None)
+        self.model.show_issue(self._validated if isinstance(self._validated, DesignFault) else None)
         self._show_state()
 
     def _show_state(self) -> None:
@@ -357,24 +357,24 @@ class DesignEditor(QWidget):
         self.blocks_button.setEnabled(is_used)
         for name, action in self.block_actions.items():
             action.setChecked(name in self.model.table.columns)
-        judged = self._judged
-        told = "Choose a project to list the files of its identification." if not self._files else ""
+        validated = self._validated
+        text = "Choose a project to list the files of its identification." if not self._files else ""
         if self._files and not is_used:
             what = "Each" if self._label is None else "Each channel of each"
-            told = f"{what} of {counted(len(self._files), 'file')} is a sample; no conditions are compared."
-        elif isinstance(judged, Design):
-            told = " ".join((_told(judged, self._compared), *self._compared.notes))
-        self.message.setText(told)
-        self.message.setVisible(bool(told))
-        self._say_wrong(self.problem())
+            text = f"{what} of {counted(len(self._files), 'file')} is a sample; no conditions are compared."
+        elif isinstance(validated, Design):
+            text = " ".join((_summary(validated, self._compared), *self._compared.notes))
+        self.message.setText(text)
+        self.message.setVisible(bool(text))
+        self._show_error(self.problem())
         self.changed.emit()
 
-    def _say_wrong(self, text: str) -> None:
+    def _show_error(self, text: str) -> None:
         self.wrong.setText(text)
         self.wrong.setVisible(bool(text))
 
 
-def _told(design: Design, compared: ComparedConditions) -> str:
+def _summary(design: Design, compared: ComparedConditions) -> str:
     """Return a summary of a design and its compared conditions."""
     count = {name: sum(one.condition == name for one in design.samples) for name in design.conditions}
     names = ", ".join(f"{name} ({number})" for name, number in list(count.items())[:8]) + (" …" if len(count) > 8 else "")

@@ -52,7 +52,7 @@ class DesignModel(QAbstractTableModel):
         self.table = DesignTable(DESIGN_COLUMNS, ())
         self._undone: list[DesignTable] = []
         self._done: list[DesignTable] = []
-        self._fault: int | None = None
+        self._invalid_row: int | None = None
 
     @property
     def can_undo(self) -> bool:
@@ -101,7 +101,7 @@ class DesignModel(QAbstractTableModel):
         """Fill each column of the given cells from its topmost cell; a single cell fills the rest of its column."""
         filled: list[tuple[Cell, str]] = []
         for column in sorted({column for _, column in cells}):
-            rows = sorted(row for row, own in cells if own == column)
+            rows = sorted(row for row, cell_column in cells if cell_column == column)
             rows = list(range(rows[0], len(self.table.rows))) if len(rows) == 1 else rows
             texts = filled_down([self.table.rows[row][column] for row in rows])
             filled += [((row, column), text) for row, text in zip(rows, texts, strict=True)]
@@ -123,9 +123,9 @@ class DesignModel(QAbstractTableModel):
         else:
             self.set_cells(((at[0] + down, at[1] + across), text) for down, row in enumerate(block) for across, text in enumerate(row))
 
-    def show_fault(self, fault: DesignFault | None) -> None:
+    def show_issue(self, issue: DesignFault | None) -> None:
         """Mark the invalid row."""
-        self._fault = None if fault is None else fault.row
+        self._invalid_row = None if issue is None else issue.row
         if self.table.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.table.rows) - 1, len(self.table.columns) - 1))
 
@@ -157,7 +157,7 @@ class DesignModel(QAbstractTableModel):
             return text
         if role == Qt.ItemDataRole.ToolTipRole:
             return tip_text(text) or None
-        if role == Qt.ItemDataRole.ForegroundRole and index.row() == self._fault:
+        if role == Qt.ItemDataRole.ForegroundRole and index.row() == self._invalid_row:
             return QColor(colours().wrong)
         return None
 

@@ -31,10 +31,10 @@ from proteoscope.engine.parameters import Editor as DeclaredEditor
 from proteoscope.engine.parameters import ParameterDescription, list_text, parts_of_list
 from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
 from proteoscope.gui.buttons import tool_button
-from proteoscope.gui.forms.file_survey import SORTS, SearchedRun
+from proteoscope.gui.forms.file_inspection import SORTS, SearchedRun
 from proteoscope.gui.forms.modification_picker import ModificationPicker
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.labels import tip_text
 
 __all__ = ["Editor", "RunEditor", "editor_for"]
@@ -50,7 +50,7 @@ class Editor(QWidget):
     """
 
     changed = Signal()
-    takes_all_room = True
+    takes_full_width = True
     """True if the editor should be as wide as possible."""
 
     def value(self) -> Any:
@@ -72,11 +72,11 @@ class Editor(QWidget):
         row.setSpacing(6)
         for i, widget in enumerate(widgets):
             row.addWidget(widget, 1 if i == stretch else 0)
-        self.takes_all_room = stretch >= 0
+        self.takes_full_width = stretch >= 0
         self.setFocusProxy(widgets[0])
 
 
-class TruthEditor(Editor):
+class BoolEditor(Editor):
     """Editor of a boolean."""
 
     def __init__(self, description: ParameterDescription) -> None:
@@ -145,12 +145,12 @@ class MatrixEditor(Editor):
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self._title = description.title
-        self._looked_at: tuple[object, ...] = ()
+        self._inspected: tuple[object, ...] = ()
         self._problem = ""
         self._combo = ChoiceBox()
         self._combo.addItems(list(matrix_names()))
         self._combo.currentTextChanged.connect(self.changed)
-        self._hold(self._combo, tool_button("open", "Choose a matrix file in NCBI's format", self.ask_for_file))
+        self._hold(self._combo, tool_button("open", "Choose a matrix file in NCBI's format", self.prompt_for_file))
 
     def value(self) -> str:
         """Return the name of the matrix or the path of its file."""
@@ -172,12 +172,12 @@ class MatrixEditor(Editor):
         except OSError:
             # The parameter model reports missing files.
             return ""
-        looked_at = (name, state.st_mtime_ns, state.st_size)
-        if looked_at != self._looked_at:
-            self._looked_at, self._problem = looked_at, _matrix_problem(name)
+        inspected = (name, state.st_mtime_ns, state.st_size)
+        if inspected != self._inspected:
+            self._inspected, self._problem = inspected, _matrix_problem(name)
         return self._problem
 
-    def ask_for_file(self) -> None:
+    def prompt_for_file(self) -> None:
         """Open a dialog for a matrix file."""
         dialog = QFileDialog(self, self._title)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
@@ -389,7 +389,7 @@ class DescriptorWeightsEditor(Editor):
             box.lineEdit().textChanged.connect(self.changed)
             grid.addWidget(label, row, 1)
             grid.addWidget(box, row, 0)
-        self.takes_all_room = False
+        self.takes_full_width = False
         self.setFocusProxy(next(iter(self._boxes.values())))
 
     def value(self) -> tuple[float, ...]:
@@ -581,7 +581,7 @@ _DECLARED: dict[DeclaredEditor, Callable[[ParameterDescription], Editor]] = {
 """Editors by the name that a parameter declares."""
 
 _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
-    "truth": TruthEditor,
+    "truth": BoolEditor,
     "choice": ChoiceEditor,
     "integer": IntegerEditor,
     "number": NumberEditor,

@@ -37,13 +37,13 @@ class EstimateLine(QWidget):
 
     Parameters
     ----------
-    asked : callable
+    current_task : callable
         Returns the current task of the form, or None if it is incomplete, which hides the estimate.
     """
 
-    def __init__(self, asked: Callable[[], SearchTask | None]) -> None:
+    def __init__(self, current_task: Callable[[], SearchTask | None]) -> None:
         super().__init__()
-        self._asked = asked
+        self._current_task = current_task
         self._worker = TableWorker(None, self)
         self.estimate: Estimate | None = None
         """The shown estimate, or None."""
@@ -98,7 +98,7 @@ class EstimateLine(QWidget):
         QWhatsThis.showText(self.button.mapToGlobal(QPoint(0, 0)), tip_text(self.details), self.button)
 
     def _begin(self) -> None:
-        task = self._asked()
+        task = self._current_task()
         if task is None:
             self._take(None)
         elif task.request.workers:

@@ -63,12 +63,12 @@ class Field(QObject):
     -------
     changed
         The value may have changed.
-    help_asked
+    help_requested
         Description of the parameter whose help is requested.
     """
 
     changed = Signal()
-    help_asked = Signal(object)
+    help_requested = Signal(object)
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -85,10 +85,10 @@ class Field(QObject):
         policy.setRetainSizeWhenHidden(True)
         self.reset_button.setSizePolicy(policy)
         self.reset_button.hide()
-        self.help_button = tool_button("help", f"Help on “{description.title}” (F1 in the field)", self._ask_for_help)
+        self.help_button = tool_button("help", f"Help on “{description.title}” (F1 in the field)", self._request_help)
         self.help_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # F1 does the same, and the Tab order is long enough
         self._baseline: Any = None
-        self._is_told_changed = False
+        self._is_marked_changed = False
         self._describe()
         self.editor.changed.connect(self.changed)
 
@@ -116,8 +116,8 @@ class Field(QObject):
             self.frame.mark(bool(problem))
             self.message.setText(problem)
             self.message.setVisible(bool(problem))
-        if is_changed != self._is_told_changed:
-            self._is_told_changed = is_changed
+        if is_changed != self._is_marked_changed:
+            self._is_marked_changed = is_changed
             font = self.label.font()
             font.setBold(is_changed)
             self.label.setFont(font)
@@ -127,7 +127,7 @@ class Field(QObject):
         """Add the widgets of the field to the next two rows of a grid with four columns."""
         row = grid.rowCount()
         grid.addWidget(self.label, row, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self.frame, row, 1, Qt.AlignmentFlag(0) if self.editor.takes_all_room else Qt.AlignmentFlag.AlignLeft)
+        grid.addWidget(self.frame, row, 1, Qt.AlignmentFlag(0) if self.editor.takes_full_width else Qt.AlignmentFlag.AlignLeft)
         grid.addWidget(self.reset_button, row, 2, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.help_button, row, 3, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.message, row + 1, 1, 1, 3)
@@ -136,8 +136,8 @@ class Field(QObject):
         for button in (self.reset_button, self.help_button):
             button.setContentsMargins(0, 4, 0, 0)
 
-    def _ask_for_help(self) -> None:
-        self.help_asked.emit(self.description)
+    def _request_help(self) -> None:
+        self.help_requested.emit(self.description)
 
     def _describe(self) -> None:
         one = self.description

@@ -25,7 +25,7 @@ from proteoscope.engine.entry import FileSort, Input
 from proteoscope.engine.formats.letters import InputContent, SequenceCount, kind_of_sequences, worth_a_warning
 from proteoscope.engine.formats.registry import library_suffixes
 from proteoscope.gui.forms.field import Outlined
-from proteoscope.gui.forms.file_survey import SORTS, FileKind, FileSurvey, SortOfFiles, Survey
+from proteoscope.gui.forms.file_inspection import SORTS, FileCategory, FileInspection, FileInspector, FileKind
 from proteoscope.gui.icons import icon, set_icon
 from proteoscope.gui.labels import tip_text, toned_label
 from proteoscope.gui.theme import colours
@@ -54,9 +54,9 @@ class FileList(QWidget):
 
     Parameters
     ----------
-    asked : Input
+    spec : Input
         The input.
-    survey : FileSurvey
+    inspector : FileSurvey
         Inspects the files.
     takes_broken : bool
         True if unreadable structures are skipped and hence no error.
@@ -69,27 +69,32 @@ class FileList(QWidget):
         The files, or facts about them, have changed.
     counted
         The content of a file is known.
-    database_asked
+    database_requested
         A database is to be built for this input.
     """
 
     changed = Signal()
     counted = Signal()
-    database_asked = Signal()
+    database_requested = Signal()
 
     def __init__(
-        self, asked: Input, survey: FileSurvey, *, takes_broken: bool = False, elsewhere: Mapping[str, Collection[FileSort]] | None = None
+        self,
+        spec: Input,
+        inspector: FileInspector,
+        *,
+        takes_broken: bool = False,
+        elsewhere: Mapping[str, Collection[FileSort]] | None = None,
     ) -> None:
         super().__init__()
         self._takes_broken, self._elsewhere = takes_broken, elsewhere or {}
-        self._asked, self._sort, self._survey = asked, SORTS[asked.sort], survey
-        self._sorts = frozenset(asked.sorts)
+        self._spec, self._sort, self._inspector = spec, SORTS[spec.sort], inspector
+        self._sorts = frozenset(spec.sorts)
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """Sequence counts of FASTA and FASTQ files."""
         self.spectra: dict[Path, SpectraContent] = {}
         """Content of the first spectrum files, if known."""
-        self._asked_of_spectra: set[Path] = set()
+        self._pending_spectra: set[Path] = set()
         self._being_counted: set[Path] = set()
         self.structure_counts: dict[Path, StructureCount] = {}
         """Contents of inspected structures."""
@@ -103,11 +108,11 @@ class FileList(QWidget):
         self._counting.timeout.connect(self._show_learned)
         self.start_folder = ""
         """Start folder of the file dialog."""
-        self._takes_project = asked.sort == "project"
+        self._takes_project = spec.sort == "project"
         self._open_project: Path | None = None
         how = "choose it" if self._takes_project else "add them"
-        self.lines = _Lines(f"Drop {asked.hint or self._sort.hint} here, or {how} below", self.remove_selected)
-        self.lines.setAccessibleName(asked.title)
+        self.lines = _Lines(f"Drop {spec.hint or self._sort.hint} here, or {how} below", self.remove_selected)
+        self.lines.setAccessibleName(spec.title)
         self.frame = Outlined(self.lines)
         self.message = toned_label(tone="wrong")
         self.message.hide()
@@ -118,15 +123,15 @@ class FileList(QWidget):
         self.left_out = toned_label(tone="attention")
         """Label with the skipped files of a folder and the reasons."""
         self.left_out.hide()
-        self.add_button = _button("Add files…", "add", self.ask_for_files)
+        self.add_button = _button("Add files…", "add", self.prompt_for_files)
         self.add_button.setHidden(self._takes_project)
-        self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.ask_for_folder)
+        self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.prompt_for_folder)
         self.project_button = _button("The open project", "open", self._take_open_project)
         self.project_button.setHidden(not self._takes_project)
         self.remove_button = _button("Remove", "remove", self.remove_selected)
-        self.database_button = _button("New database…", "database", self.database_asked.emit)
+        self.database_button = _button("New database…", "database", self.database_requested.emit)
         self.database_button.setToolTip("Build a structure database from files, which makes repeated searches much faster")
-        self.database_button.setVisible(asked.also == "structure database")
+        self.database_button.setVisible(spec.also == "structure database")
         self.lines.itemSelectionChanged.connect(self._enable)
         buttons = QHBoxLayout()
         for button in (self.add_button, self.folder_button, self.project_button, self.database_button, self.remove_button):
@@ -155,17 +160,17 @@ class FileList(QWidget):
         """Return why a search cannot use these files, or '' (also while they are being inspected)."""
         for path in self.paths:
             known = self._known.get(path)
-            if known is not None and self._fault(known):
-                return self._fault(known)
+            if known is not None and self._problem_of(known):
+                return self._problem_of(known)
             counted = self.structure_counts.get(path)
             if counted is not None and counted.problem and not self._takes_broken:
                 return counted.problem
-            if known is not None and known.sort == self._asked.also is not None and self.lines.count() > 1:
+            if known is not None and known.sort == self._spec.also is not None and self.lines.count() > 1:
                 return f"{path.name} is a {known.format}, which cannot be combined with other files; remove it or the others"
         counted_all = [self.counts.get(path) for path in self.paths if self._known.get(path, _UNKNOWN).sort in _COUNTED]
         if counted_all and all(count is not None and count.is_whole and not count.n_residues for count in counted_all):
             return f"{self.paths[0].name} contains names without sequences; choose a file with sequences"
-        return "" if self._asked.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
+        return "" if self._spec.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
 
     @property
     def spectra_contents(self) -> list[SpectraContent]:
@@ -203,7 +208,7 @@ class FileList(QWidget):
             item.setData(Qt.ItemDataRole.UserRole, path)
             self.lines.addItem(item)
         self._known = {path: known for path, known in self._known.items() if path in present}
-        self._survey.files(new, self._learn)
+        self._inspector.files(new, self._learn)
         self._show_state()
 
     def give_project(self, folder: Path) -> None:
@@ -231,11 +236,11 @@ class FileList(QWidget):
         self.lines.clear()
         self._show_state()
 
-    def look_again(self) -> None:
+    def inspect_again(self) -> None:
         """Inspect the files again, since they may have changed."""
-        self._survey.files(self.paths, self._learn)
+        self._inspector.files(self.paths, self._learn)
 
-    def look_for_missing(self) -> None:
+    def mark_missing(self) -> None:
         """Mark missing files before a search."""
         gone = [path for path in self.paths if not path.exists()]
         for path in gone:
@@ -249,7 +254,7 @@ class FileList(QWidget):
             self.lines.item(i).setData(_SHOWN, None)
             self._show_item(self.lines.item(i))
 
-    def ask_for_files(self) -> None:
+    def prompt_for_files(self) -> None:
         """Open a file dialog."""
         dialog = QFileDialog(self, "Choose files", self.start_folder)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
@@ -258,7 +263,7 @@ class FileList(QWidget):
         dialog.filesSelected.connect(self._take_chosen)
         dialog.open()
 
-    def ask_for_folder(self) -> None:
+    def prompt_for_folder(self) -> None:
         """Open a dialog for a folder whose matching files are added, or for a project."""
         dialog = QFileDialog(self, "Choose a folder", self.start_folder)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
@@ -269,8 +274,8 @@ class FileList(QWidget):
 
     def _name_filters(self) -> list[str]:
         """Return the filter for all files of this input, and for each type if there are several."""
-        sorts = [SORTS[sort] for sort in self._asked.sorts if SORTS[sort].suffixes]
-        every = SortOfFiles(" and ".join(sort.title for sort in sorts), self._asked.sorts)
+        sorts = [SORTS[sort] for sort in self._spec.sorts if SORTS[sort].suffixes]
+        every = FileCategory(" and ".join(sort.title for sort in sorts), self._spec.sorts)
         return [one.name_filter for one in ([every, *sorts] if len(sorts) > 1 else sorts)]
 
     def _take_chosen(self, names: list[str]) -> None:
@@ -283,9 +288,9 @@ class FileList(QWidget):
             self.give_project(Path(names[0]))
             return
         self.start_folder = names[0]
-        self._survey.all_within([Path(names[0])], partial(self._take_found, Path(names[0])))
+        self._inspector.all_within([Path(names[0])], partial(self._take_found, Path(names[0])))
 
-    def _take_found(self, folder: Path, found: Survey) -> None:
+    def _take_found(self, folder: Path, found: FileInspection) -> None:
         """Add the matching files of a folder and report the others."""
         self.take(found.files)
         others = [file for file in (*found.files, *found.left_out) if not file.sorts & self._sorts]
@@ -309,18 +314,18 @@ class FileList(QWidget):
         if self._known.get(found.path) == found:
             return
         self._known[found.path] = found
-        if found.sort in _COUNTED and found.sort in self._asked.sorts and found.path not in self.counts:
+        if found.sort in _COUNTED and found.sort in self._spec.sorts and found.path not in self.counts:
             self._being_counted.add(found.path)
-            self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
-        if found.sort in self._asked.sorts and self._asked.sort == "structures" and found.path not in self.structure_counts:
-            self._survey.count_structures(found, lambda count: self._learn_structures(found.path, count))
-        elif found.sort == "spectra" and found.sort in self._sorts and found.path.is_file() and found.path not in self._asked_of_spectra:
-            self._asked_of_spectra.add(found.path)
-            self._survey.look_into_spectra(found.path, lambda content: self._learn_spectra(found.path, content))
+            self._inspector.count(found.path, lambda count: self._learn_count(found.path, count))
+        if found.sort in self._spec.sorts and self._spec.sort == "structures" and found.path not in self.structure_counts:
+            self._inspector.count_structures(found, lambda count: self._learn_structures(found.path, count))
+        elif found.sort == "spectra" and found.sort in self._sorts and found.path.is_file() and found.path not in self._pending_spectra:
+            self._pending_spectra.add(found.path)
+            self._inspector.inspect_spectra(found.path, lambda content: self._learn_spectra(found.path, content))
         self._showing.start()
 
     def _learn_spectra(self, path: Path, content: SpectraContent | None) -> None:
-        self._asked_of_spectra.discard(path)
+        self._pending_spectra.discard(path)
         if content is None:
             return
         self.spectra[path] = content
@@ -350,20 +355,18 @@ class FileList(QWidget):
                 self._showing.start()
         self.counted.emit()
 
-    def _fault(self, known: FileKind) -> str:
+    def _problem_of(self, known: FileKind) -> str:
         if self._takes_project and known.sort != "project":
             return f"{known.path} is not a project; choose a project folder"
         if known.unknown:
-            return (
-                f"{known.path.name} {known.unknown.replace('is in no', 'is text in no', 1)}; choose {self._asked.hint or self._sort.hint}"
-            )
+            return f"{known.path.name} {known.unknown.replace('is in no', 'is text in no', 1)}; choose {self._spec.hint or self._sort.hint}"
         if known.problem or known.sorts & self._sorts:
             return known.problem
         if known.sort is None or known.sort in ("structure database", "project"):
             return f"{known.path.name} is a {known.format}; choose files here"
-        if (known.sort, self._asked.sort) == ("proteins", "spectra"):
+        if (known.sort, self._spec.sort) == ("proteins", "spectra"):
             return f"{known.path.name} is a {known.format} file of sequences; add it to the protein databases"
-        if known.sort == "spectra" and self._asked.sort == "libraries" and known.path.name.lower().endswith(library_suffixes()):
+        if known.sort == "spectra" and self._spec.sort == "libraries" and known.path.name.lower().endswith(library_suffixes()):
             return f"{known.path.name} is not a spectral library: its spectra ({known.format}) have no identities (SEQ=, NAME=)"
         place = next((title for title, sorts in self._elsewhere.items() if known.sort in sorts), "")
         belongs = f". Add it to {place}" if place else ""
@@ -384,13 +387,13 @@ class FileList(QWidget):
     def _show_counts(self) -> None:
         """Show the contents of the files without emitting `changed`."""
         counted = {path: self.counts[path] for path in self.paths if path in self.counts}
-        looked_into = [self.structure_counts[path] for path in self.paths if path in self.structure_counts]
+        inspected = [self.structure_counts[path] for path in self.paths if path in self.structure_counts]
         spectra = self.spectra_contents
-        held = spectra[0].text if spectra else count_text(list(counted.values()), self._asked)
-        self.note.setText(structure_text(looked_into) if looked_into else held)
-        self.note.setToolTip(tip_text("\n".join(text for one in looked_into for text in one.left_out)))
-        self.note.setVisible(bool(counted or looked_into or spectra))
-        warnings = (nucleotide_text(path.name, count, self._asked) for path, count in counted.items())
+        held = spectra[0].text if spectra else count_text(list(counted.values()), self._spec)
+        self.note.setText(structure_text(inspected) if inspected else held)
+        self.note.setToolTip(tip_text("\n".join(text for one in inspected for text in one.left_out)))
+        self.note.setVisible(bool(counted or inspected or spectra))
+        warnings = (nucleotide_text(path.name, count, self._spec) for path, count in counted.items())
         warning = next(filter(None, warnings), "")
         self.warning.setText(warning)
         self.warning.setVisible(bool(warning))
@@ -404,11 +407,11 @@ class FileList(QWidget):
         item.setData(_SHOWN, shown)
         if known is None:
             item.setIcon(icon("queued", QColor(colours().faint_text)))
-        elif self._fault(known):
+        elif self._problem_of(known):
             item.setIcon(icon("failed", QColor(colours().wrong)))
-            item.setToolTip(tip_text(self._fault(known)))
+            item.setToolTip(tip_text(self._problem_of(known)))
         else:
-            item.setIcon(icon(SORTS[known.sort or self._asked.sort].icon, QColor(colours().good)))
+            item.setIcon(icon(SORTS[known.sort or self._spec.sort].icon, QColor(colours().good)))
             size = f", {_size(known.size, self.locale().decimalPoint())}" if known.size else ""
             counted = self.structure_counts.get(path)
             held = [] if counted is None else [counted.problem or structure_text([counted]), *counted.left_out]
@@ -463,11 +466,11 @@ def _counted(number: int, name: str) -> str:
     return f"{QLocale().toString(number)} {name}{'' if number == 1 else 's'}"
 
 
-def count_text(counts: Sequence[SequenceCount], asked: Input) -> str:
+def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
     """Return the numbers of sequences and residues, and whether they are nucleotides if the input takes both."""
     n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
-    parts = [_counted(n_sequences, "sequence"), _counted(n_residues, "symbol" if asked.takes_nucleotides else "residue")]
-    if asked.takes_nucleotides and (kind := kind_of_sequences(counts)):
+    parts = [_counted(n_sequences, "sequence"), _counted(n_residues, "symbol" if spec.takes_nucleotides else "residue")]
+    if spec.takes_nucleotides and (kind := kind_of_sequences(counts)):
         parts.append(kind)
     return ("" if all(count.is_whole for count in counts) else "more than ") + ", ".join(parts)
 
@@ -486,18 +489,18 @@ def structure_text(counts: Sequence[StructureCount]) -> str:
     return beginning + ", ".join(parts) + ending
 
 
-def nucleotide_text(name: str, count: SequenceCount, asked: Input) -> str:
+def nucleotide_text(name: str, count: SequenceCount, spec: Input) -> str:
     """Return a warning that sequences look like DNA or RNA although proteins are expected, or ''; see `worth_a_warning`."""
     n, n_all = count.n_nucleotides, count.n_sequences
     # Every pasted sequence is intended as input.
-    if asked.takes_nucleotides or not worth_a_warning(n, n_all, is_each_meant=asked.can_be_pasted):
+    if spec.takes_nucleotides or not worth_a_warning(n, n_all, is_each_meant=spec.can_be_pasted):
         return ""
     if n == n_all:
         return f"{name} looks like DNA or RNA, but proteins are expected; translate it first"
     locale = QLocale()
-    looks, them = ("looks", "it") if n == 1 else ("look", "them")
+    verb, them = ("looks", "it") if n == 1 else ("look", "them")
     who = f"{name}: {locale.toString(n)} of {locale.toString(n_all)} sequences"
-    return f"{who} {looks} like DNA or RNA, but proteins are expected; translate {them} first"
+    return f"{who} {verb} like DNA or RNA, but proteins are expected; translate {them} first"
 
 
 def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from proteoscope.engine.entry import FileSort, Input
 from proteoscope.engine.formats.letters import InputContent
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList, count_text, nucleotide_text
-from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.forms.sequence_box import SequenceBox
 from proteoscope.gui.labels import toned_label
 from proteoscope.gui.words import with_article
@@ -32,12 +32,12 @@ class InputFiles(QWidget):
 
     changed = Signal()
 
-    def __init__(self, asked: Input, survey: FileSurvey, elsewhere: Mapping[str, Collection[FileSort]] | None = None) -> None:
+    def __init__(self, spec: Input, inspector: FileInspector, elsewhere: Mapping[str, Collection[FileSort]] | None = None) -> None:
         super().__init__()
-        self.asked = asked
-        self.files = FileList(asked, survey, elsewhere=elsewhere)
+        self.spec = spec
+        self.files = FileList(spec, inspector, elsewhere=elsewhere)
         self.files.changed.connect(self.changed)
-        self.box = SequenceBox(takes_nucleotides=asked.takes_nucleotides) if asked.can_be_pasted else None
+        self.box = SequenceBox(takes_nucleotides=spec.takes_nucleotides) if spec.can_be_pasted else None
         """Box for pasted sequences, or None."""
         self.note = toned_label()
         self.warning = toned_label(tone="attention")
@@ -95,12 +95,12 @@ class InputFiles(QWidget):
 
     def missing(self) -> str:
         """Return the message for an empty input."""
-        pasting = ", or paste a sequence" if self.asked.can_be_pasted else ""
-        return f"Add {self.asked.wanted or self.asked.title.lower()}{pasting}"
+        pasting = ", or paste a sequence" if self.spec.can_be_pasted else ""
+        return f"Add {self.spec.wanted or self.spec.title.lower()}{pasting}"
 
     def unusable(self) -> str:
         """Return the message for an input with a `problem`."""
-        one = with_article(self.asked.one)
+        one = with_article(self.spec.one)
         return f"{one[:1].upper()}{one[1:]} cannot be used"
 
     def problem(self) -> str:
@@ -113,9 +113,9 @@ class InputFiles(QWidget):
 
     def _show_pasted(self) -> None:
         count = None if self.box is None else self.box.pasted.count
-        self.note.setText("" if count is None else f"Pasted: {count_text([count], self.asked)}")
+        self.note.setText("" if count is None else f"Pasted: {count_text([count], self.spec)}")
         self.note.setVisible(count is not None)
-        warning = "" if count is None else nucleotide_text("The pasted text", count, self.asked)
+        warning = "" if count is None else nucleotide_text("The pasted text", count, self.spec)
         self.warning.setText(warning)
         self.warning.setVisible(bool(warning))
         self.changed.emit()

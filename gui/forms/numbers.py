@@ -9,7 +9,7 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QWidget
 
-from proteoscope.gui.forms.wheel import WheelAfterFocus
+from proteoscope.gui.forms.wheel_guard import WheelAfterFocus
 
 if TYPE_CHECKING:
 
@@ -24,7 +24,7 @@ __all__ = ["IntegerBox", "NumberBox", "form_locale", "number_text", "shortest"]
 
 _LARGEST_INTEGER = 2_000_000_000
 _LARGEST = 1e15
-_LOOKS_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 _WHOLE = re.compile(r"[-+]?\d+")
 _PARTS_OF_NUMBERS = re.compile(r"[-+\d.,eE\s]*")
 
@@ -48,7 +48,7 @@ def shortest(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-class _StandingText(WheelAfterFocus, _Box):
+class _InvalidTextBox(WheelAfterFocus, _Box):
     """Common base of the boxes: an invalid text stays until it is corrected.
 
     Qt's boxes would remove group separators, which turns ``1,5`` into 15, or restore the previous number.
@@ -59,14 +59,14 @@ class _StandingText(WheelAfterFocus, _Box):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         is_entered = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        standing = self._wrong_text() if is_entered else None
+        invalid_text = self._wrong_text() if is_entered else None
         super().keyPressEvent(event)
-        self._put_back(standing)
+        self._put_back(invalid_text)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
-        standing = self._wrong_text()
+        invalid_text = self._wrong_text()
         super().focusOutEvent(event)
-        self._put_back(standing)
+        self._put_back(invalid_text)
 
     def problem(self) -> str:
         """Return why the text is not a number of this box, or ''."""
@@ -88,7 +88,7 @@ class _StandingText(WheelAfterFocus, _Box):
             self.lineEdit().setText(text)
 
 
-class IntegerBox(_StandingText, QSpinBox):
+class IntegerBox(_InvalidTextBox, QSpinBox):
     """Integer box. `minimum_wanted` and `maximum_wanted` limit the arrows; typed numbers may exceed them and are then marked.
 
     `zero` is shown in place of 0, which is then the smallest number.
@@ -126,7 +126,7 @@ class IntegerBox(_StandingText, QSpinBox):
         return "Expected a whole number"
 
 
-class NumberBox(_StandingText, QDoubleSpinBox):
+class NumberBox(_InvalidTextBox, QDoubleSpinBox):
     """Box for a real number, shown with all its decimals, with the limits of `IntegerBox`.
 
     It reads numbers in the user's locale, and with a decimal point in every locale, since numbers are copied from papers. Where a point
@@ -185,7 +185,7 @@ class NumberBox(_StandingText, QDoubleSpinBox):
         value, is_number = self.locale().toDouble(bare)
         if is_number:
             return float(value)
-        if self.locale().decimalPoint() != "." and _LOOKS_GROUPED.fullmatch(bare):
+        if self.locale().decimalPoint() != "." and _GROUPED.fullmatch(bare):
             return None
         value, is_number = QLocale.c().toDouble(bare) if "," not in bare else (0.0, False)
         return float(value) if is_number else None

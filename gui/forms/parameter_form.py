@@ -37,13 +37,13 @@ class ParameterForm(QWidget):
         Values or their errors may have changed.
     resetting
         All fields are about to be reset to the preset.
-    help_asked
+    help_requested
         Description of the parameter whose help is requested.
     """
 
     changed = Signal()
     resetting = Signal()
-    help_asked = Signal(object)
+    help_requested = Signal(object)
 
     def __init__(self, model: type[SearchParameters], fields: Iterable[Field] = ()) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class ParameterForm(QWidget):
         self._lay_out()
         for field in self.fields.values():
             field.changed.connect(self._check)
-            field.help_asked.connect(self.help_asked)
+            field.help_requested.connect(self.help_requested)
         self.set_baseline(model.checked({}).model_dump())
 
     @property

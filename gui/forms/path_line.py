@@ -59,7 +59,7 @@ class PathLine(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.frame, 1)
-        row.addWidget(tool_button(self.icon, self.tip, self.ask))
+        row.addWidget(tool_button(self.icon, self.tip, self.prompt))
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 6, 0, 0)
         page.setSpacing(2)
@@ -86,7 +86,7 @@ class PathLine(QWidget):
         """Return why the path cannot be used, or ''."""
         raise NotImplementedError
 
-    def ask(self) -> None:
+    def prompt(self) -> None:
         """Open a dialog for the path."""
         dialog = QFileDialog(self, self._title.replace("&", ""), self.line.text() or self.start_folder)
         self._prepare(dialog)

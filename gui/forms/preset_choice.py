@@ -17,7 +17,7 @@ from proteoscope.engine.results.counts import counted
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.parameter_form import ParameterForm
 from proteoscope.gui.forms.preset_files import write_preset
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
 
@@ -25,7 +25,7 @@ __all__ = ["PresetChoice"]
 
 _PRESET_FILTER = "Presets (*.toml)"
 _RUN = "run"  # the parameter name used by all searches
-_MAXIMUM_KEPT = 50
+_MAXIMUM_UNDO_STEPS = 50
 """Maximum number of steps that can be undone."""
 
 
@@ -88,7 +88,7 @@ class PresetChoice(QWidget):
             self.box.setItemData(self.box.count() - 1, preset_description(search.kind, name), Qt.ItemDataRole.ToolTipRole)
         self.box.activated.connect(self._take)
         self.undo_button.clicked.connect(self.undo)
-        parameters.resetting.connect(self._keep_before_reset)
+        parameters.resetting.connect(self._add_undo_step_before_reset)
         self._lay_out()
 
     @property
@@ -157,14 +157,14 @@ class PresetChoice(QWidget):
         self._replaced.clear()
         self._show_undo()
 
-    def ask_for_file(self) -> None:
+    def prompt_for_file(self) -> None:
         """Open a dialog for a preset file to load."""
         dialog = self._dialog("Load a preset")
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda name: self.load_file(Path(name)))
         dialog.open()
 
-    def ask_where_to_save(self) -> None:
+    def prompt_for_path(self) -> None:
         """Open a dialog for a preset file to write."""
         dialog = self._dialog("Save as a preset")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -189,18 +189,18 @@ class PresetChoice(QWidget):
         self.choose(self.name)
         if not self._replaced and before.preset != self._filled.preset:
             # Stepping through presets by keyboard is undone as a whole.
-            self._keep(f"Preset {self._filled.preset_title} chosen.", before)
+            self._add_undo_step(f"Preset {self._filled.preset_title} chosen.", before)
         self.chosen.emit()
 
-    def _keep_before_reset(self) -> None:
+    def _add_undo_step_before_reset(self) -> None:
         n = len(self._parameters.changed_names)
         if n:
-            self._keep(f"Reset replaced {counted(n, 'edited value')}.", replace(self._filled, values=self._parameters.values()))
+            self._add_undo_step(f"Reset replaced {counted(n, 'edited value')}.", replace(self._filled, values=self._parameters.values()))
 
-    def _keep(self, text: str, before: _Filled) -> None:
+    def _add_undo_step(self, text: str, before: _Filled) -> None:
         """Add the previous content to the undo history."""
         self._replaced.append((text, before))
-        del self._replaced[:-_MAXIMUM_KEPT]
+        del self._replaced[:-_MAXIMUM_UNDO_STEPS]
         self._show_undo()
 
     @property
@@ -210,17 +210,17 @@ class PresetChoice(QWidget):
 
     def _load(self, name: str) -> bool:
         try:
-            told = read_preset(self._search.kind, name)
-            values = self._model.checked(told).model_dump()
+            preset_values = read_preset(self._search.kind, name)
+            values = self._model.checked(preset_values).model_dump()
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return False
         is_shipped = name in preset_names(self._search.kind)
         # Presets do not contain a run, so a chosen run stays.
         now = self._parameters.values()
-        kept = {one: now[one] for one in self._of_project - told.keys()}
+        retained = {one: now[one] for one in self._of_project - preset_values.keys()}
         description = preset_description(self._search.kind, name) if is_shipped else f"From {name}"
-        wanted = _Filled(name, description, values, values | kept)
+        wanted = _Filled(name, description, values, values | retained)
         self._fill(wanted, f"Preset {wanted.preset_title}")
         return True
 
@@ -236,7 +236,7 @@ class PresetChoice(QWidget):
         now = self._parameters.values()
         n = sum(was_wrong or was[name] != now[name] for name, was_wrong in edited.items())
         if n:
-            self._keep(f"{by} replaced {counted(n, 'edited value')}.", before)
+            self._add_undo_step(f"{by} replaced {counted(n, 'edited value')}.", before)
         self._show_undo()
 
     def _show_name(self) -> None:
@@ -255,8 +255,8 @@ class PresetChoice(QWidget):
         self.suited_text.hide()
         row = QHBoxLayout()
         row.addWidget(self.box, 1)
-        row.addWidget(tool_button("open", "Load a preset file", self.ask_for_file))
-        row.addWidget(tool_button("save", "Save the parameters as a preset file", self.ask_where_to_save))
+        row.addWidget(tool_button("open", "Load a preset file", self.prompt_for_file))
+        row.addWidget(tool_button("save", "Save the parameters as a preset file", self.prompt_for_path))
         undo = QHBoxLayout()
         undo.addWidget(self.undo_text, 1)
         undo.addWidget(self.undo_button)

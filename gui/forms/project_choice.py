@@ -53,7 +53,7 @@ class ProjectChoice(QWidget):
         self._was_typed = False
         row = QHBoxLayout()
         row.addWidget(self.frame, 1)
-        row.addWidget(tool_button("folder", "Choose a folder", self.ask))
+        row.addWidget(tool_button("folder", "Choose a folder", self.prompt))
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(2)
@@ -61,7 +61,7 @@ class ProjectChoice(QWidget):
         page.addLayout(row)
         page.addWidget(self.message)
         self.line.textChanged.connect(lambda: self.changed.emit())
-        self.line.textEdited.connect(self._keep)
+        self.line.textEdited.connect(self._mark_as_typed)
         self.open_button.clicked.connect(self._take_open)
         self.setFocusProxy(self.line)
 
@@ -81,7 +81,7 @@ class ProjectChoice(QWidget):
 
     def set_folder(self, folder: Path) -> None:
         """Set the folder, which also disables suggestions."""
-        self._keep()
+        self._mark_as_typed()
         self.line.setText(str(folder))
 
     def offer(self, folder: Path, is_begun: bool) -> None:
@@ -140,7 +140,7 @@ class ProjectChoice(QWidget):
             tip = "Results are saved in the open project" if is_taken else "Save the results in the open project"
             self.open_button.setToolTip(tip_text(f"{tip}: {folder}"))
 
-    def ask(self) -> None:
+    def prompt(self) -> None:
         """Open a dialog for the folder."""
         dialog = QFileDialog(self, "Project folder", self.line.text() or self._start_folder())
         dialog.setFileMode(QFileDialog.FileMode.Directory)
@@ -153,6 +153,6 @@ class ProjectChoice(QWidget):
         if self._open_project is not None:
             self.set_folder(self._open_project)
 
-    def _keep(self) -> None:
+    def _mark_as_typed(self) -> None:
         """Record that the user has entered or cleared the folder."""
         self._was_suggested, self._was_typed = False, True

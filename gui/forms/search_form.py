@@ -15,13 +15,13 @@ from proteoscope.engine.entry import Input, Option, Search, SearchRequest, ident
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.letters import InputContent
 from proteoscope.gui.buttons import PrimaryButton
-from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.forms.advice_line import AdviceLine
 from proteoscope.gui.forms.design_editor import DesignEditor
 from proteoscope.gui.forms.device_choice import DeviceChoice
 from proteoscope.gui.forms.editors import RunEditor
 from proteoscope.gui.forms.estimate_line import EstimateLine
-from proteoscope.gui.forms.file_survey import FileSurvey, SearchedRun, Survey
+from proteoscope.gui.forms.file_inspection import FileInspection, FileInspector, SearchedRun
 from proteoscope.gui.forms.input_files import InputFiles
 from proteoscope.gui.forms.parameter_form import ParameterForm
 from proteoscope.gui.forms.path_line import FileLine, FolderLine, PathLine, ProjectLine
@@ -53,7 +53,7 @@ class SearchForm(QWidget):
     ----------
     search : Search
         Entry from which the page is generated.
-    survey : FileSurvey
+    inspector : FileSurvey
         Inspects files.
     devices : DeviceDetector
         Detects the devices.
@@ -62,26 +62,26 @@ class SearchForm(QWidget):
 
     Signals
     -------
-    run_asked
+    run_requested
         A `SearchTask`.
     failed
         Error text of a preset file.
     touched
         The user has changed something.
-    database_asked
+    database_requested
         Name of the input for which a database is to be built.
     """
 
-    run_asked = Signal(object)
+    run_requested = Signal(object)
     failed = Signal(str)
     touched = Signal()
-    database_asked = Signal(str)
+    database_requested = Signal(str)
 
-    def __init__(self, search: Search, survey: FileSurvey, devices: DeviceSurvey, parameters: ParameterForm | None = None) -> None:
+    def __init__(self, search: Search, inspector: FileInspector, devices: DeviceDetector, parameters: ParameterForm | None = None) -> None:
         super().__init__()
-        self.search, self._model, self._survey = search, search.model, survey
+        self.search, self._model, self._inspector = search, search.model, inspector
         self.inputs = {
-            one.name: InputFiles(one, survey, {other.title: other.sorts for other in search.inputs if other is not one})
+            one.name: InputFiles(one, inspector, {other.title: other.sorts for other in search.inputs if other is not one})
             for one in search.inputs
         }
         """Widgets of the inputs by name."""
@@ -137,18 +137,18 @@ class SearchForm(QWidget):
     def task(self) -> SearchTask | None:
         """Return the task of the form, or None if it is incomplete or invalid."""
         parameters = self.parameters.parameters
-        if self.what_is_missing() or parameters is None:
+        if self.validation_error() or parameters is None:
             return None
         request = SearchRequest(
             {name: tuple(one.files.paths) for name, one in self.inputs.items()},
             parameters,
             project=self.project_folder(),
-            options=self._wishes(),
+            options=self._option_values(),
             device=self.device.value() if self.device.workers.are_here else "auto",
-            workers=self.device.workers.wish,
+            workers=self.device.workers.requested,
             certificates=self.device.workers.certificates or None,
         )
-        names = {name: f"results of {self._stands_for(one.asked)}" if one.is_empty else one.name for name, one in self.inputs.items()}
+        names = {name: f"results of {self._replacing_project(one.spec)}" if one.is_empty else one.name for name, one in self.inputs.items()}
         title = self.search.job.format(**names)
         pasted = {name: one.pasted for name, one in self.inputs.items() if one.pasted}
         tables = {name: one.text() for name, one in self.designs.items() if one.text()}
@@ -158,9 +158,9 @@ class SearchForm(QWidget):
     def _paths(self) -> dict[str, PathLine]:
         return {**self.folders, **self.given_files, **self.projects}
 
-    def _stands_for(self, asked: Input) -> str:
+    def _replacing_project(self, spec: Input) -> str:
         """Return the name of the project that replaces files of an input, or '' if files are required."""
-        line = self.projects.get(asked.instead)
+        line = self.projects.get(spec.instead)
         return "" if line is None or line.path is None else line.path.name
 
     @property
@@ -170,7 +170,7 @@ class SearchForm(QWidget):
             return self.given_project.first_file
         return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
 
-    def take(self, found: Survey, target: QWidget | None) -> None:
+    def take(self, found: FileInspection, target: QWidget | None) -> None:
         """Add dropped files to the input under the pointer, otherwise to the first empty input of their type, or the last.
 
         Parameters
@@ -181,10 +181,10 @@ class SearchForm(QWidget):
             Widget on which they were dropped.
         """
         for sort in found.sorts & self.search.sorts:
-            files = found.of_sort(sort)
-            parts = [one for one in self.inputs.values() if sort in one.asked.sorts]
+            files = found.of_type(sort)
+            parts = [one for one in self.inputs.values() if sort in one.spec.sorts]
             # Files that fit two inputs go to the one on which they were dropped.
-            fitting = [one for one in self.inputs.values() if all(file.sorts.intersection(one.asked.sorts) for file in files)]
+            fitting = [one for one in self.inputs.values() if all(file.sorts.intersection(one.spec.sorts) for file in files)]
             under = [part for part in fitting if target is not None and part.isAncestorOf(target)]
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
@@ -194,7 +194,7 @@ class SearchForm(QWidget):
         if sample is None:
             return
         for name, one in self.inputs.items():
-            if one.asked.sort != "project" and (name in sample.samples or sample.after):
+            if one.spec.sort != "project" and (name in sample.samples or sample.after):
                 one.files.clear()
         for name, file in sample.samples.items():
             self.file_lists[name].add([resources.path("samples", file)])
@@ -212,7 +212,7 @@ class SearchForm(QWidget):
     def _first_file(self) -> Path | None:
         """Return the file next to which a project is suggested: the first file of the first input that needs files."""
         for one in self.inputs.values():
-            if one.first_file is not None or not one.asked.can_be_pasted:
+            if one.first_file is not None or not one.spec.can_be_pasted:
                 return one.first_file
         return None
 
@@ -221,9 +221,9 @@ class SearchForm(QWidget):
         values.preset = self.presets.name if self.presets.is_chosen or not self.search.fitting else ""
         values.preset_folder = self.presets.start_folder
         values.device = self.device.value()
-        values.workers, values.certificates = self.device.workers.wish, self.device.workers.certificates
+        values.workers, values.certificates = self.device.workers.requested, self.device.workers.certificates
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
-        values.files = {name: tuple(str(path) for path in one.files.paths) for name, one in self.inputs.items() if one.asked.is_kept}
+        values.files = {name: tuple(str(path) for path in one.files.paths) for name, one in self.inputs.items() if one.spec.is_kept}
 
     def restore(self, values: SearchSettings) -> None:
         """Restore the choices stored by `remember`."""
@@ -235,7 +235,7 @@ class SearchForm(QWidget):
             self.device.workers.choose(values.workers, values.certificates)
         self.presets.restore(values.preset, values.preset_folder)
         for name, files in values.files.items():
-            if name in self.inputs and self.inputs[name].asked.is_kept:
+            if name in self.inputs and self.inputs[name].spec.is_kept:
                 self.file_lists[name].add(Path(file) for file in files if Path(file).exists())
 
     def project_folder(self) -> Path:
@@ -257,7 +257,7 @@ class SearchForm(QWidget):
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
-        self.project.offer(folder, any(not one.is_empty for one in self.inputs.values() if not one.asked.is_kept))
+        self.project.offer(folder, any(not one.is_empty for one in self.inputs.values() if not one.spec.is_kept))
 
     def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Set up a search that uses a run of a project; parameters that do not fit this search are ignored."""
@@ -266,7 +266,7 @@ class SearchForm(QWidget):
             line.line.setText(str(folder))
         for name, one in self.inputs.items():
             # The project replaces the previous files.
-            if one.asked.instead in self.projects:
+            if one.spec.instead in self.projects:
                 self.file_lists[name].clear()
         self._fill(prefill)
         self._choose_run(run_id)
@@ -275,7 +275,7 @@ class SearchForm(QWidget):
         """Set up a search of some files; parameters that do not fit this search are ignored."""
         self._fill(prefill)
 
-    def ask_again(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, is_of_project: bool) -> None:
+    def reuse_settings(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, is_of_project: bool) -> None:
         """Restore the settings of a run of a project. If `is_of_project`, `run` is the run, or the runs, whose results it used."""
         if is_of_project:
             self.go_on_from(folder, run if isinstance(run, str) else "", prefill)
@@ -300,12 +300,12 @@ class SearchForm(QWidget):
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
         self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
 
-    def what_is_missing(self) -> str:
+    def validation_error(self) -> str:
         """Return why the search cannot run, or ''."""
         for one in self.inputs.values():
             if one.problem():
                 return one.unusable()
-            if one.is_empty and not (one.asked.is_optional or self._stands_for(one.asked)):
+            if one.is_empty and not (one.spec.is_optional or self._replacing_project(one.spec)):
                 return one.missing()
         if self.given_project is None and self.project.is_empty:
             return "Choose a project folder"
@@ -329,19 +329,19 @@ class SearchForm(QWidget):
         if self.search.fitting and not all(one.files.is_counted for one in self.inputs.values()):
             return "Inspecting sequences"
         parameters = self.parameters.parameters
-        return "" if parameters is None else self.search.misfit(self._contents(), self._wishes(), parameters)
+        return "" if parameters is None else self.search.misfit(self._contents(), self._option_values(), parameters)
 
     def check(self) -> None:
         """Enable the Run button, or show why the search cannot run."""
         self._suggest_project()
         if self.search.fitting:
-            self.presets.suit(self.search.suited_preset(self._contents(), self._wishes()))
+            self.presets.suit(self.search.suited_preset(self._contents(), self._option_values()))
         self.project.show_state()
         self.device.workers.show_problem()
         parameters = self.parameters.parameters
         contents = [content for one in self.inputs.values() for content in one.files.spectra_contents]
-        self.advice.tell(None if parameters is None else self.search.advice(contents, parameters))
-        missing = self.what_is_missing()
+        self.advice.show_advice(None if parameters is None else self.search.advice(contents, parameters))
+        missing = self.validation_error()
         self.reason.setText(missing.replace("&", "&&"))
         self.reason.setVisible(bool(missing))
         self.run_button.setEnabled(not missing)
@@ -357,19 +357,19 @@ class SearchForm(QWidget):
     def run(self) -> None:
         """Request the run if the form is valid."""
         for one in self.inputs.values():
-            one.files.look_for_missing()
+            one.files.mark_missing()
         self.check()
         task = self.task()
         if task is not None:
             self.presets.forget_replaced()
-            self.run_asked.emit(task)
+            self.run_requested.emit(task)
 
     def _contents(self) -> dict[str, InputContent]:
         """Return the known contents of the inputs by name."""
         found = {name: one.content() for name, one in self.inputs.items()}
         return {name: content for name, content in found.items() if content is not None}
 
-    def _wishes(self) -> dict[str, Any]:
+    def _option_values(self) -> dict[str, Any]:
         """Return the values of the options by name."""
         return {
             **{name: box.isChecked() for name, box in self.options.items()},
@@ -415,7 +415,7 @@ class SearchForm(QWidget):
         for signal in (*changing, self.project.changed, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
         for name, one in self.file_lists.items():
-            one.database_asked.connect(partial(self.database_asked.emit, name))
+            one.database_requested.connect(partial(self.database_requested.emit, name))
             one.counted.connect(self._checking.start)
         for signal in (*changing, self.project.changed, self.parameters.changed, self.device.box.activated, self.device.workers.chosen):
             signal.connect(lambda *_: self.touched.emit())
@@ -435,7 +435,7 @@ class SearchForm(QWidget):
         undo.activated.connect(self.presets.undo)
 
     def _is_given(self, one: InputFiles) -> bool:
-        return self.search.writes == "given project" and one.asked.sort == "project"
+        return self.search.writes == "given project" and one.spec.sort == "project"
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:
@@ -458,7 +458,7 @@ class SearchForm(QWidget):
         if folder != self._runs_of:
             self._runs_of = folder
             self._choose_run("")
-            self._look_for_runs()
+            self._read_runs()
             self._show_design_files()
 
     def _show_design_files(self) -> None:
@@ -466,14 +466,14 @@ class SearchForm(QWidget):
         for design in self.designs.values():
             design.show_files(self._runs_of, self.parameters.values())
 
-    def _look_for_runs(self) -> None:
+    def _read_runs(self) -> None:
         folder = self._runs_of
         for editor in self._run_editors.values():
             if folder is None:
                 editor.offer(None)
             else:
                 kinds = {**dict.fromkeys(identifying_kinds(), editor.tables), **self.search.goes_on_from}
-                self._survey.runs(folder, kinds, partial(self._offer_runs, folder, editor))
+                self._inspector.runs(folder, kinds, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:
@@ -482,14 +482,14 @@ class SearchForm(QWidget):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Update the runs of the given project, and inspect the files again."""
         super().showEvent(event)
-        self._look_for_runs()
+        self._read_runs()
         for design in self.designs.values():
-            design.look_again()
+            design.reload_files()
         self._show_design_files()
         # The durations of recent runs improve the estimate.
         self.estimate.begin_soon()
         for one in self.inputs.values():
-            one.files.look_again()
+            one.files.inspect_again()
 
     def show_problem(self) -> None:
         """Scroll to the first missing or invalid field."""
@@ -508,7 +508,7 @@ class SearchForm(QWidget):
     def _lay_out(self) -> None:
         cards = Columns()
         for one in self.inputs.values():
-            card = Section(one.asked.title)
+            card = Section(one.spec.title)
             card.grid.addWidget(one, 0, 0, 1, 3)
             cards.add(card)
         if self.given_project is None or self.options or self._paths:
@@ -541,11 +541,11 @@ class SearchForm(QWidget):
         bottom = QHBoxLayout()
         bottom.setContentsMargins(18, 8, 18, 10)
         bottom.setSpacing(10)
-        told = QVBoxLayout()
-        told.setSpacing(4)
-        told.addWidget(self.advice)
-        told.addWidget(self.estimate)
-        bottom.addLayout(told, 1)
+        texts = QVBoxLayout()
+        texts.setSpacing(4)
+        texts.addWidget(self.advice)
+        texts.addWidget(self.estimate)
+        bottom.addLayout(texts, 1)
         bottom.addWidget(self.reason)
         bottom.addWidget(self.run_button)
         line = QFrame()

@@ -27,7 +27,7 @@ class WorkersChoice(QWidget):
 
     Attributes
     ----------
-    wish : str
+    requested : str
         Value of ``--workers``, or '' for none.
     certificates : str
         Folder of the certificates, if a scheduler is given by its address.
@@ -45,14 +45,14 @@ class WorkersChoice(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wish = self.certificates = ""
+        self.requested = self.certificates = ""
         self.dialog: WorkersDialog | None = None
         """The open dialog, or None."""
         self.text = ElidedLabel()
         self.button = QPushButton("Workers…")
         self.button.setToolTip("Compute in other processes: on this machine, by ssh, by Slurm, or at a scheduler")
         set_icon(self.button, "jobs")
-        self.button.clicked.connect(self.ask)
+        self.button.clicked.connect(self.prompt)
         self.message = toned_label(tone="wrong")
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -68,24 +68,24 @@ class WorkersChoice(QWidget):
     @property
     def are_here(self) -> bool:
         """True if devices of this machine compute, in this process or in others."""
-        return not self.wish or self.wish.startswith("local:")
+        return not self.requested or self.requested.startswith("local:")
 
-    def choose(self, wish: str, certificates: str = "") -> None:
+    def choose(self, requested: str, certificates: str = "") -> None:
         """Set the choice."""
-        self.wish, self.certificates = wish, certificates
+        self.requested, self.certificates = requested, certificates
         self._show()
         self.changed.emit()
 
     def problem(self) -> str:
         """Return why the choice is invalid as far as it can be checked immediately, or ''."""
-        if not self.wish:
+        if not self.requested:
             return ""
         try:
-            wished = parse_workers(self.wish)
+            parsed = parse_workers(self.requested)
         except ProteoscopeError as error:
             return str(error)
-        needs_certificates = wished.address.startswith("tls:") and not self.certificates
-        return f"Choose the certificates of the scheduler at {wished.address}" if needs_certificates else ""
+        needs_certificates = parsed.address.startswith("tls:") and not self.certificates
+        return f"Choose the certificates of the scheduler at {parsed.address}" if needs_certificates else ""
 
     def show_problem(self) -> None:
         """Show or hide the error."""
@@ -93,9 +93,9 @@ class WorkersChoice(QWidget):
         self.message.setText(problem)
         self.message.setVisible(bool(problem))
 
-    def ask(self) -> None:
+    def prompt(self) -> None:
         """Open the dialog."""
-        dialog = forms.workers_dialog.WorkersDialog(forms.workers_dialog.Workers(self.wish, self.certificates), self.window())
+        dialog = forms.workers_dialog.WorkersDialog(forms.workers_dialog.Workers(self.requested, self.certificates), self.window())
         self.dialog = dialog
 
         def take(result: int) -> None:
@@ -109,6 +109,6 @@ class WorkersChoice(QWidget):
         dialog.open()
 
     def _show(self) -> None:
-        self.text.set_text(f"Workers: {self.wish}" if self.wish else _NONE)
-        self.text.setToolTip(tip_text(f"{self.wish}\n{self.certificates}".strip() or _NONE))
+        self.text.set_text(f"Workers: {self.requested}" if self.requested else _NONE)
+        self.text.setToolTip(tip_text(f"{self.requested}\n{self.certificates}".strip() or _NONE))
         self.show_problem()

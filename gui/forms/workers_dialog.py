@@ -59,7 +59,7 @@ _HOW_TO_START = (
 class Workers(NamedTuple):
     """A choice of workers: the value of ``--workers`` ('' for none), and the folder of the certificates."""
 
-    wish: str = ""
+    requested: str = ""
     certificates: str = ""
 
 
@@ -175,15 +175,15 @@ class WorkersDialog(QDialog):
         super().closeEvent(event)
 
     def _check(self) -> None:
-        wish, certificates = self.chosen()
-        if not wish:
+        requested, certificates = self.chosen()
+        if not requested:
             self._agree("")
             return
         if missing := self._missing():
-            self._tell(missing=missing)
+            self._show_status(missing=missing)
             return
-        look = partial(checked_workers, wish, Path(certificates) if certificates else None)
-        self._worker.submit("check", look, self._agree, self._refuse)
+        check = partial(checked_workers, requested, Path(certificates) if certificates else None)
+        self._worker.submit("check", check, self._agree, self._refuse)
 
     def _missing(self) -> str:
         """Return what is missing or invalid, or ''."""
@@ -213,10 +213,10 @@ class WorkersDialog(QDialog):
     def _agree(self, words: str) -> None:
         self._is_good = True
         self.use_button.setEnabled(True)
-        self._tell(f"{words[:1].upper()}{words[1:]}." if words else "")
+        self._show_status(f"{words[:1].upper()}{words[1:]}." if words else "")
 
     def _refuse(self, error: Exception) -> None:
-        self._tell(wrong=str(error))
+        self._show_status(wrong=str(error))
 
     def _made(self, n: int) -> None:
         self.check()
@@ -225,25 +225,25 @@ class WorkersDialog(QDialog):
         )
         self.made.show()
 
-    def _tell(self, good: str = "", wrong: str = "", missing: str = "") -> None:
+    def _show_status(self, good: str = "", wrong: str = "", missing: str = "") -> None:
         for label, text in ((self.good, good), (self.wrong, wrong), (self.missing, missing)):
             label.setText(text)
             label.setVisible(bool(text))
-        told = _HOW_TO_START.format(address=self.address.text().strip() or "tls://HOST:8786", folder=self.certificates.path or "DIR")
-        if self.commands.toPlainText() != told:
-            self.commands.setPlainText(told)
+        text = _HOW_TO_START.format(address=self.address.text().strip() or "tls://HOST:8786", folder=self.certificates.path or "DIR")
+        if self.commands.toPlainText() != text:
+            self.commands.setPlainText(text)
 
     def _fill(self) -> None:
-        wish, certificates = self.choice
-        sort, _, rest = wish.partition(":")
-        sort = sort if sort in self.buttons else "address" if wish else ""
+        requested, certificates = self.choice
+        sort, _, rest = requested.partition(":")
+        sort = sort if sort in self.buttons else "address" if requested else ""
         self.buttons[sort].setChecked(True)
         if sort == "local" and rest.isdecimal():
             self.count.setValue(int(rest[:6]))
         elif sort in ("ssh", "slurm"):
             (self.hosts if sort == "ssh" else self.slurm).line.setText(rest)
         elif sort == "address":
-            self.address.setText(wish)
+            self.address.setText(requested)
         self.certificates.line.setText(certificates)
 
     def _connect(self) -> None:
@@ -272,9 +272,9 @@ class WorkersDialog(QDialog):
             group.addButton(button)
             page.addSpacing(6)
             page.addWidget(button)
-            told = toned_label(words)
-            told.setContentsMargins(24, 0, 0, 0)
-            page.addWidget(told)
+            text = toned_label(words)
+            text.setContentsMargins(24, 0, 0, 0)
+            page.addWidget(text)
             part = self._part(sort)
             page.addWidget(part)
             self._parts[sort] = part
@@ -334,6 +334,6 @@ def _named(title: str, widget: QWidget) -> QLabel:
 
 
 def _make(folder: Path) -> int:
-    """Write new certificates into a folder as ``proteoscope workers certificates`` does, and return the number of files; called in a thread."""
+    """Write new certificates into a folder, as ``proteoscope workers certificates`` does, and return the number of files."""
     needs_cryptography()
     return len(write_certificates(make_certificates(USUAL_DAYS), folder))

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from proteoscope.engine import views
 from proteoscope.gui import help
 from proteoscope.gui.devices import device_text
-from proteoscope.gui.help.places import Place, place_of
+from proteoscope.gui.help.help_targets import HelpTarget, help_target
 from proteoscope.gui.help.samples import Samples
 from proteoscope.gui.help.shortcuts import shortcuts_of
 from proteoscope.gui.help.tour import Step, Tour
@@ -50,7 +50,7 @@ class Assistance(QObject):
             ("&Keyboard shortcuts", None, lambda: self.help_window().show_shortcuts()),
             ("&Tour of the window", None, self.start_tour),
             ("Use &sample data", None, None),
-            ("&Report a bug…", None, self.report_fault),
+            ("&Report a bug…", None, self.report_bug),
             ("How to &cite…", None, self.show_citations),
         ):
             if opened is None:
@@ -72,7 +72,7 @@ class Assistance(QObject):
         shown = window.pages.currentWidget()
         is_of_search = shown is not None and window.search.has_page(shown)
         here = window.search.search.manual if is_of_search else getattr(type(shown), "MANUAL", "")
-        place = place_of(focused, list(window.searches.values()), here)
+        place = help_target(focused, list(window.searches.values()), here)
         made = self.help_window()
         made.show_place(place)
         return made
@@ -80,7 +80,7 @@ class Assistance(QObject):
     def show_setting(self, page: str, setting: ParameterDescription) -> HelpWindow:
         """Open the help at a setting of a form with this manual page."""
         made = self.help_window()
-        made.show_place(Place(page, setting.title, setting.help))
+        made.show_place(HelpTarget(page, setting.title, setting.help))
         return made
 
     def help_window(self) -> help.help_window.HelpWindow:
@@ -104,11 +104,11 @@ class Assistance(QObject):
         if not self._window.settings.values.tour_seen:
             self.start_tour()
 
-    def report_fault(self) -> None:
+    def report_bug(self) -> None:
         """Open the dialog for a bug report."""
         devices = [device_text(device, QLocale.c()) for device in self._window.devices.devices]
-        made = self._window.findChild(help.text_dialogs.FaultDialog)
-        _shown(made or help.text_dialogs.FaultDialog(devices, self._window.log.plain_text(), self._window))
+        made = self._window.findChild(help.text_dialogs.BugReportDialog)
+        _shown(made or help.text_dialogs.BugReportDialog(devices, self._window.log.plain_text(), self._window))
 
     def show_citations(self) -> None:
         """Open the dialog with citations."""
@@ -143,7 +143,8 @@ class Assistance(QObject):
             Step(
                 "From spectrum to structure",
                 "This sample covers the whole path: spectra, their peptides and modifications, the protein, and its structure. "
-                "A selection in a table, the coverage map, the alignment or the 3D view is highlighted in all of them; so is one from a PSM's menu.",
+                "A selection in a table, the coverage map, the alignment or the 3D view is highlighted in all of them. "
+                "The menu of a PSM also opens its structure.",
                 lambda: window.start_page.sample_buttons.get("evidence"),
             ),
             Step(

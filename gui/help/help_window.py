@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from proteoscope.engine.views.glossary import Term, matching
-from proteoscope.gui.help.places import BEGINNING, Place, manual_folder, manual_page
+from proteoscope.gui.help.help_targets import BEGINNING, HelpTarget, manual_folder, manual_page
 from proteoscope.gui.help.shortcuts import Shortcut
 from proteoscope.gui.labels import tip_text, toned_label
 
@@ -63,7 +63,7 @@ class HelpWindow(QDialog):
         self.wanted_pages.textChanged.connect(self._find_pages)
         self.contents.currentItemChanged.connect(lambda item: self._open_page(item))
         self.page.anchorClicked.connect(self._follow)
-        self.words.currentItemChanged.connect(lambda item: self._tell(item))
+        self.words.currentItemChanged.connect(lambda item: self._show_term(item))
         self.meaning.anchorClicked.connect(self._follow)
         self.wanted_word.textChanged.connect(self._find_words)
         self.wanted_keys.textChanged.connect(self._find_keys)
@@ -73,7 +73,7 @@ class HelpWindow(QDialog):
         self._find_words("")
         self._find_keys("")
 
-    def show_place(self, place: Place) -> None:
+    def show_place(self, place: HelpTarget) -> None:
         """Show a term of the glossary if there is one, otherwise the page."""
         self.show_page(place.page)
         if place.term and self.show_term(place.term, place.meaning):
@@ -188,7 +188,7 @@ class HelpWindow(QDialog):
         if found:
             self.words.setCurrentRow(0)
 
-    def _tell(self, item: QListWidgetItem | None) -> None:
+    def _show_term(self, item: QListWidgetItem | None) -> None:
         if item is None:
             return
         term: Term = item.data(Qt.ItemDataRole.UserRole)
@@ -227,8 +227,8 @@ class _ManualPage(QTextBrowser):
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, name)
         image = QImage(str(manual_folder() / QUrl(name).path()))
-        room = max(self.viewport().width() - 4 * int(self.document().documentMargin()), _LEAST_FIGURE)
-        return image.scaledToWidth(room, Qt.TransformationMode.SmoothTransformation) if image.width() > room else image
+        space = max(self.viewport().width() - 4 * int(self.document().documentMargin()), _LEAST_FIGURE)
+        return image.scaledToWidth(space, Qt.TransformationMode.SmoothTransformation) if image.width() > space else image
 
 
 def _column(*widgets: QWidget) -> QWidget:

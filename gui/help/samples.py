@@ -50,7 +50,7 @@ class Samples(QObject):
             self._go_on(following)
         if following is not search and search.demo is not None:
             before = self._window.searches[search.demo.after].search
-            self._window.message_bar.tell(
+            self._window.message_bar.show_message(
                 f"The sample data of the {search.name} use results of the {before.name}, which do not exist yet. Press Run for the "
                 f"{following.name}, which takes a few seconds; the next step is offered when it is done.",
                 "attention",
@@ -93,5 +93,5 @@ class Samples(QObject):
                 return
             search = self._window.searches[search.demo.after].search
         self._waiting, self._ran_in = "", task.project_folder
-        told = f"The results for the sample data of the {search.name} are ready"
-        self._window.message_bar.tell(told, "good", f"Continue with the {search.name}", partial(self.begin, wanted.kind))
+        text = f"The results for the sample data of the {search.name} are ready"
+        self._window.message_bar.show_message(text, "good", f"Continue with the {search.name}", partial(self.begin, wanted.kind))

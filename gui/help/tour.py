@@ -16,7 +16,7 @@ from proteoscope.gui.theme import colours
 
 __all__ = ["Step", "Tour"]
 
-_CARD_LETTERS, _GAP = 42, 12
+_CARD_CHARACTERS, _GAP = 42, 12
 _SHADE = 110
 """Opacity of the shade over everything except the widget of the step, of 255."""
 
@@ -151,7 +151,7 @@ class Tour(QWidget):
 
     def _place(self) -> None:
         """Place the card where it does not cover the widget: right, left, below, above, or else in the middle."""
-        wanted = max(self.fontMetrics().horizontalAdvance("n") * _CARD_LETTERS, self.card.minimumSizeHint().width())
+        wanted = max(self.fontMetrics().horizontalAdvance("n") * _CARD_CHARACTERS, self.card.minimumSizeHint().width())
         self.card.setFixedWidth(min(wanted, self.width() - 2 * _GAP))
         self._column.activate()
         height = self._column.heightForWidth(self.card.width())

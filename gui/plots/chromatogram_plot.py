@@ -46,7 +46,7 @@ class ChromatogramPlot(FigureView):
 
     def _draw_all(self, text: str = "") -> None:
         figure = None if self.chromatogram is None else chromatogram_figure(self.chromatogram, self.marked)
-        self.show_figure(figure, text, keeps_range=self.figure is not None)
+        self.show_figure(figure, text, retains_range=self.figure is not None)
 
     def _choose_place(self, place: int) -> None:
         assert self.chromatogram is not None

@@ -32,29 +32,29 @@ class DepthPlot(FigureView):
         """Selected positions, drawn between two lines, or None."""
         self.marked: tuple[int, int] | None = None
         """First and last position of the selected alignment, or None."""
-        self.targetChosen.connect(lambda letters: self.placeChosen.emit(*letters))
+        self.targetChosen.connect(lambda positions: self.placeChosen.emit(*positions))
 
     def sizeHint(self) -> QSize:
         """Return the preferred size of a wide plot."""
         return QSize(520, 130)
 
-    def show_depth(self, depth: Depth | None, text: str = "", *, keeps_range: bool = False) -> None:
-        """Show a depth or a text; `keeps_range` retains the visible range of the same reference."""
+    def show_depth(self, depth: Depth | None, text: str = "", *, retains_range: bool = False) -> None:
+        """Show a depth or a text; `retains_range` retains the visible range of the same reference."""
         self.shown = depth
-        if not keeps_range:
+        if not retains_range:
             self.marked = self.place = None
-        self.show_figure(None if depth is None else depth_figure(depth), text, keeps_range=keeps_range)
+        self.show_figure(None if depth is None else depth_figure(depth), text, retains_range=retains_range)
 
-    def mark_letters(self, letters: tuple[int, int] | None) -> None:
+    def mark_positions(self, positions: tuple[int, int] | None) -> None:
         """Mark the positions of the selected alignment, and scroll to its middle if none is visible."""
-        self.marked = letters
+        self.marked = positions
         self._highlight()
-        if letters is not None and self.ranges and (letters[1] < self.ranges[0][0] or letters[0] > self.ranges[0][1]):
-            self.bring_into_sight((letters[0] + letters[1]) / 2)
+        if positions is not None and self.ranges and (positions[1] < self.ranges[0][0] or positions[0] > self.ranges[0][1]):
+            self.bring_into_sight((positions[0] + positions[1]) / 2)
 
-    def show_place(self, letters: tuple[int, int] | None) -> None:
+    def show_place(self, positions: tuple[int, int] | None) -> None:
         """Show the selected positions."""
-        self.place = letters
+        self.place = positions
         self._highlight()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

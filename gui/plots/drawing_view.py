@@ -35,7 +35,7 @@ from proteoscope.engine.views.sheets import TextMeasure
 from proteoscope.gui.colours import palette_of, plot_colours, qt_colour
 from proteoscope.gui.labels import tip_text
 from proteoscope.gui.plots.export import ExportAction
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 
 __all__ = ["DrawingView", "WidgetMeasure", "paint_drawing"]
 
@@ -68,7 +68,7 @@ class DrawingView(QWidget):
         self._figure_size = figure_size
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setMinimumSize(220, pixels_with_letters(self, 140))
+        self.setMinimumSize(220, scaled_pixels(self, 140))
         self.setAccessibleName(name)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
         self.export_action.setEnabled(False)
@@ -219,8 +219,8 @@ class DrawingView(QWidget):
     def _describe(self) -> None:
         """Set the accessible description to the title and the marked target."""
         title = "" if self._drawing is None else self._drawing.title
-        _, told, _ = self._marked_shape() or (None, "", False)
-        self.setAccessibleDescription(f"{title}. {told}" if told else title)
+        _, tip, _ = self._marked_shape() or (None, "", False)
+        self.setAccessibleDescription(f"{title}. {tip}" if tip else title)
 
     def _draw(self) -> None:
         self._picture = None
@@ -340,8 +340,8 @@ class WidgetMeasure(TextMeasure):
 
 
 def _paint_label(painter: QPainter, label: Label, colour: QColor, font: str, font_size: float) -> None:
-    own, metrics = _label_font(font, max(1, round(label.size * font_size)), label.is_bold, label.is_fixed)
-    painter.setFont(own)
+    label_font, metrics = _label_font(font, max(1, round(label.size * font_size)), label.is_bold, label.is_fixed)
+    painter.setFont(label_font)
     painter.setPen(colour)
     before = 0.0
     if label.anchor != "start":

@@ -27,24 +27,24 @@ class ExportAction(QAction):
         Widget that shows the figure.
     figure : callable
         Returns the current figure, or None.
-    tell : callable
+    report : callable
         Shows a sentence about the outcome.
     """
 
-    def __init__(self, owner: QWidget, figure: Callable[[], PaperFigure | None], tell: Callable[[str], None]) -> None:
+    def __init__(self, owner: QWidget, figure: Callable[[], PaperFigure | None], report: Callable[[str], None]) -> None:
         super().__init__("&Export figure…", owner)
-        self._owner, self._figure, self._tell = owner, figure, tell
+        self._owner, self._figure, self._report = owner, figure, report
         self.setShortcut(QKeySequence("Ctrl+E"))
         self.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.triggered.connect(lambda: self.ask())
+        self.triggered.connect(lambda: self.prompt())
         owner.addAction(self)
         owner.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
-    def ask(self) -> None:
+    def prompt(self) -> None:
         """Ask for a file, write the figure, and report the outcome."""
         figure = self._figure()
         if figure is None:
-            self._tell("There is no figure to export.")
+            self._report("There is no figure to export.")
             return
         path, chosen = QFileDialog.getSaveFileName(self._owner, "Export figure", f"{_file_name(figure.name)}.svg", FIGURE_FILTER)
         if not path:
@@ -54,14 +54,14 @@ class ExportAction(QAction):
         try:
             _write(Path(path), figure)
         except StorageError as error:
-            self._tell(str(error))
+            self._report(str(error))
             # A failed export must not only be reported in the status bar.
             box = QMessageBox(QMessageBox.Icon.Warning, "Export figure", f"The figure was not written. {error}", parent=self._owner)
             box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             box.setTextFormat(Qt.TextFormat.PlainText)
             box.open()
         else:
-            self._tell(f"Saved {Path(path).name}.")
+            self._report(f"Saved {Path(path).name}.")
 
     def write(self, path: Path) -> None:
         """Write the figure to a file.

@@ -28,7 +28,7 @@ from proteoscope.gui.labels import answer_tooltip, toned_label
 from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.plots.panel_items import TICK, PanelItems, localised
 from proteoscope.gui.plots.zoomable import ZOOM, Range, Ranges, Zoomable
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 
 __all__ = ["FigureView"]
 
@@ -93,7 +93,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self._has_heading, self.has_x_title = has_heading, has_x_title
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMinimumSize(least[0], pixels_with_letters(self, least[1]))
+        self.setMinimumSize(least[0], scaled_pixels(self, least[1]))
         self.ci.setContentsMargins(4, 4, 12, 4)
         self.ci.setSpacing(0)
         # The context menu is that of this widget, with its actions.
@@ -127,8 +127,8 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         assert place is not None
         return place.panel
 
-    def show_figure(self, figure: Figure | None, text: str = "", *, keeps_range: bool = False) -> None:
-        """Show a figure or a text. `keeps_range` retains the visible range as far as possible."""
+    def show_figure(self, figure: Figure | None, text: str = "", *, retains_range: bool = False) -> None:
+        """Show a figure or a text. `retains_range` retains the visible range as far as possible."""
         is_alike = _form(figure) == _form(self._figure)
         self._figure, self._hovered = figure, None
         self._label.setText("" if figure is not None else text)
@@ -136,7 +136,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.setAccessibleDescription(text if figure is None else figure.title)
         if not is_alike:
             self._build()
-        if figure is None or not keeps_range or len(self._ranges) != len(self._whole()):
+        if figure is None or not retains_range or len(self._ranges) != len(self._whole()):
             self._ranges, self._highlights = self._home(), ()
         self._take_theme()
         self.show_range(self._ranges)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QWidget
 
 from proteoscope.engine.views.histograms import Histogram, histogram_figure
 from proteoscope.gui.plots.figure_view import FigureView
-from proteoscope.gui.room import fill_page
+from proteoscope.gui.scrolling_layout import fill_page
 
 __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page"]
 

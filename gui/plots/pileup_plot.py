@@ -18,7 +18,7 @@ from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
 from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.plots.zoomable import ZOOM, Ranges, Zoomable
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 
 __all__ = ["PileupPlot"]
 
@@ -35,7 +35,7 @@ class PileupPlot(Zoomable, QWidget):
 
     rowChosen = Signal(int)
     """Row of the table of alignments."""
-    rangeAsked = Signal(int, int)
+    rangeRequested = Signal(int, int)
     """First and last visible position of the reference."""
     message = Signal(str)
 
@@ -52,9 +52,9 @@ class PileupPlot(Zoomable, QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self._later = QTimer(self, singleShot=True, interval=_SOON_MS)
-        self._later.timeout.connect(self._ask)
+        self._later.timeout.connect(self._request_range)
         self.setAccessibleName("Pile-up of alignments")
-        self.setMinimumSize(160, pixels_with_letters(self, 110))
+        self.setMinimumSize(160, scaled_pixels(self, 110))
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     @property
@@ -64,7 +64,7 @@ class PileupPlot(Zoomable, QWidget):
 
     @property
     def is_waiting(self) -> bool:
-        """True if `rangeAsked` is about to be emitted."""
+        """True if `rangeRequested` is about to be emitted."""
         return self._later.isActive()
 
     @property
@@ -78,12 +78,12 @@ class PileupPlot(Zoomable, QWidget):
         return sheet
 
     @property
-    def letters(self) -> tuple[int, int]:
+    def positions(self) -> tuple[int, int]:
         """First and last visible position of the reference."""
         ((low, high),) = self._ranges or ((0.5, 1.5),)
         return int(np.ceil(low)), max(int(np.ceil(low)), int(np.floor(high)))
 
-    def look_at(self, text: ShownText, first: int, last: int) -> None:
+    def scroll_to(self, text: ShownText, first: int, last: int) -> None:
         """Scroll to positions of a reference, whose alignments are then requested."""
         self._of = text
         if self.pile is not None and not self.pile.text.is_same(text):
@@ -192,9 +192,9 @@ class PileupPlot(Zoomable, QWidget):
         if not self._take_key(Qt.Key(event.key())):
             super().keyPressEvent(event)
 
-    def _ask(self) -> None:
+    def _request_range(self) -> None:
         if self._of is not None:
-            self.rangeAsked.emit(*self.letters)
+            self.rangeRequested.emit(*self.positions)
 
     def _whole(self) -> Ranges:
         return () if self._of is None else ((0.5, self._of.length + 0.5),)

@@ -13,7 +13,7 @@ from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_INKS,
 from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.room import fill_page
+from proteoscope.gui.scrolling_layout import fill_page
 
 __all__ = ["RunMap"]
 
@@ -108,7 +108,7 @@ class RunMap(QWidget):
 
     def _draw(self) -> None:
         if self.points is not None:
-            self.canvas.show_figure(run_map_figure(self.points, self.statuses), keeps_range=True)
+            self.canvas.show_figure(run_map_figure(self.points, self.statuses), retains_range=True)
 
     def _mark(self, point: int | None) -> None:
         points, self.marked = self.points, point

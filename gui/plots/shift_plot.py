@@ -43,7 +43,7 @@ class ShiftPlot(FigureView):
         """Show shifts in a range, or a text."""
         self.shifts = shifts if shifts is not None and len(shifts) else None
         self._whole_range, self.marked, self.place = whole, frozenset(), None
-        self._draw_all(text, keeps_range=False)
+        self._draw_all(text, retains_range=False)
 
     def set_scale(self, scale: Scale) -> None:
         """Draw the counts with another scale."""
@@ -68,6 +68,6 @@ class ShiftPlot(FigureView):
         else:
             super().keyPressEvent(event)
 
-    def _draw_all(self, text: str, *, keeps_range: bool = True) -> None:
+    def _draw_all(self, text: str, *, retains_range: bool = True) -> None:
         figure = None if self.shifts is None else shifts_figure(self.shifts, self._whole_range, self.scale, self.marked)
-        self.show_figure(figure, text, keeps_range=keeps_range)
+        self.show_figure(figure, text, retains_range=retains_range)

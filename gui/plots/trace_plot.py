@@ -14,7 +14,7 @@ from proteoscope.engine.views.drawings import Drawing
 from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.quantity_traces import Border, IonTrace, IonTraces, trace_columns, trace_panel, traces_figure
 from proteoscope.gui.plots.figure_view import FigureView
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 
 __all__ = ["TracePlot"]
 
@@ -60,7 +60,7 @@ class TracePlot(FigureView):
         if not is_same:
             self.chosen = None
         self.export_action.setEnabled(traces is not None)
-        self._draw_all(text, keeps_range=is_same)
+        self._draw_all(text, retains_range=is_same)
         self._enable()
 
     def choose(self, border: Border | None) -> None:
@@ -145,11 +145,11 @@ class TracePlot(FigureView):
     def _n_columns(self) -> int:
         return 1 if self.traces is None else trace_columns(len(self.traces.traces), self.width())
 
-    def _draw_all(self, text: str = "", *, keeps_range: bool = True) -> None:
+    def _draw_all(self, text: str = "", *, retains_range: bool = True) -> None:
         n_rows = 1 if self.traces is None else -(-len(self.traces.traces) // self._n_columns)
-        self.setMinimumHeight(n_rows * pixels_with_letters(self, _MINIMUM_HEIGHT))
+        self.setMinimumHeight(n_rows * scaled_pixels(self, _MINIMUM_HEIGHT))
         figure = None if self.traces is None else traces_figure(self.traces, self._n_columns, self.chosen)
-        self.show_figure(figure, text, keeps_range=keeps_range)
+        self.show_figure(figure, text, retains_range=retains_range)
 
     def _begin(self, place: int, trace: IonTrace, at: QPointF) -> tuple[int, float, float] | None:
         """Return what a drag from a position moves."""

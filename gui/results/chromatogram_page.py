@@ -18,7 +18,7 @@ from proteoscope.engine.views.chromatograms import Chromatogram, base_peaks, ext
 from proteoscope.engine.views.spectrum_list import spectrum_chromatogram
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.numbers import NumberBox
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.plots.chromatogram_plot import ChromatogramPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.tables.worker import TableWorker
@@ -44,7 +44,7 @@ class ChromatogramPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._source: TableSource | None = None
-        self._surveys: dict[Path, Surveys] = {}
+        self._ms1_spectra: dict[Path, Surveys] = {}
         self._check: Callable[[Path], None] = lambda path: None
         self._progress = Progress()
         self._worker = TableWorker(None, self)
@@ -121,7 +121,7 @@ class ChromatogramPage(QWidget):
         if self._source is not None:
             self._source.close()
         self._source = None
-        self._surveys.clear()
+        self._ms1_spectra.clear()
         self.plot.show_chromatogram(None, text or " ")
         self.plot.mark_time(None)
 
@@ -158,24 +158,24 @@ class ChromatogramPage(QWidget):
             make = partial(spectrum_chromatogram, source, kind, named)
         else:
             try:
-                make = self._of_surveys(kind, path)
+                make = self._from_ms1(kind, path)
             except ParameterError as error:
                 self.plot.show_chromatogram(None, str(error))
                 return
-            if path not in self._surveys:
+            if path not in self._ms1_spectra:
                 self.plot.show_chromatogram(None, f"Reading the MS1 spectra of {path.name if path else 'the run'}…")
         self._worker.submit("chromatogram", make, self.plot.show_chromatogram, lambda error: self.plot.show_chromatogram(None, str(error)))
 
-    def _of_surveys(self, kind: str, path: Path | None) -> Callable[[], Chromatogram]:
+    def _from_ms1(self, kind: str, path: Path | None) -> Callable[[], Chromatogram]:
         if path is None:
             raise ParameterError("The run does not record the file of its spectra.")
         progress = self._progress
 
         def surveys() -> Surveys:
-            if path not in self._surveys:
+            if path not in self._ms1_spectra:
                 self._check(path)
-                self._surveys[path] = read_surveys(path, progress=progress, spool=Path(tempfile.gettempdir()))
-            return self._surveys[path]
+                self._ms1_spectra[path] = read_surveys(path, progress=progress, spool=Path(tempfile.gettempdir()))
+            return self._ms1_spectra[path]
 
         if kind != "extracted":
             return lambda: total_ions(surveys()) if kind == "surveys" else base_peaks(surveys())

@@ -100,7 +100,7 @@ class ClusterView(RunView):
             splitter.setStretchFactor(1, 1)
             splitter.setSizes([500, 500])
         self._arrange({"down": down, "tables": tables}, (self.mirror,))
-        self.members.keeps_a_choice = True
+        self.members.retains_selection = True
         self.clusters.rowChosen.connect(self._show_members)
         self.members.rowChosen.connect(self._show_spectra)
         self.clusters.choiceLost.connect(self._show_all_members)
@@ -127,7 +127,8 @@ class ClusterView(RunView):
         locale = QLocale()
         self.header.show_counts(
             [SummaryNumber(found.n_clusters, "cluster", "clusters")],
-            f"with {locale.toString(found.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), {locale.toString(alone)} unclustered",
+            f"with {locale.toString(found.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), "
+            f"{locale.toString(alone)} unclustered",
         )
         if found.has_labels and self.clusters.hidden_columns() is None:
             hidden = [column.name for column in self.clusters.model.columns if not column.is_shown]

@@ -32,14 +32,14 @@ from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, compare_runs
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.forms.wheel import ChoiceBox, WheelAfterFocus
+from proteoscope.gui.deferred_tasks import DeferredTasks
+from proteoscope.gui.forms.wheel_guard import ChoiceBox, WheelAfterFocus
 from proteoscope.gui.labels import toned_label
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.spectrum.mirror_view import MirrorView
-from proteoscope.gui.splitters import kept_sizes, restore_sizes
+from proteoscope.gui.splitters import restore_sizes, splitter_sizes
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
-from proteoscope.gui.turns import Turns
 
 __all__ = ["ComparisonView"]
 
@@ -79,14 +79,14 @@ class ComparisonView(QWidget):
         self.scores = DrawingView("Scores of two runs", _SCORES)
         self._mirror_place = QVBoxLayout()
         self._mirror: MirrorView | None = None
-        self._turns = Turns(self)
+        self._deferred = DeferredTasks(self)
         self._text = QLabel("Opening the results…")
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._lay_out()
         # The mirror view takes as long to create as all other widgets, and is empty until the runs are open.
-        self._turns.add(self._make_mirror)
+        self._deferred.add(self._make_mirror)
         self._progress = Progress()
 
         def compare() -> RunComparison:
@@ -102,7 +102,7 @@ class ComparisonView(QWidget):
     @property
     def mirror(self) -> MirrorView:
         """View of a spectrum matched by two runs, created on first use."""
-        self._turns.finish()
+        self._deferred.finish()
         assert self._mirror is not None
         return self._mirror
 
@@ -124,7 +124,7 @@ class ComparisonView(QWidget):
 
     def clear(self) -> None:
         """Release all files and cancel running work."""
-        self._turns.finish()
+        self._deferred.finish()
         self._progress.cancel()
         for worker in (self._opener, self._computer, self._reader):
             worker.close()
@@ -140,7 +140,7 @@ class ComparisonView(QWidget):
 
     def state(self) -> str:
         """Return the splitter sizes as a text to store."""
-        return json.dumps(kept_sizes(self._splitters))
+        return json.dumps(splitter_sizes(self._splitters))
 
     def restore_state(self, text: str) -> None:
         """Restore sizes returned by `state`; unreadable text is ignored."""
@@ -236,7 +236,7 @@ class ComparisonView(QWidget):
 
     def _open(self, comparison: RunComparison) -> None:
         self._comparison = comparison
-        named = [f"{letter}: {label}" for letter, label in zip(comparison.letters, comparison.labels, strict=True)]
+        named = [f"{name}: {label}" for name, label in zip(comparison.letters, comparison.labels, strict=True)]
         self.runs_label.setText("    ".join(named))
         self.notes_label.setText(" ".join(comparison.notes))
         self.notes_label.setVisible(bool(comparison.notes))
@@ -245,7 +245,7 @@ class ComparisonView(QWidget):
             self.pair_box.addItem(f"{comparison.letters[first]} and {comparison.letters[second]}", (first, second))
         self.pair_box.blockSignals(False)
         self.pair_box.setVisible(len(comparison.runs) > 2)
-        self._ask_for_spectrum()
+        self._prompt_for_spectrum()
         self._stack.setCurrentWidget(self._shown)
         self._show_level()
 
@@ -263,10 +263,10 @@ class ComparisonView(QWidget):
     def _show_no_spectrum(self) -> None:
         """Clear the spectrum because no item is selected."""
         self._reader.cancel()
-        self._ask_for_spectrum()
+        self._prompt_for_spectrum()
         self.scores.mark(None)
 
-    def _ask_for_spectrum(self) -> None:
+    def _prompt_for_spectrum(self) -> None:
         has_spectra = self._level.name in _WITH_SPECTRA
         what = f"{'an' if self._level.one[0] in 'aeiou' else 'a'} {self._level.one}" if has_spectra else "a spectrum, a PSM or a peptide"
         self.mirror.show_text(f"Select {what} to compare the matches of {'its' if has_spectra else 'the'} spectrum in two runs.")
@@ -311,7 +311,7 @@ class ComparisonView(QWidget):
         self._tables.addWidget(panel)
         panel.open_table(source)
         panel.view.set_empty_text(lambda: panel.error or ("" if panel.model.is_busy else f"No {panel.plural} are accepted."))
-        panel.allAsked.connect(partial(self._show_all, panel))
+        panel.allRequested.connect(partial(self._show_all, panel))
         panel.view.message.connect(self.message)
         panel.view.failed.connect(self.failed)
         panel.wantedHidden.connect(self._show_hidden)

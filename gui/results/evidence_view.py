@@ -39,13 +39,13 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace
 from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.structure.scene import Pick
-from proteoscope.gui.turns import Turns
 
 if TYPE_CHECKING:
     from proteoscope.gui.structure.structure_panel import StructurePanel
@@ -92,8 +92,8 @@ class EvidenceView(RunView):
         self._wanted_peptide: int | None = None
         self._place: int | None = None
         """Index of the last picked residue of the protein while the peptides over it are shown, or None."""
-        self._is_telling = False
-        self._turns = Turns(self)
+        self._is_picking = False
+        self._deferred = DeferredTasks(self)
         self._last_folder = ""
         self.structures: StructurePanel | None = None
         """The 3D panel, or None before its first use."""
@@ -122,7 +122,7 @@ class EvidenceView(RunView):
         self._right = self._split(Qt.Orientation.Vertical, {self.figures: 5})
         across = self._split(Qt.Orientation.Horizontal, {left: 9, self._right: 11})
         self._arrange({"across": across, "left": left, "right": self._right}, (self.coverage, self.alignment))
-        self.proteins.keeps_a_choice = True
+        self.proteins.retains_selection = True
         self.proteins.rowChosen.connect(lambda row, _: self._show_protein(row))
         self.proteins.choiceLost.connect(self._show_no_protein)
         self.peptides.rowChosen.connect(self._show_peptide)
@@ -150,12 +150,12 @@ class EvidenceView(RunView):
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():
             # Creating the 3D panel takes time: the tables are shown before, and its content after.
-            self._turns.add(self._make_wanted_structures, self._show_wanted_structures)
+            self._deferred.add(self._make_wanted_structures, self._show_wanted_structures)
         self.proteins.show_rows(takes_first=not self._wanted_form)
         self._go_to_wanted()
 
     def _forget(self) -> None:
-        self._turns.drop()
+        self._deferred.drop()
         self._protein = self._fold = None
         if self._source is not None:
             self._source.close()
@@ -356,14 +356,14 @@ class EvidenceView(RunView):
         if panel is None or fold is None or fold.trace is None or panel.scene.query is not fold.trace:
             return
         row_of = dict(zip(fold.near.position.tolist(), fold.near.chain_residue.tolist(), strict=True))
-        self._is_telling = True
+        self._is_picking = True
         panel.pick([Pick(fold.trace, row_of[place]) for place in places if place in row_of])
-        self._is_telling = False
+        self._is_picking = False
 
     def _take_picks(self) -> None:
         """Select the peptides over a residue picked in 3D, and its modified residue."""
         panel, protein = self.structures, self._protein
-        if self._is_telling or panel is None or protein is None or not panel.scene.picks:
+        if self._is_picking or panel is None or protein is None or not panel.scene.picks:
             return
         pick = panel.scene.picks[-1]
         if pick.row < 0:
@@ -430,11 +430,11 @@ class EvidenceView(RunView):
         # Imports the 3D modules.
         panel = structure.structure_panel.StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
         panel.message.connect(self.message)
-        panel.taskAsked.connect(self.exportAsked)
-        panel.filesAsked.connect(self._ask_for_files)
-        panel.hitsAsked.connect(self._superpose)
+        panel.taskRequested.connect(self.exportRequested)
+        panel.filesRequested.connect(self._prompt_for_files)
+        panel.hitsRequested.connect(self._superpose)
         panel.picksChanged.connect(self._take_picks)
-        panel.closeAsked.connect(lambda: self.structures_action.setChecked(False))
+        panel.closeRequested.connect(lambda: self.structures_action.setChecked(False))
         panel.selected_action.setText("&Superpose the other similar chains")
         panel.selected_action.setToolTip("Superpose the other similar chains of the protein, at most 20 (S)")
         self._right.addWidget(panel)
@@ -447,18 +447,18 @@ class EvidenceView(RunView):
         """Superpose the other similar chains on the shown chain."""
         run, protein, fold = self._finished, self._protein, self._fold
         if run is not None and protein is not None and fold is not None:
-            self._reader.submit("chains", lambda: folds_beside(run, protein, fold), self._take_beside, self._fail_softly)
+            self._reader.submit("chains", lambda: folds_beside(run, protein, fold), self._take_other_chains, self._fail_softly)
 
-    def _take_beside(self, found: tuple[list[Trace], list[str]]) -> None:
-        traces, told = found
+    def _take_other_chains(self, found: tuple[list[Trace], list[str]]) -> None:
+        traces, notes = found
         if self.structures is not None:
             self.structures.add_hits(traces)
-        if told:
-            self.message.emit(f"{told[0]}{f', and {len(told) - 1} more' if len(told) > 1 else ''}.")
+        if notes:
+            self.message.emit(f"{notes[0]}{f', and {len(notes) - 1} more' if len(notes) > 1 else ''}.")
         elif not traces:
             self.message.emit("The protein has no other similar chain.")
 
-    def _ask_for_files(self) -> None:
+    def _prompt_for_files(self) -> None:
         panel = self.structures
         if panel is None or panel.scene.query is None:
             return
@@ -467,13 +467,13 @@ class EvidenceView(RunView):
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Folder:")
 
-        def ask(chosen: str) -> None:
+        def on_selected(chosen: str) -> None:
             self._last_folder = str(Path(chosen).parent)
             task = panel.files_task(Path(chosen))
             if task is not None:
-                self.exportAsked.emit(task)
+                self.exportRequested.emit(task)
 
-        dialog.fileSelected.connect(ask)
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
 
     def _no_rows_text(self, panel: Any) -> str:

@@ -1,4 +1,4 @@
-"""The results of an explanation: explained spectra, each mirrored with the identified spectrum that explains it, and all spectra of the run."""
+"""The results of an explanation: explained spectra, mirrored with the identified spectra that explain them, and all spectra."""
 
 from __future__ import annotations
 

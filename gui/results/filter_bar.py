@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QCheckBox, QGridLayout, QHBoxLayout, Q
 
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 
 __all__ = ["FilterBar", "MassFilterBar", "RatedFilterBar", "q_value_box"]
 
@@ -25,7 +25,7 @@ class FilterBar(QWidget):
 
     Parameters
     ----------
-    looked_in : str
+    searched_texts : str
         Placeholder that names the searched texts, such as ``Peptide, accession or description``.
     text_tip : str
         Tooltip of the text field.
@@ -35,14 +35,14 @@ class FilterBar(QWidget):
 
     filterChanged = Signal()
 
-    def __init__(self, looked_in: str, text_tip: str, reset_tip: str, parent: QWidget | None = None) -> None:
+    def __init__(self, searched_texts: str, text_tip: str, reset_tip: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._later.timeout.connect(self.filterChanged)
         self._resized = QTimer(self, singleShot=True, interval=0)
         self._resized.timeout.connect(lambda: self.updateGeometry())
         self.text = QLineEdit()
-        self.text.setPlaceholderText(looked_in)
+        self.text.setPlaceholderText(searched_texts)
         self.text.setClearButtonEnabled(True)
         self.text.setAccessibleName("Filter by text")
         self.text.setToolTip(f"{text_tip} (Ctrl+F)")
@@ -76,7 +76,7 @@ class FilterBar(QWidget):
         direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
         is_other = direction != self._lines.direction()
         for cell in self._cells:
-            is_other |= cell.stand(is_high=event.size().width() < needed)
+            is_other |= cell.place_label(is_high=event.size().width() < needed)
         self._lines.setDirection(direction)
         if self._cells and is_other:
             # The parent layout is active now and only notices a changed height later.
@@ -141,8 +141,8 @@ class FilterBar(QWidget):
             self._add(box, label, frame)
             return
         self._add(box, frame=self._cell(box, label, frame, below))
-        for beside in (self.reset_button, *self._cells):
-            self._row.setAlignment(beside, Qt.AlignmentFlag.AlignTop)
+        for widget in (self.reset_button, *self._cells):
+            self._row.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
         self._lines.setAlignment(self.text, Qt.AlignmentFlag.AlignTop)
 
     def _cell(self, field: QWidget, label: str, frame: QWidget, below: QWidget | None) -> _Cell:
@@ -196,8 +196,8 @@ class FilterBar(QWidget):
 class RatedFilterBar(FilterBar):
     """Filter bar with a field for the maximum q-value, `q_value`, which derived classes insert."""
 
-    def __init__(self, looked_in: str, text_tip: str, parent: QWidget | None = None) -> None:
-        super().__init__(looked_in, text_tip, "Show the rows accepted at the FDR of the run", parent)
+    def __init__(self, searched_texts: str, text_tip: str, parent: QWidget | None = None) -> None:
+        super().__init__(searched_texts, text_tip, "Show the rows accepted at the FDR of the run", parent)
         self._fdr = 0.01
         self.q_value = q_value_box(self.fontMetrics())
 
@@ -239,14 +239,14 @@ class _Cell(QWidget):
         self._grid.setHorizontalSpacing(6)
         self._grid.setVerticalSpacing(0)
         self.is_high = True
-        self.stand(is_high=False)
+        self.place_label(is_high=False)
 
     def width_as(self, *, is_high: bool) -> int:
         """Return the width with the label above the field, or before it."""
         label, *others = (max(one.minimumSizeHint().width(), one.minimumWidth()) for one in (self._label, *self._parts))
         return max(label, *others) if is_high else label + self._grid.horizontalSpacing() + max(others)
 
-    def stand(self, *, is_high: bool) -> bool:
+    def place_label(self, *, is_high: bool) -> bool:
         """Place the label above the field or before it, and return True if that changed."""
         if is_high == self.is_high:
             return False
@@ -274,8 +274,8 @@ class MassFilterBar(RatedFilterBar):
         Rows hidden by the maximum q-value.
     """
 
-    def __init__(self, looked_in: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:
-        super().__init__(looked_in, text_tip, parent)
+    def __init__(self, searched_texts: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:
+        super().__init__(searched_texts, text_tip, parent)
         self.kind = self._choices("Mass", kind_tip)
         for text, kind in (("any mass", None), ("same mass", "same"), (other, other)):
             self.kind.addItem(text, kind)

@@ -69,7 +69,7 @@ class HitsView(QueryHitsView):
         self.tabs.currentChanged.connect(lambda _: self._show_tab())
         self.hits.view.selectionModel().selectionChanged.connect(lambda *_: self._later.start())
         self.stack.hitChosen.connect(partial(self._choose_row, self.hits))
-        self.subject.searchAsked.connect(self._ask_with_subject)
+        self.subject.searchRequested.connect(self._request_search_with_subject)
 
     @property
     def is_busy(self) -> bool:
@@ -100,7 +100,7 @@ class HitsView(QueryHitsView):
     def _show_summary(self, run: FinishedRun, found: HitSummary) -> None:
         locale = QLocale()
         against = f" against {locale.toString(found.n_subjects)} sequences"
-        self._tell_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, against)
+        self._show_hit_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, against)
         self.header.show_facts(facts(run, found, locale))
 
     def _conditions(self) -> list[Condition]:
@@ -168,12 +168,14 @@ class HitsView(QueryHitsView):
 
         self._reader.submit("subject", read, self.subject.show_subject, lambda error: self.subject.show_subject(None, str(error)))
 
-    def _ask_with_subject(self, fasta: str) -> None:
+    def _request_search_with_subject(self, fasta: str) -> None:
         """Request the same search with a subject as its query."""
         run = self._finished
         if run is not None:
             databases = tuple(path for kind, path in run.inputs if kind == "database")
-            self.searchAsked.emit(self.search.kind, run.run.id, FormPrefill({"database": databases}, run.parameters, {"queries": fasta}))
+            self.searchRequested.emit(
+                self.search.kind, run.run.id, FormPrefill({"database": databases}, run.parameters, {"queries": fasta})
+            )
 
     def _pair(self, run: FinishedRun, source: TableSource, row: int) -> AlignedPair:
         return with_facts(aligned_pair(source, row))

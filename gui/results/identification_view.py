@@ -141,9 +141,9 @@ class IdentificationView(SpectraRunView):
         self.peptides.rowChosen.connect(self._show_psms)
         self.proteins.choiceLost.connect(self._show_all_peptides)
         self.peptides.choiceLost.connect(self._show_psms_of_protein)
-        self.pane.asked.connect(self._show_again)
+        self.pane.match_requested.connect(self._show_again)
         self.pane.marks.marked.connect(self.marker.put)
-        self.marker.kept.connect(self.psms.model.reread)
+        self.marker.stored.connect(self.psms.model.reread)
         self.marker.refused.connect(self._refuse_mark)
         self.psms.view.add_action(self.pane.marks.star_action)
         self.coverage.peptideChosen.connect(partial(self._choose_row, self.peptides))
@@ -182,7 +182,7 @@ class IdentificationView(SpectraRunView):
         self.scores.show_histogram(None, "Counting…")
         self.mass_errors.show_histogram(None, "Counting…")
 
-        def look_over() -> _Overview:
+        def read_overview() -> _Overview:
             return _Overview(
                 summary(source, run),
                 facets(source),
@@ -190,11 +190,11 @@ class IdentificationView(SpectraRunView):
                 mass_error_histogram(source, run.fdr),
             )
 
-        self._statistician.submit("overview", look_over, self._show_overview, self._fail_overview)
+        self._statistician.submit("overview", read_overview, self._show_overview, self._fail_overview)
 
     def _show_overview(self, overview: _Overview) -> None:
         assert self._run is not None
-        self._tell_summary(overview.summary, self._run.fdr)
+        self._show_summary(overview.summary, self._run.fdr)
         chosen = self.filters.chosen
         self.filters.offer(overview.facets)
         if self.filters.chosen != chosen:
@@ -202,7 +202,7 @@ class IdentificationView(SpectraRunView):
         self.scores.show_histogram(overview.scores)
         self.mass_errors.show_histogram(overview.mass_errors)
 
-    def _tell_summary(self, found: IdentificationOverview, fdr: float) -> None:
+    def _show_summary(self, found: IdentificationOverview, fdr: float) -> None:
         self.header.show_counts(figures_of(found.counts), summary_ending(found, fdr), certainty_help(found.counts))
 
     def _fail_overview(self, error: Exception) -> None:
@@ -231,7 +231,7 @@ class IdentificationView(SpectraRunView):
     def _show_plain(self, spectrum: MirroredSpectra) -> None:
         self.pane.show_plain(spectrum)
 
-    def _say_no_spectrum(self, text: str) -> None:
+    def _show_no_spectrum_text(self, text: str) -> None:
         self.pane.show_text(text)
 
     def _show_peptides(self, row: int, values: Mapping[str, Any]) -> None:
@@ -258,22 +258,22 @@ class IdentificationView(SpectraRunView):
         run = self._run
         if run is None:
             return
-        choice, below, kept = self.spectrum.annotation.choice, self.pane.below, self.pane.kept
+        choice, below, reference = self.spectrum.annotation.choice, self.pane.below, self.pane.reference
 
         def read() -> ShownMatch:
             """Read the match; runs in the only thread that uses this source."""
             if self._matches is None:
                 self._matches = run.tables.source("psms")
             details, peaks = psm_of_row(self._matches, row, run)
-            asked = ions_to_show(run.parameters)
-            shown = ShownMatch(row, details, peaks, asked, spectrum_title(details))
-            ions = choice.settings(asked)
+            run_ions = ions_to_show(run.parameters)
+            shown = ShownMatch(row, details, peaks, run_ions, spectrum_title(details))
+            ions = choice.settings(run_ions)
             if below == "prediction":
                 return replace(shown, mirrored=mirrored_with_prediction(details, peaks, ions))
             if below == "other":
                 return replace(shown, mirrored=mirrored_with_other(self._matches, row, details, peaks, run, ions))
-            if below == "kept" and kept is not None and kept.row != row:
-                return replace(shown, mirrored=mirrored_with_psm((details, peaks), (kept.details, kept.peaks), ions))
+            if below == "reference" and reference is not None and reference.row != row:
+                return replace(shown, mirrored=mirrored_with_psm((details, peaks), (reference.details, reference.peaks), ions))
             return shown
 
         def show(match: ShownMatch) -> None:
@@ -293,14 +293,14 @@ class IdentificationView(SpectraRunView):
             self._show_again()
 
     def _cover(self, row: int) -> None:
-        source, run, known, beside = self._statistics, self._run, self._fixed, self._quantities
-        if source is None or run is None or beside is None:
+        source, run, fixed, peptide_quantities = self._statistics, self._run, self._fixed, self._quantities
+        if source is None or run is None or peptide_quantities is None:
             return
 
         def read() -> tuple[Coverage, PeptideQuantities | None]:
-            if not known:
-                known.append(fixed_modifications(source, run))
-            return _coverage(source, row, run.fdr, known[0]), beside.newest()
+            if not fixed:
+                fixed.append(fixed_modifications(source, run))
+            return _coverage(source, row, run.fdr, fixed[0]), peptide_quantities.newest()
 
         self._statistician.submit("coverage", read, self._show_coverage, lambda error: self.coverage.show_coverage(None, str(error)))
 
@@ -319,9 +319,9 @@ class IdentificationView(SpectraRunView):
             panel.view.forget_choice()
         self.proteins.show_rows(wanted=protein)
 
-    def _tell_hidden(self, panel: TablePanel) -> None:
+    def _report_hidden(self, panel: TablePanel) -> None:
         self._wanted.clear()
-        super()._tell_hidden(panel)
+        super()._report_hidden(panel)
 
     @property
     def is_busy(self) -> bool:

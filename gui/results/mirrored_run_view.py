@@ -72,5 +72,5 @@ class MirroredRunView(SpectraRunView):
     def _show_plain(self, spectrum: MirroredSpectra) -> None:
         self.mirror.show_spectra(spectrum)
 
-    def _say_no_spectrum(self, text: str) -> None:
+    def _show_no_spectrum_text(self, text: str) -> None:
         self.mirror.show_text(text)

@@ -35,7 +35,7 @@ from proteoscope.engine.views.modified import (
 )
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.prefill import FormPrefill
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.plots.shift_plot import ShiftPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
@@ -84,7 +84,7 @@ class ModifiedView(SpectraRunView):
         self.marks = MarkBar()
         self.marker = RowMarker("psms", self)
         self.marks.marked.connect(self.marker.put)
-        self.marker.kept.connect(self.psms.model.reread)
+        self.marker.stored.connect(self.psms.model.reread)
         self.marker.refused.connect(self._refuse_mark)
         self.psms.view.add_action(self.marks.star_action)
         self._offer_structures(self.psms)
@@ -197,10 +197,10 @@ class ModifiedView(SpectraRunView):
             panel.show_rows(filter=modified_conditions(chosen, name), takes_first=name == "psms")
         self.header.show_facts(self._facts(run))
 
-        def look_over() -> _Found:
+        def read_overview() -> _Found:
             return _Found(overview(source, run.fdr), summary(source, run))
 
-        self._statistician.submit("overview", look_over, self._show_overview, self._fail_overview)
+        self._statistician.submit("overview", read_overview, self._show_overview, self._fail_overview)
 
     @staticmethod
     def _facts(run: FinishedRun) -> tuple[str, ...]:
@@ -276,7 +276,7 @@ class ModifiedView(SpectraRunView):
         self.mirror.show_spectra(spectrum)
         self.spectrum.show_text(_NO_IONS)
 
-    def _say_no_spectrum(self, text: str) -> None:
+    def _show_no_spectrum_text(self, text: str) -> None:
         self.marks.show_mark(None)
         for view in (self.mirror, self.spectrum):
             view.show_text(text)
@@ -326,8 +326,8 @@ class ModifiedView(SpectraRunView):
         if kind != "identify":
             return super()._prefill_for(kind)
         rows = self.chosen_modifications
-        asked, others = variable_modifications(rows)
-        if not asked:
+        requested, others = variable_modifications(rows)
+        if not requested:
             why = f"Unimod has no site for {others[0]}" if others else "none is selected"
             self.message.emit(f"Select modifications with a Unimod name in their table first: {why}.")
             return None
@@ -337,7 +337,7 @@ class ModifiedView(SpectraRunView):
         found = [*run.inputs, *inputs_of_source(run)]
         inputs = {name: tuple(dict.fromkeys(path for of, path in found if of == name)) for name in ("spectra", "database")}
         # Modifications that the run already searched for are retained.
-        every = tuple(dict.fromkeys([*run.parameters.get("variable_modifications", ()), *asked]))
+        every = tuple(dict.fromkeys([*run.parameters.get("variable_modifications", ()), *requested]))
         return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": every})
 
 

@@ -50,14 +50,14 @@ class PileupPage(QWidget):
         self._reader = TableWorker(None, self)
         self._progress = Progress()
         self.plot = PileupPlot()
-        self.plot.rangeAsked.connect(self._read)
+        self.plot.rangeRequested.connect(self._read)
         self.plot.rowChosen.connect(self.rowChosen)
         self.plot.message.connect(self.message)
         self.track_button = QToolButton()
         self.track_button.setText("Add track…")
         self.track_button.setToolTip("Show genes or other features of a GFF3 or BED file above the alignments")
         self.track_button.setAccessibleName("Add a track of features")
-        self.track_button.clicked.connect(self.ask_for_track)
+        self.track_button.clicked.connect(self.prompt_for_track)
         self.track_label = ElidedLabel()
         self.track_label.set_text(_NO_TRACK)
         bar = QHBoxLayout()
@@ -95,18 +95,18 @@ class PileupPage(QWidget):
         self._run = self._source = self._wanted = self._shown = None
         self.plot.show_pile(None)
 
-    def show_row(self, row: int, text: ShownText, letters: tuple[int, int]) -> None:
+    def show_row(self, row: int, text: ShownText, positions: tuple[int, int]) -> None:
         """Show the alignment of a row once the page is visible."""
         self.plot.choose(row)
-        if self._is_in_sight(row, text, letters):
+        if self._is_in_sight(row, text, positions):
             return
-        self._wanted = (text, max(1, letters[0] - _AROUND), min(text.length, letters[1] + _AROUND))
-        self.look()
+        self._wanted = (text, max(1, positions[0] - _AROUND), min(text.length, positions[1] + _AROUND))
+        self.show_if_visible()
 
-    def _is_in_sight(self, row: int, text: ShownText, letters: tuple[int, int]) -> bool:
+    def _is_in_sight(self, row: int, text: ShownText, positions: tuple[int, int]) -> bool:
         """Return True if an alignment is in the pile-up, or will be once the visible positions are read."""
-        first, last = self.plot.letters
-        if self._wanted is not None or not text.is_same(self._shown) or letters[1] < first or letters[0] > last:
+        first, last = self.plot.positions
+        if self._wanted is not None or not text.is_same(self._shown) or positions[1] < first or positions[0] > last:
             return False
         pile = self.plot.pile
         return pile is None or (pile.first, pile.last) != (first, last) or row in pile.row
@@ -114,19 +114,19 @@ class PileupPage(QWidget):
     def filter(self, conditions: Sequence[Condition]) -> None:
         """Show only alignments that pass a filter, at once or when the page becomes visible."""
         self._conditions, self._is_outdated = conditions, True
-        self.look()
+        self.show_if_visible()
 
-    def look(self) -> None:
+    def show_if_visible(self) -> None:
         """Show the requested position; called when the page becomes visible."""
         if self._run is None or not self.isVisible():
             return
         if self._wanted is not None:
             (self._shown, first, last), self._wanted = self._wanted, None
-            self.plot.look_at(self._shown, first, last)
+            self.plot.scroll_to(self._shown, first, last)
         elif self._is_outdated and self._shown is not None:
-            self._read(*self.plot.letters)
+            self._read(*self.plot.positions)
 
-    def ask_for_track(self) -> None:
+    def prompt_for_track(self) -> None:
         """Ask for a file of features and show it."""
         path, _ = QFileDialog.getOpenFileName(
             self, "Add track", "", "Tracks (*.gff3 *.gff *.bed *.gff3.gz *.gff.gz *.bed.gz);;All files (*)"
@@ -157,7 +157,7 @@ class PileupPage(QWidget):
     def _show_features(self) -> None:
         found: list[TrackFeature] = []
         if self.track is not None and self._shown is not None:
-            found = self.track.within(self._shown.name, *self.plot.letters, _MAXIMUM_FEATURES)
+            found = self.track.within(self._shown.name, *self.plot.positions, _MAXIMUM_FEATURES)
         self.plot.show_features(found)
 
     def _read(self, first: int, last: int) -> None:

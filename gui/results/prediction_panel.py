@@ -16,7 +16,7 @@ from proteoscope.gui.plots.drawing_view import DrawingView
 __all__ = ["PredictionPanel"]
 
 _FIGURE = QSizeF(420, 140)
-_LETTER = 0.8
+_FONT_SHARE = 0.8
 """Font size as a fraction of the line height."""
 
 
@@ -38,7 +38,7 @@ class PredictionPanel(QWidget):
         self.export_button = QPushButton("&Export figure…")
         self.export_button.setToolTip("Write the bars as SVG, PDF or PNG (Ctrl+E at the bars)")
         set_icon(self.export_button, "save")
-        self.export_button.clicked.connect(self.bars.export_action.ask)
+        self.export_button.clicked.connect(self.bars.export_action.prompt)
         self.bars.message.connect(self.message)
         self.words = QLabel()
         self.words.setTextFormat(Qt.TextFormat.PlainText)
@@ -77,7 +77,7 @@ class PredictionPanel(QWidget):
             self.words.setText("This run has no prediction.")
             return
         bars, lines = prediction.bars, stack_lines(prediction.bars)
-        self.bars.setFixedHeight(ceil(QFontMetricsF(self.font()).height() * _LETTER * lines))
+        self.bars.setFixedHeight(ceil(QFontMetricsF(self.font()).height() * _FONT_SHARE * lines))
         self.bars.show_drawing(lambda width, height, size: draw_stacks(bars, width, min(size, height / lines)))
         self.bound.setText((prediction.measured_bound or prediction.bound).capitalize())
         self.words.setText("\n".join(prediction.lines))

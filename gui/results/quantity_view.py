@@ -54,7 +54,7 @@ class QuantityView(RunView):
         self._overview: QuantityOverview | None = None
         self._run: FinishedRun | None = None
         self._details: TableSource | None = None
-        self._surveys: RunSurveys | None = None
+        self._ms1_spectra: RunSurveys | None = None
         self._protein: str | None = None
         self._leader: TablePanel | None = None
         self._trace_row: int | None = None
@@ -111,9 +111,9 @@ class QuantityView(RunView):
 
     def clear(self) -> None:
         """Clear the view, release all files, and cancel running work."""
-        if self._surveys is not None:
+        if self._ms1_spectra is not None:
             # Closing waits for the reader, and a file may be large.
-            self._surveys.close()
+            self._ms1_spectra.close()
         super().clear()
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
@@ -128,7 +128,7 @@ class QuantityView(RunView):
     def _forget(self) -> None:
         if self._details is not None:
             self._details.close()
-        self._run = self._details = self._surveys = self._overview = self._protein = self._leader = self._trace_row = None
+        self._run = self._details = self._ms1_spectra = self._overview = self._protein = self._leader = self._trace_row = None
         self._overviews = {}
         for drawing in self._drawings:
             drawing.show_drawing(None)
@@ -137,7 +137,7 @@ class QuantityView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         overview = self._overviews[run.run.id]
-        self._run, self._overview, self._surveys = run, overview, RunSurveys(run)
+        self._run, self._overview, self._ms1_spectra = run, overview, RunSurveys(run)
         self.filters.open([one.comparison for one in overview.volcanos], float(run.parameters["change_fdr"]))
         self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
         self.figures.setTabVisible(0, bool(overview.volcanos))
@@ -150,9 +150,9 @@ class QuantityView(RunView):
         for name, panel in self.panels.items():
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name), takes_first=panel is leader)
         self._draw_all()
-        self._tell()
+        self._show_header()
 
-    def _tell(self) -> None:
+    def _show_header(self) -> None:
         run, overview = self._run, self._overview
         assert run is not None and overview is not None
         n_manual = len(run.project.row_corrections(run.run.id, ION_TRACES.name))
@@ -197,7 +197,7 @@ class QuantityView(RunView):
             self._draw_volcano()
             change = (self.filters.chosen.comparison or "", self._protein or "")
             self.volcano.mark(self._overview.changes.get(change))
-            self._tell()
+            self._show_header()
 
     def _choose(self, panel: TablePanel, row: object) -> None:
         """Select the item clicked in a figure in its table."""
@@ -212,7 +212,7 @@ class QuantityView(RunView):
         self._protein, self._leader = accession, panel
         for one in (self.changes, self.proteins):
             # Only the leading table replaces a hidden selection; the other table would switch to another protein.
-            one.keeps_a_choice = one is panel
+            one.retains_selection = one is panel
         self._follow_protein()
 
     def _follow_protein(self) -> None:
@@ -273,7 +273,7 @@ class QuantityView(RunView):
             drawing.mark(row)
 
     def _show_trace(self, row: int, values: Mapping[str, Any]) -> None:
-        run, surveys = self._run, self._surveys
+        run, surveys = self._run, self._ms1_spectra
         if run is None or surveys is None:
             return
         self._trace_row = row
@@ -307,7 +307,7 @@ class QuantityView(RunView):
         self._change(place, lambda _: {})
 
     def _change(self, place: int, numbers: Any) -> None:
-        run, surveys, ion, shown = self._run, self._surveys, self.traces.traces, self._trace_row
+        run, surveys, ion, shown = self._run, self._ms1_spectra, self.traces.traces, self._trace_row
         if run is None or surveys is None or ion is None or shown is None:
             return
         trace = ion.traces[place]
@@ -329,7 +329,7 @@ class QuantityView(RunView):
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name), wanted=wanted)
         self.traces.show_traces(ion)
         self._draw_all()
-        self._tell()
+        self._show_header()
         if accession is not None:
             proteins, peptides = self._overview.proteins, self._overview.peptides
             self.profile.show_drawing(lambda *size: draw_profile(proteins, peptides, accession, *size))

@@ -56,7 +56,7 @@ class QueryHitsView(RunView):
         self.queries.choiceLost.connect(lambda: self.show_all("hits"))
         self.hits.rowChosen.connect(self._show_hit)
         self.hits.choiceLost.connect(self._show_no_hit)
-        self.hits.model.orderChanged.connect(self._keep_a_choice)
+        self.hits.model.orderChanged.connect(self._retain_selection)
 
     def _conditions(self) -> list[Condition]:
         """Return the filter conditions of hits."""
@@ -91,7 +91,7 @@ class QueryHitsView(RunView):
         self.queries.setVisible(self.queries.total > 1)
         self.queries.show_rows(takes_first=True)
 
-    def _tell_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:
+    def _show_hit_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:
         """Show the numbers of hits and queries in the header; `rest` ends the sentence."""
         counts, ending = [SummaryNumber(n_hits, "hit", "hits")], f"of {_shown_name(query)}"
         if n_queries > 1:
@@ -130,7 +130,7 @@ class QueryHitsView(RunView):
         self._show_query_names(False)
         self._scoped(self._query.number)
 
-    def _keep_a_choice(self) -> None:
+    def _retain_selection(self) -> None:
         """Select the first hit after a filter has hidden the selected one, or clear the alignment if there is none."""
         if len(self.hits.model.rows) == 0:
             self._show_no_hit()

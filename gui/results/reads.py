@@ -13,12 +13,12 @@ from proteoscope.engine.views.histograms import Histogram
 from proteoscope.engine.views.reads import ReadRow
 from proteoscope.gui.results.facts import files_facts, time_facts
 
-__all__ = ["read_facts", "told_missing", "with_facts"]
+__all__ = ["read_facts", "with_facts", "with_missing_count"]
 
 _MODES = {"prefix": "with a prefix of the reference", "within": "with any part of the reference", "local": "parts of both"}
 
 
-def told_missing(found: Histogram, locale: QLocale) -> Histogram:
+def with_missing_count(found: Histogram, locale: QLocale) -> Histogram:
     """Return a histogram whose axis title includes the number of rows without an alignment."""
     if not found.n_missing:
         return found
@@ -51,11 +51,11 @@ def _facts_of(values: Mapping[str, Any], locale: QLocale) -> tuple[str, ...]:
 
 def read_facts(run: FinishedRun) -> tuple[str, ...]:
     """Return input files, alignment mode, costs and duration."""
-    asked, locale = run.parameters, QLocale()
-    gaps = f"at most {locale.toString(asked['maximum_gaps'])} gap{'' if asked['maximum_gaps'] == 1 else 's'}"
-    scores = asked["matrix"] or f"match {asked['match']}, mismatch {asked['mismatch']}"
-    costs = f"gaps {asked['gap_open']} + {asked['gap_extend']} per base"
-    strands = ", both strands" if asked["strands"] == "both" else ""
-    told = {kind: names for kind, _, names in (fact.partition(": ") for fact in files_facts(run))}
-    files = [f"{title}: {told[kind]}" for kind, title in (("texts", "reference"), ("patterns", "reads")) if kind in told]
-    return (*files, f"{_MODES.get(asked['mode'], asked['mode'])}, {gaps}{strands}", f"{scores}, {costs}", *time_facts(run))
+    parameters, locale = run.parameters, QLocale()
+    gaps = f"at most {locale.toString(parameters['maximum_gaps'])} gap{'' if parameters['maximum_gaps'] == 1 else 's'}"
+    scores = parameters["matrix"] or f"match {parameters['match']}, mismatch {parameters['mismatch']}"
+    costs = f"gaps {parameters['gap_open']} + {parameters['gap_extend']} per base"
+    strands = ", both strands" if parameters["strands"] == "both" else ""
+    names = {kind: names for kind, _, names in (fact.partition(": ") for fact in files_facts(run))}
+    files = [f"{title}: {names[kind]}" for kind, title in (("texts", "reference"), ("patterns", "reads")) if kind in names]
+    return (*files, f"{_MODES.get(parameters['mode'], parameters['mode'])}, {gaps}{strands}", f"{scores}, {costs}", *time_facts(run))

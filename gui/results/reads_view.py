@@ -28,12 +28,12 @@ from proteoscope.engine.views.reads import (
 )
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.plots.depth_plot import DepthPlot
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.pileup_page import PileupPage
-from proteoscope.gui.results.reads import read_facts, told_missing, with_facts
+from proteoscope.gui.results.reads import read_facts, with_facts, with_missing_count
 from proteoscope.gui.results.reads_filter import ReadFilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
@@ -82,11 +82,11 @@ class ReadsView(RunView):
         down = self._split(Qt.Orientation.Vertical, {self.alignments: 4, self.tabs: 6})
         splitters = {"down": down, "views": views, "distributions": distributions}
         self._arrange(splitters, (self.coverage, self.alignment, self.pileup, self.gaps, self.identity))
-        self.tabs.currentChanged.connect(lambda _: self.pileup.look())
+        self.tabs.currentChanged.connect(lambda _: self.pileup.show_if_visible())
         self.pileup.rowChosen.connect(partial(self._choose_row, self.alignments))
         self.alignments.rowChosen.connect(self._show_row)
         self.alignments.choiceLost.connect(self._show_no_row)
-        self.alignments.model.orderChanged.connect(self._keep_a_choice)
+        self.alignments.model.orderChanged.connect(self._retain_selection)
         self.texts.activated.connect(lambda: self._choose_text(self.texts.currentData()))
         self.coverage.placeChosen.connect(self.show_place)
         self.log_axis.toggled.connect(lambda _: self._count())
@@ -187,21 +187,21 @@ class ReadsView(RunView):
         with QSignalBlocker(self.texts):
             self.texts.setCurrentIndex(self._offer(text))
         if is_other or self.coverage.shown is None:
-            self._draw_depth(keeps_range=False)
+            self._draw_depth(retains_range=False)
 
-    def _draw_depth(self, *, keeps_range: bool) -> None:
+    def _draw_depth(self, *, retains_range: bool) -> None:
         source, text, conditions = self._statistics, self._drawn, read_conditions(self.filters.chosen)
         if source is not None and text is not None:
             self._statistician.submit(
                 "depth",
                 lambda: depth_of(source, text, conditions),
-                partial(self._show_depth, keeps_range=keeps_range),
+                partial(self._show_depth, retains_range=retains_range),
                 lambda error: self.coverage.show_depth(None, str(error)),
             )
 
-    def _show_depth(self, depth: Depth, *, keeps_range: bool) -> None:
+    def _show_depth(self, depth: Depth, *, retains_range: bool) -> None:
         locale = QLocale()
-        self.coverage.show_depth(depth, keeps_range=keeps_range)
+        self.coverage.show_depth(depth, retains_range=retains_range)
         n = f"{locale.toString(depth.n_alignments)} alignment{'' if depth.n_alignments == 1 else 's'}"
         share = locale.toString(100 * depth.covered, "f", 1)
         self.depth_label.set_text(
@@ -213,7 +213,7 @@ class ReadsView(RunView):
     def _mark_depth(self) -> None:
         """Mark the selected row and the selected positions in the depth if they are on its reference."""
         row, text, place = self._row, self._drawn, self._place
-        self.coverage.mark_letters(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
+        self.coverage.mark_positions(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
         self.coverage.show_place(place[1:] if place is not None and place[0].is_same(text) else None)
 
     def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
@@ -239,7 +239,7 @@ class ReadsView(RunView):
     def _fail_row(self, error: Exception) -> None:
         self._row = None
         self.alignment.show_pair(None, str(error))
-        self.coverage.mark_letters(None)
+        self.coverage.mark_positions(None)
 
     def _count(self) -> None:
         source, chosen, is_log = self._statistics, self.filters.chosen, self.log_axis.isChecked()
@@ -250,13 +250,13 @@ class ReadsView(RunView):
                 plot.accessibleName(),
                 partial(count, source, chosen),
                 partial(_show_counted, plot, is_log),
-                partial(_say_instead, plot),
+                partial(_show_error, plot),
             )
 
     def _filter(self) -> None:
         self.alignments.show_rows(filter=read_conditions(self.filters.chosen))
         self.pileup.filter(read_conditions(self.filters.chosen))
-        self._draw_depth(keeps_range=True)
+        self._draw_depth(retains_range=True)
         self._count()
 
     @property
@@ -270,9 +270,9 @@ class ReadsView(RunView):
         self._row = None
         self.pileup.plot.choose(None)
         self.alignment.show_pair(None)
-        self.coverage.mark_letters(None)
+        self.coverage.mark_positions(None)
 
-    def _keep_a_choice(self) -> None:
+    def _retain_selection(self) -> None:
         """Select the first row after a filter has hidden the selected one, or clear the alignment if there is none."""
         if self._finished is None:
             return
@@ -283,8 +283,8 @@ class ReadsView(RunView):
 
 
 def _show_counted(plot: HistogramPlot, is_log: bool, found: Histogram) -> None:
-    plot.show_histogram(told_missing(found, QLocale()), is_log=is_log)
+    plot.show_histogram(with_missing_count(found, QLocale()), is_log=is_log)
 
 
-def _say_instead(plot: HistogramPlot, error: Exception) -> None:
+def _show_error(plot: HistogramPlot, error: Exception) -> None:
     plot.show_histogram(None, str(error))

@@ -26,7 +26,7 @@ class RowMarker(QObject):
         Owner of this object.
     """
 
-    kept = Signal()
+    stored = Signal()
     """A mark was stored in the project."""
     refused = Signal(int, str)
     """The mark of a row could not be stored, with the reason; the previous mark is restored."""
@@ -73,13 +73,13 @@ class RowMarker(QObject):
         before = self.mark_of(row)
         self._marks[row] = self._unsaved[row] = mark
 
-        def keep(_: object) -> None:
+        def on_stored(_: object) -> None:
             self._unsaved.pop(row, None)
-            self.kept.emit()
+            self.stored.emit()
 
-        def refuse(error: Exception) -> None:
+        def on_refused(error: Exception) -> None:
             self._unsaved.pop(row, None)
             self._marks[row] = before
             self.refused.emit(row, str(error))
 
-        self._worker.submit(f"row {row}", partial(run.mark, self._table, row, mark), keep, refuse)
+        self._worker.submit(f"row {row}", partial(run.mark, self._table, row, mark), on_stored, on_refused)

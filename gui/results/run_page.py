@@ -20,8 +20,8 @@ from proteoscope.gui.theme import colours
 
 __all__ = ["RunPage"]
 
-_MS_TO_KEEP = 600
-_MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_LETTERS = 200, 50, 500
+_MS_TO_SAVE = 600
+_MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_CHARACTERS = 200, 50, 500
 """Maximum number of lines shown, and of characters per line: Qt lays all of them out at once."""
 
 
@@ -44,9 +44,9 @@ class RunPage(QWidget):
     -------
     noted
         Edited title and note, a `RunNote`.
-    results_asked, again_asked, report_asked, folder_asked, delete_asked
+    results_requested, again_requested, report_requested, folder_requested, delete_requested
         Action requested for the shown run.
-    compare_asked
+    compare_requested
         `RunRecord` of the run to compare with.
     message
         Text for the status bar.
@@ -56,12 +56,12 @@ class RunPage(QWidget):
     """Manual page of the page."""
 
     noted = Signal(RunNote)
-    results_asked = Signal()
-    again_asked = Signal()
-    report_asked = Signal()
-    folder_asked = Signal()
-    delete_asked = Signal()
-    compare_asked = Signal(RunRecord)
+    results_requested = Signal()
+    again_requested = Signal()
+    report_requested = Signal()
+    folder_requested = Signal()
+    delete_requested = Signal()
+    compare_requested = Signal(RunRecord)
     message = Signal(str)
 
     def __init__(self) -> None:
@@ -86,17 +86,19 @@ class RunPage(QWidget):
         self.tabs.addTab(self.prediction, "Predicted and measured")
         self.error = toned_label(tone="wrong")
         self.error.hide()
-        self.results_button = _button("Results", "results", self.results_asked.emit, "Show the results of the run")
+        self.results_button = _button("Results", "results", self.results_requested.emit, "Show the results of the run")
         self.again_button = _button(
-            "Reuse settings…", "run", self.again_asked.emit, "Fill the form with the files and parameters of this run"
+            "Reuse settings…", "run", self.again_requested.emit, "Fill the form with the files and parameters of this run"
         )
         self.compare_button = _button("Compare with", "results", lambda: None, "Compare this run with another")
         self.compare_menu = QMenu(self)
         self.compare_button.setMenu(self.compare_menu)
         self.methods_button = _button("Copy methods", "save", self.copy_methods, "Copy the methods paragraph for a paper")
-        self.report_button = _button("Report…", "save", self.report_asked.emit, "Write the run as an HTML page, with figures and tables")
-        self.folder_button = _button("Open folder", "folder", self.folder_asked.emit, "Open the folder of the run's results")
-        self.delete_button = _button("Delete", "remove", self.delete_asked.emit, "Delete; can be undone until the window closes")
+        self.report_button = _button(
+            "Report…", "save", self.report_requested.emit, "Write the run as an HTML page, with figures and tables"
+        )
+        self.folder_button = _button("Open folder", "folder", self.folder_requested.emit, "Open the folder of the run's results")
+        self.delete_button = _button("Delete", "remove", self.delete_requested.emit, "Delete; can be undone until the window closes")
         buttons = (
             (self.results_button, self.again_button, self.compare_button),
             (self.methods_button, self.report_button, self.folder_button, self.delete_button),
@@ -114,19 +116,19 @@ class RunPage(QWidget):
         page.addWidget(self.error)
         page.addWidget(self.tabs, 1)
         # Typed text is saved shortly after the last key press.
-        self._keeping = QTimer(self)
-        self._keeping.setSingleShot(True)
-        self._keeping.setInterval(_MS_TO_KEEP)
-        self._keeping.timeout.connect(self.keep)
-        self.title.textEdited.connect(lambda: self._keeping.start())
-        self.title.editingFinished.connect(self.keep)
+        self._save_timer = QTimer(self)
+        self._save_timer.setSingleShot(True)
+        self._save_timer.setInterval(_MS_TO_SAVE)
+        self._save_timer.timeout.connect(self.save_note)
+        self.title.textEdited.connect(lambda: self._save_timer.start())
+        self.title.editingFinished.connect(self.save_note)
         self.note.textChanged.connect(self._note_changed)
-        self._kept = RunNote()
+        self._saved_note = RunNote()
         self._is_filling = False
 
     def show_account(self, account: RunAccount, others: Sequence[tuple[RunRecord, str]] = (), *, can_write: bool = True) -> None:
         """Show a run. `others` are comparable runs with their titles; `can_write` is True if notes can be stored."""
-        self.account, self._kept = account, account.note
+        self.account, self._saved_note = account, account.note
         self._is_filling = True
         self.title.setText(account.title)
         self.note.setPlainText(account.note.note)
@@ -142,7 +144,7 @@ class RunPage(QWidget):
         self.compare_menu.clear()
         for run, title in others:
             action = self.compare_menu.addAction(title.replace("&", "&&"))
-            action.triggered.connect(lambda _=False, run=run: self.compare_asked.emit(run))
+            action.triggered.connect(lambda _=False, run=run: self.compare_requested.emit(run))
         self.compare_button.setEnabled(bool(others))
         self.prediction.show_prediction(account.prediction)
         self.tabs.setTabEnabled(1, account.prediction is not None)
@@ -159,17 +161,17 @@ class RunPage(QWidget):
         if self.account is not None:
             self.text.setHtml(_page(self.account))
 
-    def keep(self) -> None:
+    def save_note(self) -> None:
         """Emit the typed title and note if they differ from the stored ones."""
-        self._keeping.stop()
+        self._save_timer.stop()
         if self.account is None or self.title.isReadOnly():
             return
         typed = " ".join(self.title.text().split())
         # The default title is not a title assigned by the user.
         title = "" if typed == self.account.title and not self.account.note.title else typed
         written = RunNote(title, self.note.toPlainText()[:MAXIMUM_NOTE])
-        if written != self._kept:
-            self._kept = written
+        if written != self._saved_note:
+            self._saved_note = written
             self.noted.emit(written)
 
     def copy_methods(self) -> None:
@@ -180,7 +182,7 @@ class RunPage(QWidget):
 
     def _note_changed(self) -> None:
         if not self._is_filling:
-            self._keeping.start()
+            self._save_timer.start()
 
 
 def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton:
@@ -197,7 +199,7 @@ def _page(account: RunAccount) -> str:
     tones = {"warning": colours().attention, "error": colours().wrong}
     parts = [f"<p>{escape(account.search)} · {escape(account.run.status)} · {escape(account.run.message)}</p>"]
     parts += [
-        f'<p style="color:{tones[one.level]}"><b>{one.level.capitalize()}:</b> {escape(one.text[:_MAXIMUM_LETTERS])}</p>'
+        f'<p style="color:{tones[one.level]}"><b>{one.level.capitalize()}:</b> {escape(one.text[:_MAXIMUM_CHARACTERS])}</p>'
         for one in worst[:_MAXIMUM_WARNINGS]
     ]
     files = [(one.kind, f"{one.path.name}\n{one.path.parent}\n{one.sha256}", f"{one.size:,} bytes") for one in account.files]
@@ -210,7 +212,9 @@ def _page(account: RunAccount) -> str:
         _section("Methods", "".join(f"<p>{escape(line)}</p>" for line in account.methods.splitlines() if line)),
         _section(
             "Log",
-            "".join(f"{one.time.astimezone():%H:%M:%S} {escape(one.text[:_MAXIMUM_LETTERS])}<br>" for one in account.log[-_MAXIMUM_LOG:]),
+            "".join(
+                f"{one.time.astimezone():%H:%M:%S} {escape(one.text[:_MAXIMUM_CHARACTERS])}<br>" for one in account.log[-_MAXIMUM_LOG:]
+            ),
         ),
     ]
     return "".join(parts)

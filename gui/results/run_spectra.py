@@ -79,13 +79,13 @@ class RunSpectra(QObject):
         self.chromatogram.close_run()
         self.map.show_points(None)
 
-    def look(self) -> None:
+    def read_if_needed(self) -> None:
         """Read the spectra if that was not done; called when one of the views becomes visible."""
         run, progress = self._run, self._progress
         if run is None or self._is_opened:
             return
         self._is_opened = True
-        self._say(_READING)
+        self._show_text(_READING)
 
         def read() -> _Opened:
             listed = open_spectrum_list(run, progress.check)
@@ -93,7 +93,7 @@ class RunSpectra(QObject):
             _ = listed.total
             return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed), records_of_spectra(run))
 
-        self._worker.submit("spectra", read, self._show, lambda error: self._say(str(error)))
+        self._worker.submit("spectra", read, self._show, lambda error: self._show_text(str(error)))
 
     def mark(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
         """Mark a row of the table of spectra in the chromatogram and on the map. `values` are those of the PSM or the list."""
@@ -119,8 +119,8 @@ class RunSpectra(QObject):
             self.map.mark(spectrum)
             self.chromatogram.show_spectrum(file, seconds, mz)
 
-    def _say(self, text: str) -> None:
-        self.panel.say(text)
+    def _show_text(self, text: str) -> None:
+        self.panel.show_text(text)
         self.chromatogram.close_run(text)
         self.map.show_points(None, text)
 

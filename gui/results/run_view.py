@@ -22,15 +22,15 @@ from proteoscope.engine.views.annotation import AnnotationChoice
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
 from proteoscope.engine.views.following_runs import following_runs
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.dialogs import StructuresQuestion
+from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.results.export import ExportDialog, fitted
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.summary_header import SummaryHeader
-from proteoscope.gui.room import PageScroll
+from proteoscope.gui.scrolling_layout import PageScroll
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
-from proteoscope.gui.splitters import kept_sizes, restore_sizes
+from proteoscope.gui.splitters import restore_sizes, splitter_sizes
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import ExportTask
@@ -73,11 +73,11 @@ class RunView(QWidget):
     """Columns or sizes have changed, so that `state` should be stored."""
     opened = Signal()
     """The tables of a run are shown."""
-    searchAsked = Signal(str, str, object)
+    searchRequested = Signal(str, str, object)
     """A follow-up search of the shown run: its kind, the run's id, and its `FormPrefill`."""
-    peptideAsked = Signal(str, str)
+    peptideRequested = Signal(str, str)
     """Another run of the project is to be shown with a peptide: the run's id, and the peptide in ProForma."""
-    exportAsked = Signal(object)
+    exportRequested = Signal(object)
     """An `ExportTask` of results of the run."""
 
     def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None, tables: Sequence[Table] | None = None) -> None:
@@ -144,7 +144,7 @@ class RunView(QWidget):
         if self.is_used:
             self.clear()
         self._project = project
-        self._say("Opening the results…")
+        self._show_text("Opening the results…")
         self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)
 
     def add_messages(self, run_id: str, messages: tuple[str, ...]) -> None:
@@ -165,7 +165,7 @@ class RunView(QWidget):
         self._finished = self._statistics = self._project = None
         self._enable_actions(False)
         self.header.show_nothing()
-        self._say(self._nothing)
+        self._show_text(self._nothing)
 
     def state(self) -> str:
         """Return the chosen columns and sizes as a text to store."""
@@ -173,7 +173,7 @@ class RunView(QWidget):
             {
                 "version": _STATE_VERSION,
                 "hidden": {name: panel.hidden_columns() for name, panel in self.panels.items()},
-                "sizes": kept_sizes(self._splitters),
+                "sizes": splitter_sizes(self._splitters),
                 **({} if self._annotated is None else {"annotation": self._annotated.annotation.choice.model_dump(mode="json")}),
             }
         )
@@ -199,26 +199,28 @@ class RunView(QWidget):
         """Show all rows of a table regardless of selections in other tables; the selected row is retained."""
         self.panels[name].show_rows(scope=(), scope_text="")
 
-    def ask_for_export(self) -> None:
+    def prompt_for_export(self) -> None:
         """Ask for a format and a file, and export the results of the run."""
         run, project = self._finished, self._project
         if run is None or project is None:
             return
         dialog = ExportDialog(run.run.id, self.search.exports, self, self._export_folder or project.folder.parent)
 
-        def ask(name: str) -> None:
+        def on_selected(name: str) -> None:
             target, format = fitted(Path(name), dialog.chosen, self.search.exports)
             self._export_folder = target.parent
             request = ExportRequest(run.run.id, format.name, target, consensus=dialog.consensus, accepted_only=dialog.accepted_only)
             if format.structure_folders is None:
-                self.exportAsked.emit(ExportTask(self.search, project.folder, request))
+                self.exportRequested.emit(ExportTask(self.search, project.folder, request))
             else:
-                self._ask_for_structures(project, request, format.structure_folders)
+                self._prompt_for_structures(project, request, format.structure_folders)
 
-        dialog.fileSelected.connect(ask)
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
 
-    def _ask_for_structures(self, project: Project, request: ExportRequest, structure_folders: Callable[[Project, str], list[str]]) -> None:
+    def _prompt_for_structures(
+        self, project: Project, request: ExportRequest, structure_folders: Callable[[Project, str], list[str]]
+    ) -> None:
         """Ask which structures outside the project an export may read, and export."""
         try:
             folders = structure_folders(project, request.run_id)
@@ -228,12 +230,12 @@ class RunView(QWidget):
 
         def export(*structures: str) -> None:
             task = ExportTask(self.search, project.folder, replace(request, structures=tuple(map(Path, structures))))
-            self.exportAsked.emit(task)
+            self.exportRequested.emit(task)
 
         if not folders:
             export()  # reports that there are no structures
             return
-        question = StructuresQuestion(folders, self)
+        question = StructuresDialog(folders, self)
         question.read_button.clicked.connect(lambda: export(*folders))
         question.choose_button.clicked.connect(lambda: self._choose_structures(export))
         question.open()
@@ -252,7 +254,7 @@ class RunView(QWidget):
         """Offer a follow-up search of the shown run in the context menu of every table, and as a button above the tables."""
         action = QAction(text, self)
         action.setToolTip(f"{search.purpose}, using this run")
-        action.triggered.connect(lambda: self._ask_for_search(search.kind))
+        action.triggered.connect(lambda: self._request_search(search.kind))
         set_icon(action, search.icon)
         for panel in self.panels.values():
             panel.view.add_action(action)
@@ -265,30 +267,30 @@ class RunView(QWidget):
         for panel in panels:
             action = QAction("Show on str&ucture", panel.view)
             action.setToolTip("Show the peptide on the structure of its protein, if a run of the project has mapped it")
-            action.triggered.connect(partial(self._ask_for_structure, panel))
+            action.triggered.connect(partial(self._request_structure, panel))
             panel.view.add_action(action)
 
-    def _ask_for_structure(self, panel: TablePanel) -> None:
+    def _request_structure(self, panel: TablePanel) -> None:
         run, row = self._finished, panel.view.chosen
         position = None if row is None else panel.model.position_of(row)
         if run is None or position is None:
             self.message.emit("Select a row first.")
             return
 
-        def ask(values: dict[str, Any]) -> None:
+        def on_selected(values: dict[str, Any]) -> None:
             runs = following_runs(run.project, run.run.id, "evidence")
             if runs:
-                self.peptideAsked.emit(runs[0], str(values["peptide"]))
+                self.peptideRequested.emit(runs[0], str(values["peptide"]))
             else:
                 self.message.emit("No run of this project maps these peptides onto structures yet: use Map onto structures… first.")
 
-        panel.model.when_loaded(position, ask)
+        panel.model.when_loaded(position, on_selected)
 
-    def _ask_for_search(self, kind: str) -> None:
+    def _request_search(self, kind: str) -> None:
         if self._finished is not None:
             prefill = self._prefill_for(kind)
             if prefill is not None:
-                self.searchAsked.emit(kind, self._finished.run.id, prefill)
+                self.searchRequested.emit(kind, self._finished.run.id, prefill)
 
     def _prefill_for(self, kind: str) -> FormPrefill | None:
         """Return the prefill of a follow-up search, or None if it cannot start now."""
@@ -316,7 +318,7 @@ class RunView(QWidget):
         if self.search.exports:
             formats = "; ".join(export.title for export in self.search.exports)
             self.export_action.setToolTip(f"Save the results of the whole run (Ctrl+Shift+E): {formats}")
-            self.export_action.triggered.connect(lambda: self.ask_for_export())
+            self.export_action.triggered.connect(lambda: self.prompt_for_export())
             set_icon(self.export_action, "save")
             self._offer_action(self.export_action)
         self.export_action.setEnabled(False)
@@ -370,24 +372,24 @@ class RunView(QWidget):
         self._stack.addWidget(self._shown)
         self.filter_bar.filterChanged.connect(self._filter)
         for name, panel in self.panels.items():
-            panel.allAsked.connect(partial(self.show_all, name))
-            panel.view.columnsChanged.connect(partial(self._keep_columns, panel))
+            panel.allRequested.connect(partial(self.show_all, name))
+            panel.view.columnsChanged.connect(partial(self._store_columns, panel))
             panel.view.message.connect(self.message)
             panel.view.failed.connect(self.failed)
             panel.view.set_empty_text(partial(self._why_empty, panel))
-            panel.wantedHidden.connect(partial(self._tell_hidden, panel))
+            panel.wantedHidden.connect(partial(self._report_hidden, panel))
         for plot in plots:
             plot.message.connect(self.message)
             if isinstance(plot, SpectrumView):
                 self._annotated = plot
                 plot.choiceChanged.connect(self.stateChanged)
 
-    def _say(self, text: str) -> None:
+    def _show_text(self, text: str) -> None:
         self._text.setText(text)
         self._stack.setCurrentWidget(self._text)
 
     def _fail(self, error: Exception) -> None:
-        self._say(str(error))
+        self._show_text(str(error))
 
     def _fail_softly(self, error: Exception) -> None:
         self.failed.emit(str(error))
@@ -424,14 +426,14 @@ class RunView(QWidget):
         """Select a row by its index in the file, as a click on it does."""
         position = panel.model.position_of(row)
         if position is None:
-            self._tell_hidden(panel)
+            self._report_hidden(panel)
         else:
             panel.view.choose(position)
 
-    def _tell_hidden(self, panel: TablePanel) -> None:
+    def _report_hidden(self, panel: TablePanel) -> None:
         self.message.emit(f"The row is hidden in {panel.title} by the filter. Reset the filter to see it.")
 
-    def _keep_columns(self, panel: TablePanel) -> None:
+    def _store_columns(self, panel: TablePanel) -> None:
         panel.remember_columns(panel.view.hidden_columns())
         self.stateChanged.emit()
 

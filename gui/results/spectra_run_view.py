@@ -32,7 +32,7 @@ class SpectraRunView(RunView):
 
     The figure shows the spectrum of the selected row of the visible list: the table of matches or the list of all spectra. Derived classes
     pass the tabs of their tables and figures to `_add_spectra`, show a match in `_show_match` and mark it in `spectra`, show an unmatched
-    spectrum in `_show_plain`, and explain in `_say_no_spectrum` why there is no spectrum.
+    spectrum in `_show_plain`, and explain in `_show_no_spectrum_text` why there is no spectrum.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class SpectraRunView(RunView):
         self.spectra = RunSpectra(self, panel=listed)
         self._run: FinishedRun | None = None
         self._match_panel = self.panels[matches]
-        self._match_panel.keeps_a_choice = True
+        self._match_panel.retains_selection = True
         self._no_match = no_match
 
     @property
@@ -82,10 +82,10 @@ class SpectraRunView(RunView):
         ):
             tabs.setTabToolTip(tabs.addTab(widget, title), help_text)
         for tabs in (lists, figures):
-            tabs.currentChanged.connect(lambda _: self._look())
+            tabs.currentChanged.connect(lambda _: self._read_if_visible())
         lists.currentChanged.connect(lambda _: self._show_of_list())
         self._match_panel.rowChosen.connect(lambda row, _: None if self._is_of_list else self._show_match(row))
-        self._match_panel.model.busyChanged.connect(self._look_whether_any)
+        self._match_panel.model.busyChanged.connect(self._check_matches)
         self._match_panel.choiceLost.connect(lambda: None if self._is_of_list else self._show_no_spectrum())
         self.spectra.rowChosen.connect(self._show_listed)
         self.spectra.panel.table.choiceLost.connect(self._show_of_list)
@@ -96,7 +96,7 @@ class SpectraRunView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self._run = run
         self.spectra.open(run)
-        self._look()
+        self._read_if_visible()
 
     def _forget(self) -> None:
         self._run = None
@@ -110,7 +110,7 @@ class SpectraRunView(RunView):
         """Show a spectrum that is not in the table of matches."""
         raise NotImplementedError
 
-    def _say_no_spectrum(self, text: str) -> None:
+    def _show_no_spectrum_text(self, text: str) -> None:
         """Show in place of a spectrum why there is none."""
         raise NotImplementedError
 
@@ -119,10 +119,10 @@ class SpectraRunView(RunView):
         """True if the figure shows a row of the list of all spectra instead of the selected match."""
         return self._lists.currentWidget() is self.spectra.panel
 
-    def _look(self) -> None:
+    def _read_if_visible(self) -> None:
         """Read the list of spectra if the list or one of its figures is visible."""
         if self._is_of_list or self._figures.currentWidget() in (self.spectra.chromatogram, self.spectra.map):
-            self.spectra.look()
+            self.spectra.read_if_needed()
 
     def _show_of_list(self) -> None:
         """Show the selected row of the visible list."""
@@ -162,15 +162,15 @@ class SpectraRunView(RunView):
         self._reader.cancel("spectrum")
         self.spectra.mark_none()
         of_matches = self._no_match if self._match_panel.model.rowCount() else _NO_MATCHES
-        self._say_no_spectrum(_NO_SPECTRUM_OF_LIST if self._is_of_list else of_matches)
+        self._show_no_spectrum_text(_NO_SPECTRUM_OF_LIST if self._is_of_list else of_matches)
 
-    def _look_whether_any(self, is_busy: bool) -> None:
+    def _check_matches(self, is_busy: bool) -> None:
         """Show that there is no spectrum if the table of matches is empty."""
         if not (is_busy or self._is_of_list or self._run is None or self._match_panel.model.rowCount()):
             self._show_no_spectrum()
 
     def _fail_spectrum(self, error: Exception) -> None:
-        self._say_no_spectrum(str(error))
+        self._show_no_spectrum_text(str(error))
 
     def _no_rows_text(self, panel: TablePanel) -> str:
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Increase the maximum q-value or reset the filter."

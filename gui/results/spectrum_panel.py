@@ -11,7 +11,7 @@ from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.run_map import STATUS_NAMES
 from proteoscope.engine.views.spectrum_list import EXPLAINED_LIST, SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["SpectrumPanel"]
@@ -33,7 +33,7 @@ class SpectrumPanel(QWidget):
         listed, states = (EXPLAINED_LIST, _EXPLAINED_OR_NOT) if is_of_explanation else (SPECTRUM_LIST, _IDENTIFIED_OR_NOT)
         self.table = TablePanel(listed.title, listed.columns, listed.links)
         self.table.rowChosen.connect(self.rowChosen)
-        self.table.keeps_a_choice = True
+        self.table.retains_selection = True
         self.table.view.set_empty_text(self._why_empty)
         self.text = QLineEdit()
         self.text.setPlaceholderText("Scan, m/z, peptide or name")
@@ -69,7 +69,7 @@ class SpectrumPanel(QWidget):
         self.table.open_table(source)
         self.table.show_rows(filter=spectrum_conditions(self._chosen), wanted=wanted, takes_first=True)
 
-    def say(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Show a text in place of spectra."""
         self._text = text
         self.table.view.viewport().update()

@@ -44,8 +44,8 @@ THRESHOLDS = (
         "z_score",
         "&z-score ≥",
         "Minimum z-score",
-        "Hide hits with a lower z-score, the distance from the mean score of the database's chains of this length in standard deviations; not a "
-        "probability: above 6, half of the pairs have the same fold",
+        "Hide hits with a lower z-score: the distance from the mean score of the database's chains of this length, in standard "
+        "deviations. It is not a probability: above 6, half of the pairs have the same fold",
         1.0,
         6.0,
     ),

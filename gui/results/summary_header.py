@@ -107,16 +107,16 @@ class SummaryHeader(QWidget):
     def show_counts(self, counts: Sequence[SummaryNumber], ending: str, help_text: str = "") -> None:
         """Show the counts and the end of their sentence; `help_text` explains the notes as plain text."""
         locale = QLocale()
-        shown, said = [], []
+        shown, plain = [], []
         for count in counts:
             number, what = locale.toString(count.number), count.one if count.number == 1 else count.several
             note = f" ({count.note})" if count.note else ""
             # A number and its note stay in one line.
             shown.append(f"<b><big>{number}</big></b>{_unbroken(f' {what}')}<span style='font-size:small'>{_unbroken(note)}</span>")
-            said.append(f"{number} {what}{note}")
+            plain.append(f"{number} {what}{note}")
         self._counts.setText("&nbsp;&nbsp; ".join([*shown, *([_unbroken(ending)] if ending else [])]))
         self._counts.setToolTip(tip_text(help_text))
-        self._counts.setAccessibleName(" ".join(part for part in (", ".join(said), ending) if part))
+        self._counts.setAccessibleName(" ".join(part for part in (", ".join(plain), ending) if part))
         self._counts.setAccessibleDescription(help_text)
 
 

@@ -11,7 +11,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.views.annotation import OF_MODIFICATIONS, SHOWN_SERIES, WIDEST_TOLERANCE, AnnotationChoice, IonSettings
 from proteoscope.gui.forms.numbers import NumberBox
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.labels import toned_label
 
 __all__ = ["AnnotationMenu"]
@@ -32,7 +32,7 @@ class AnnotationMenu(QMenu):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.choice = AnnotationChoice()
-        self._asked = _UNUSUAL
+        self._run_settings = _UNUSUAL
         self._is_filled_in = False
         self.unit = ChoiceBox()
         self.unit.addItems(["ppm", "Da"])
@@ -73,13 +73,13 @@ class AnnotationMenu(QMenu):
         action = QWidgetAction(self)
         action.setDefaultWidget(body)
         self.addAction(action)
-        self.show_choice(self.choice, self._asked)
+        self.show_choice(self.choice, self._run_settings)
 
-    def show_choice(self, choice: AnnotationChoice, asked: IonSettings | None = None) -> None:
+    def show_choice(self, choice: AnnotationChoice, run_settings: IonSettings | None = None) -> None:
         """Show a choice on top of the ions matched by a run."""
         self.choice = choice
-        self._asked = asked or self._asked
-        settings = choice.settings(self._asked)
+        self._run_settings = run_settings or self._run_settings
+        settings = choice.settings(self._run_settings)
         self._is_filled_in = False
         for series, box in self.series.items():
             box.setChecked(series in settings.series)
@@ -114,7 +114,7 @@ class AnnotationMenu(QMenu):
         series = "".join(name for name, box in self.series.items() if box.isChecked())
         self._try(
             lambda: AnnotationChoice(
-                series="" if series == self._asked.series else series,
+                series="" if series == self._run_settings.series else series,
                 losses=tuple(one for one, box in self.losses.items() if box.isChecked()),
                 shows_precursor=self.precursor.isChecked(),
                 shows_immonium=self.immonium.isChecked(),
@@ -126,7 +126,7 @@ class AnnotationMenu(QMenu):
     def _tolerance(self) -> Tolerance | None:
         text = self.tolerance.text().strip()
         found = Tolerance.parse(text) if text else None
-        return None if found == self._asked.tolerance else found
+        return None if found == self._run_settings.tolerance else found
 
     def _try(self, make: Callable[[], AnnotationChoice]) -> None:
         try:

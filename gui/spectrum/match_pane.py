@@ -14,20 +14,20 @@ from proteoscope.engine.project import RowMark
 from proteoscope.engine.views.annotation import IonSettings
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
-from proteoscope.gui.room import fill_page
+from proteoscope.gui.scrolling_layout import fill_page
 from proteoscope.gui.spectrum.mark_bar import MarkBar
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 
 __all__ = ["Below", "MatchPane", "ShownMatch"]
 
-Below = Literal["nothing", "prediction", "other", "kept"]
+Below = Literal["nothing", "prediction", "other", "reference"]
 """Type of the mirrored spectrum."""
 _TITLES: dict[Below, tuple[str, str]] = {
     "nothing": ("&Nothing", "Show the spectrum with its ions and their errors"),
     "prediction": ("The &predicted intensities", "Mirror with the b and y ions predicted by the shipped model"),
     "other": ("The best &other PSM of the peptide", "Mirror with the best other spectrum of the same peptide"),
-    "kept": ("The re&ference spectrum", "Mirror with the spectrum chosen as reference"),
+    "reference": ("The re&ference spectrum", "Mirror with the spectrum chosen as reference"),
 }
 
 
@@ -55,14 +55,14 @@ class MatchPane(QWidget):
     """
 
     message = Signal(str)
-    asked = Signal()
+    match_requested = Signal()
     """The PSM is to be shown with another mirrored spectrum, or with other ions."""
 
     def __init__(self, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None) -> None:
         super().__init__(parent)
         self.spectrum = spectrum or SpectrumView()
         self.mirror = mirror or MirrorView()
-        self.kept: ShownMatch | None = None
+        self.reference: ShownMatch | None = None
         """The PSM retained for comparison, or None."""
         self._shown: ShownMatch | None = None
         self.marks = MarkBar()
@@ -71,11 +71,11 @@ class MatchPane(QWidget):
         menu.setToolTipsVisible(True)
         self.below_actions: dict[Below, QAction] = {below: self._add_choice(menu, below) for below in get_args(Below)}
         self.below_actions["nothing"].setChecked(True)
-        self.below_actions["kept"].setEnabled(False)
+        self.below_actions["reference"].setEnabled(False)
         menu.addSeparator()
-        self.keep_action = menu.addAction("&Use this spectrum as reference")
-        self.keep_action.setToolTip("Mirror other spectra with this one")
-        self.keep_action.triggered.connect(lambda: self.keep())
+        self.reference_action = menu.addAction("&Use this spectrum as reference")
+        self.reference_action.setToolTip("Mirror other spectra with this one")
+        self.reference_action.triggered.connect(lambda: self.set_reference())
         self._below_buttons: list[QToolButton] = []
         for view in (self.spectrum, self.mirror):
             button = QToolButton()
@@ -91,7 +91,7 @@ class MatchPane(QWidget):
         self._views.addWidget(self.spectrum)
         self._views.addWidget(self.mirror)
         fill_page(self, self._views, self.marks, filling=self._views)
-        self.spectrum.choiceChanged.connect(lambda: self.asked.emit() if self.below != "nothing" else None)
+        self.spectrum.choiceChanged.connect(lambda: self.match_requested.emit() if self.below != "nothing" else None)
         self.show_text("")
 
     @property
@@ -104,22 +104,22 @@ class MatchPane(QWidget):
         """Row number in the file of the shown PSM, or None."""
         return None if self._shown is None else self._shown.row
 
-    def keep(self) -> None:
+    def set_reference(self) -> None:
         """Retain the shown PSM for comparison, and mirror following PSMs with it."""
         if self._shown is None:
             return
-        self.kept = self._shown
-        self.below_actions["kept"].setEnabled(True)
-        self.below_actions["kept"].setText(f"The re&ference spectrum ({self._shown.title.split(',')[0].replace('&', '&&')[:60]})")
+        self.reference = self._shown
+        self.below_actions["reference"].setEnabled(True)
+        self.below_actions["reference"].setText(f"The re&ference spectrum ({self._shown.title.split(',')[0].replace('&', '&&')[:60]})")
         self.message.emit("Reference spectrum set. Select another PSM to mirror it with this spectrum.")
-        self._ask("kept")
+        self._set_below("reference")
 
     def forget(self) -> None:
         """Clear the pane and the retained spectrum."""
-        self.kept = None
-        self.below_actions["kept"].setEnabled(False)
-        self.below_actions["kept"].setText(_TITLES["kept"][0])
-        if self.below == "kept":
+        self.reference = None
+        self.below_actions["reference"].setEnabled(False)
+        self.below_actions["reference"].setText(_TITLES["reference"][0])
+        if self.below == "reference":
             self.below_actions["nothing"].setChecked(True)
         self.show_text("")
 
@@ -153,14 +153,14 @@ class MatchPane(QWidget):
         action = menu.addAction(text)
         action.setCheckable(True)
         action.setToolTip(tip)
-        action.triggered.connect(lambda: self._ask(below))
+        action.triggered.connect(lambda: self._set_below(below))
         self._below.addAction(action)
         return action
 
-    def _ask(self, below: Below) -> None:
+    def _set_below(self, below: Below) -> None:
         self.below_actions[below].setChecked(True)
         if self._shown is not None:
-            self.asked.emit()
+            self.match_requested.emit()
 
     def _take(self, match: ShownMatch | None, mark: RowMark | None = None) -> None:
         self._shown = match

@@ -8,7 +8,7 @@ from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 from proteoscope.gui.spectrum.spectrum_view import RING
 

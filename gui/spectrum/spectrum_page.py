@@ -39,7 +39,7 @@ class SpectrumPage(QWidget):
         self.export_action = self.plot.export_action
         # Also works while a table has the focus.
         self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        self.export_button = text_button("Export…", export_tip, self.export_action.ask, f"Export {shown} as a figure")
+        self.export_button = text_button("Export…", export_tip, self.export_action.prompt, f"Export {shown} as a figure")
         self.readout = ReadoutLabel("Peak under the pointer")
         self._text = QLabel()
         self._text.setTextFormat(Qt.TextFormat.PlainText)

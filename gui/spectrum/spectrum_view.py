@@ -17,7 +17,7 @@ from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.spectrum_figures import ErrorUnit, peak_text, spectrum_figure
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.spectrum.annotation_menu import AnnotationMenu
 from proteoscope.gui.spectrum.ion_table import IonTableView
 from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
@@ -43,7 +43,7 @@ class SpectrumView(SpectrumPage):
         self.setAccessibleName("Spectrum")
         self.spectrum: AnnotatedSpectrum | None = None
         self._row: Mapping[str, Any] | None = None
-        self._asked: IonSettings | None = None
+        self._run_settings: IonSettings | None = None
         self._is_ion_table_chosen = False
         self.annotation = AnnotationMenu(self)
         self.annotation.choiceChanged.connect(self._annotate_again)
@@ -96,7 +96,7 @@ class SpectrumView(SpectrumPage):
     def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
         """Show the spectrum of a row of the PSMs. `settings` are those of its run, on top of which the user's choice is applied."""
         settings = settings.of(peaks)
-        self._row, self._asked = row, settings
+        self._row, self._run_settings = row, settings
         self.annotation.show_choice(self.annotation.choice, settings)
         try:
             self._take(annotate_match(row, peaks, self.annotation.choice.settings(settings), title))
@@ -127,13 +127,13 @@ class SpectrumView(SpectrumPage):
         self.plot.addAction(action)
         return action
 
-    def _take(self, spectrum: AnnotatedSpectrum, *, keeps_range: bool = False) -> None:
+    def _take(self, spectrum: AnnotatedSpectrum, *, retains_range: bool = False) -> None:
         if self.spectrum is None or self.spectrum.settings.tolerance.unit != spectrum.settings.tolerance.unit:
             self.unit.setCurrentText(spectrum.settings.tolerance.unit)
         self.spectrum = spectrum
         self._title.set_text(spectrum.title)
         self.ladder.show_spectrum(spectrum)
-        self.plot.show_figure(spectrum_figure(spectrum, self._unit), keeps_range=keeps_range)
+        self.plot.show_figure(spectrum_figure(spectrum, self._unit), retains_range=retains_range)
         self.ion_table.show_spectrum(spectrum)
         self._show_peak(None)
         self._enable(True)
@@ -145,12 +145,12 @@ class SpectrumView(SpectrumPage):
 
     def _change_unit(self) -> None:
         if self.spectrum is not None:
-            self.plot.show_figure(spectrum_figure(self.spectrum, self._unit), keeps_range=True)
+            self.plot.show_figure(spectrum_figure(self.spectrum, self._unit), retains_range=True)
 
     def _annotate_again(self) -> None:
-        if self.spectrum is not None and self._row is not None and self._asked is not None:
-            settings = self.annotation.choice.settings(self._asked)
-            self._take(annotate_match(self._row, self.spectrum.peaks, settings, self.spectrum.title), keeps_range=True)
+        if self.spectrum is not None and self._row is not None and self._run_settings is not None:
+            settings = self.annotation.choice.settings(self._run_settings)
+            self._take(annotate_match(self._row, self.spectrum.peaks, settings, self.spectrum.title), retains_range=True)
 
     def _hover(self, peak: int | None) -> None:
         self.plot.mark(*(() if peak is None else (peak,)), size=RING)

@@ -27,15 +27,15 @@ from PySide6.QtWidgets import QApplication, QWidget
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.structures.colouring import Legend
 from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.labels import answer_tooltip
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 from proteoscope.gui.structure.camera import Camera, Sphere, sphere_around
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
 from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
-from proteoscope.gui.structure.rendering import Body, Look, Renderer, RenderingError
+from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer, RenderingError
 from proteoscope.gui.structure.scene import Pick, Scene
-from proteoscope.gui.turns import Turns
 
 __all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
 
@@ -101,7 +101,7 @@ class StructureCanvas(QWidget):
     moved = Signal()
     drawn = Signal(str, str)
     spinChanged = Signal(bool)
-    kernelsAsked = Signal()
+    kernelsRequested = Signal()
     message = Signal(str)
 
     def __init__(self, scene: Scene, parent: QWidget | None = None) -> None:
@@ -119,19 +119,19 @@ class StructureCanvas(QWidget):
         self._picture: QImage | None = None
         self._is_smooth = False
         self._failure = ""
-        self._are_kernels_asked = self._are_kernels_ready = False
+        self._are_kernels_requested = self._are_kernels_ready = False
         self._pressed: QPoint | None = None
         self._last = QPoint()
         self._is_dragged = False
         self._undone: list[Callable[[], None]] = []
         self._smooth_soon = QTimer(self, singleShot=True, interval=_SMOOTH_AFTER_MS)
         self._smooth_soon.timeout.connect(self._smooth)
-        self._turns = Turns(self)
+        self._deferred = DeferredTasks(self)
         self._spin = QTimer(self, interval=_SPIN_MS)
         self._spin.timeout.connect(lambda: self._take(self.camera.turned(_SPIN_DEGREES, 0.0)))
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMinimumSize(160, pixels_with_letters(self, 120))
+        self.setMinimumSize(160, scaled_pixels(self, 120))
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName("Superposed structures in 3D")
 
@@ -143,9 +143,9 @@ class StructureCanvas(QWidget):
         return self.width() / max(self.height(), 1)
 
     @property
-    def look(self) -> Look:
+    def backdrop(self) -> Backdrop:
         """Background and fog."""
-        return Look(self.background_colour, self.has_fog)
+        return Backdrop(self.background_colour, self.has_fog)
 
     @property
     def background_colour(self) -> QColor:
@@ -189,7 +189,7 @@ class StructureCanvas(QWidget):
 
     def close_renderer(self) -> None:
         """Release the renderer."""
-        self._turns.drop()
+        self._deferred.drop()
         self._smooth_soon.stop()
         self.spin(False)
         self._made = self._picture = None
@@ -437,9 +437,9 @@ class StructureCanvas(QWidget):
         if self.scene.query is None or self.failure or not is_ready:
             painter.fillRect(self.rect(), self.background_colour)
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
-            said = self.failure or (_EMPTY if is_ready else _PREPARING if self._are_kernels_asked else "")
+            message_text = self.failure or (_EMPTY if is_ready else _PREPARING if self._are_kernels_requested else "")
             area = self.rect().adjusted(20, 20, -20, -20)
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, said)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, message_text)
             painter.end()
             return
         if self._picture is None:
@@ -481,20 +481,20 @@ class StructureCanvas(QWidget):
         with suppress(RenderingError):
             # The first picture raises the same error, which is then shown.
             camera = replace(Camera(), is_perspective=self.camera.is_perspective)
-            self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.look, _SMALL, is_smooth=True)
+            self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.backdrop, _SMALL, is_smooth=True)
 
     def _is_ready(self) -> bool:
         """Return True if a picture can be drawn at once; otherwise request what is missing."""
-        if self._renderer is None and not self._turns.is_busy:
+        if self._renderer is None and not self._deferred.is_busy:
             # Separate steps, so that the first picture is not delayed further by creating the OpenGL context.
-            self._turns.add(self._make_renderer, self._draw_sample, self.update)
-        if self._turns.is_busy:
+            self._deferred.add(self._make_renderer, self._draw_sample, self.update)
+        if self._deferred.is_busy:
             return False
         if not self.renderer.needs_kernels or self._are_kernels_ready:
             return True
-        if not self._are_kernels_asked:
-            self._are_kernels_asked = True
-            self.kernelsAsked.emit()
+        if not self._are_kernels_requested:
+            self._are_kernels_requested = True
+            self.kernelsRequested.emit()
         return False
 
     @property
@@ -511,7 +511,7 @@ class StructureCanvas(QWidget):
         if self._is_stale:
             self._made, self._is_stale = None, False
         renderer, made = self.renderer, self._making()
-        return renderer.picture(made.bodies, self.camera, made.sphere, self.look, size, is_smooth=is_smooth)
+        return renderer.picture(made.bodies, self.camera, made.sphere, self.backdrop, size, is_smooth=is_smooth)
 
     def _making(self) -> _Made:
         if self._made is None:

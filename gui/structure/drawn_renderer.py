@@ -12,7 +12,7 @@ from PySide6.QtGui import QImage
 from proteoscope.engine.structures import projection
 from proteoscope.engine.structures.meshes import Mesh
 from proteoscope.gui.structure.camera import Camera, Sphere
-from proteoscope.gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
+from proteoscope.gui.structure.rendering import FOG_SHARE, Backdrop, Body, RenderingError
 
 __all__ = ["DrawnRenderer", "finest"]
 
@@ -29,13 +29,15 @@ class DrawnRenderer:
     maximum_triangles = _MAXIMUM_TRIANGLES
     needs_kernels = True
 
-    def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:
+    def picture(
+        self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, backdrop: Backdrop, size: QSize, *, is_smooth: bool
+    ) -> QImage:
         """Return a picture, see `Renderer`. Pictures that are not smooth may have a lower resolution."""
         width, height = size.width(), size.height()
         if is_smooth:
-            return _picture(bodies, camera, look, width, height, min(_SMOOTH, finest(size)))
+            return _picture(bodies, camera, backdrop, width, height, min(_SMOOTH, finest(size)))
         coarser = max(1.0, math.sqrt(width * height / _MAXIMUM_ON_SCREEN))
-        image = _picture(bodies, camera, look, max(1, round(width / coarser)), max(1, round(height / coarser)), 1)
+        image = _picture(bodies, camera, backdrop, max(1, round(width / coarser)), max(1, round(height / coarser)), 1)
         return image if coarser == 1.0 else image.scaled(size)
 
     def close(self) -> None:
@@ -56,7 +58,7 @@ def finest(size: QSize) -> int:
     return min(4, math.isqrt(projection.MAXIMUM_PIXELS // n_pixels))
 
 
-def _picture(bodies: Sequence[Body], camera: Camera, look: Look, width: int, height: int, finer: int) -> QImage:
+def _picture(bodies: Sequence[Body], camera: Camera, backdrop: Backdrop, width: int, height: int, finer: int) -> QImage:
     meshes = [body.mesh for body in bodies]
     mesh = Mesh.joined(meshes)
     # Each vertex has its own colour.
@@ -69,9 +71,9 @@ def _picture(bodies: Sequence[Body], camera: Camera, look: Look, width: int, hei
         height / camera.height,
         camera.distance if camera.is_perspective else math.inf,
     )
-    background = look.background.red(), look.background.green(), look.background.blue()
+    background = backdrop.background.red(), backdrop.background.green(), backdrop.background.blue()
     picture = projection.drawn(
-        mesh, colours, seen_from, width, height, background=background, fog=FOG_SHARE if look.fog else 0.0, finer=finer
+        mesh, colours, seen_from, width, height, background=background, fog=FOG_SHARE if backdrop.fog else 0.0, finer=finer
     )
     picture = np.ascontiguousarray(picture)
     # Qt does not hold a reference to the array.

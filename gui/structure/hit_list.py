@@ -44,7 +44,7 @@ class HitList(QListWidget):
             self._add(scene.query.name, "Query", 0, None)
         for hit in scene.hits:
             about = [f"TM-score {hit.trace.hit['tm_score_query']:.3f}"] if "tm_score_query" in hit.trace.hit else []
-            about += ["selected in the table"] if hit is scene.chosen else ["pinned"] if hit.is_kept else []
+            about += ["selected in the table"] if hit is scene.chosen else ["pinned"] if hit.is_pinned else []
             self._add(hit.trace.name, ", ".join(about), hit.number, hit, is_chosen=hit is scene.chosen)
         self.setCurrentRow(min(row, self.count() - 1))
         self._is_filled = True

@@ -34,7 +34,7 @@ from shiboken6 import VoidPtr
 
 from proteoscope.engine.structures.projection import AMBIENT, LIGHT
 from proteoscope.gui.structure.camera import Camera, Sphere
-from proteoscope.gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
+from proteoscope.gui.structure.rendering import FOG_SHARE, Backdrop, Body, RenderingError
 
 __all__ = ["NO_OPENGL", "OpenGLRenderer"]
 
@@ -129,7 +129,7 @@ class _Seen(NamedTuple):
 
     camera: Camera
     sphere: Sphere
-    look: Look
+    backdrop: Backdrop
     size: QSize
 
 
@@ -142,7 +142,7 @@ class _Last(NamedTuple):
     def is_same(self, seen: _Seen, bodies: list[_Uploaded]) -> bool:
         """Return True if the same bodies are seen by the same camera, regardless of colours."""
         mine = self.seen
-        is_seen_so = mine.camera is seen.camera and mine.sphere is seen.sphere and mine.look == seen.look and mine.size == seen.size
+        is_seen_so = mine.camera is seen.camera and mine.sphere is seen.sphere and mine.backdrop == seen.backdrop and mine.size == seen.size
         return is_seen_so and len(bodies) == len(self.bodies) and all(a is b for a, b in zip(bodies, self.bodies, strict=True))
 
 
@@ -181,14 +181,16 @@ class OpenGLRenderer:
         """Number of OpenGL buffers in use."""
         return 3 * len(self._uploaded) + len(self._frames)
 
-    def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:
+    def picture(
+        self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, backdrop: Backdrop, size: QSize, *, is_smooth: bool
+    ) -> QImage:
         """Return a picture, see `Renderer`; pictures beyond the hardware's limit are rejected."""
         if max(size.width(), size.height()) > _LARGEST_PICTURE:
             raise RenderingError(f"pictures have at most {_LARGEST_PICTURE} pixels on a side")
         with self._current():
-            kept = self._kept(bodies)
-            seen = _Seen(camera, sphere, look, size)
-            frame = self._drawn_whole(kept, seen) if is_smooth else self._drawn_where_changed(kept, seen)
+            uploaded = self._uploaded_bodies(bodies)
+            seen = _Seen(camera, sphere, backdrop, size)
+            frame = self._drawn_whole(uploaded, seen) if is_smooth else self._drawn_where_changed(uploaded, seen)
             if self._functions.glGetError() != _NO_ERROR:
                 self._last = None
                 raise RenderingError("OpenGL reported an error")
@@ -283,7 +285,7 @@ class OpenGLRenderer:
             raise RenderingError("OpenGL does not support a picture of this size")
         return frame
 
-    def _kept(self, bodies: Sequence[Body]) -> list[_Uploaded]:
+    def _uploaded_bodies(self, bodies: Sequence[Body]) -> list[_Uploaded]:
         """Return the bodies in OpenGL memory, each mesh as often as it is drawn, and delete those no longer drawn."""
         times: dict[int, int] = {}
         wanted = {}
@@ -302,8 +304,8 @@ class OpenGLRenderer:
 
     def _draw(self, bodies: Sequence[tuple[_Uploaded, NDArray[np.uint32] | None]], seen: _Seen, *, clears: bool = True) -> None:
         """Draw bodies, or some of their triangles by corner, optionally onto the previous content."""
-        camera, sphere, look, size = seen
-        gl, program, background = self._functions, self._program, look.background
+        camera, sphere, backdrop, size = seen
+        gl, program, background = self._functions, self._program, backdrop.background
         gl.glViewport(0, 0, size.width(), size.height())
         if clears:
             gl.glClearColor(background.redF(), background.greenF(), background.blueF(), 1.0)
@@ -322,7 +324,7 @@ class OpenGLRenderer:
         program.setUniformValue(program.uniformLocation("turned"), QMatrix3x3(view[:3, :3].ravel().tolist()))
         program.setUniformValue(program.uniformLocation("depth"), QVector4D(*depth.tolist()))
         program.setUniformValue(program.uniformLocation("background"), _vector(background))
-        program.setUniformValue1f(program.uniformLocation("fogShare"), FOG_SHARE if look.fog else 0.0)
+        program.setUniformValue1f(program.uniformLocation("fogShare"), FOG_SHARE if backdrop.fog else 0.0)
         place, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
         for at in (place, normal, colour):
             program.enableAttributeArray(at)

@@ -138,11 +138,11 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
     if n_more:
         names.append(f"and {n_more} more")
     ends = [f"{scale.low_text}    {scale.high_text}" for scale in legend.scales]
-    room = max(metrics.horizontalAdvance(one) for one in [legend.title, *ends, *names]) + side + 8
-    room = max(room, min(widest, metrics.horizontalAdvance(legend.note)))
-    notes = _wrapped(legend.note, metrics, room)
+    space = max(metrics.horizontalAdvance(one) for one in [legend.title, *ends, *names]) + side + 8
+    space = max(space, min(widest, metrics.horizontalAdvance(legend.note)))
+    notes = _wrapped(legend.note, metrics, space)
     n_lines = n_fixed + len(names) + len(notes)
-    box = QRectF(_MARGIN - 5, height - _MARGIN - n_lines * line - 3, room + 10, n_lines * line + 6)
+    box = QRectF(_MARGIN - 5, height - _MARGIN - n_lines * line - 3, space + 10, n_lines * line + 6)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(halo)
     painter.drawRoundedRect(box, 4, 4)
@@ -150,14 +150,14 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
     at_left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     at_right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
-    def say(words: str, shift: float = 0.0) -> None:
+    def draw_text(words: str, shift: float = 0.0) -> None:
         painter.setPen(text)
-        painter.drawText(QRectF(left + shift, top, room - shift + 2, line), at_left, words)
+        painter.drawText(QRectF(left + shift, top, space - shift + 2, line), at_left, words)
 
-    say(legend.title)
+    draw_text(legend.title)
     top += line
     for scale in legend.scales:
-        bar = QRectF(left, top + (line - side) / 2, room, side)
+        bar = QRectF(left, top + (line - side) / 2, space, side)
         gradient = QLinearGradient(bar.topLeft(), bar.topRight())
         for i, stop in enumerate(scale.stops):
             gradient.setColorAt(i / max(len(scale.stops) - 1, 1), QColor(*stop))
@@ -165,18 +165,18 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
         painter.setBrush(gradient)
         painter.drawRect(bar)
         top += line
-        say(scale.low_text)
-        painter.drawText(QRectF(left, top, room, line), at_right, scale.high_text)
+        draw_text(scale.low_text)
+        painter.drawText(QRectF(left, top, space, line), at_right, scale.high_text)
         top += line
     for i, name in enumerate(names):
         if i < len(entries):
             painter.setPen(QPen(text, 0.6))
             painter.setBrush(QColor(*entries[i][0]))
             painter.drawRect(QRectF(left, top + (line - side) / 2, side, side))
-        say(name, side + 6)
+        draw_text(name, side + 6)
         top += line
     for note in notes:
-        say(note)
+        draw_text(note)
         top += line
 
 

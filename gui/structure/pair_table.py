@@ -94,7 +94,7 @@ class PairTable(QTableView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = _PairModel(self)
-        self._is_told = False
+        self._is_programmatic = False
         self.setModel(self._model)
         self.setAccessibleName("Aligned residues of the query and the selected hit, with their distances")
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -118,7 +118,7 @@ class PairTable(QTableView):
 
     def mark(self, pair: int | None) -> None:
         """Select a pair and scroll to it without emitting a signal."""
-        self._is_told = True
+        self._is_programmatic = True
         found = np.flatnonzero(self._model.order == (-1 if pair is None else pair))
         if len(found):
             index = self._model.index(int(found[0]), 0)
@@ -128,12 +128,12 @@ class PairTable(QTableView):
         else:
             self.clearSelection()
             self.setCurrentIndex(QModelIndex())
-        self._is_told = False
+        self._is_programmatic = False
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         """Emit the pair selected by the user."""
         super().currentChanged(current, previous)
-        if current.isValid() and not self._is_told:
+        if current.isValid() and not self._is_programmatic:
             self.pairChosen.emit(int(self._model.order[current.row()]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -17,7 +17,7 @@ from proteoscope.engine.structures.residue_atoms import Atoms, residue_atoms
 from proteoscope.engine.structures.surfaces import molecular_surface
 from proteoscope.engine.views.traces import Trace, moved
 
-__all__ = ["chains_beside", "ligands", "side_chain", "surface"]
+__all__ = ["ligands", "other_chains", "side_chain", "surface"]
 
 _MAXIMUM_CHAINS, _MAXIMUM_RESIDUES = 60, 20_000
 """Limits for the other chains of a file: more would hide the fold."""
@@ -25,7 +25,7 @@ _RESIDUE_RADIUS = 3.2
 """Radius (Å) of a sphere with the volume of a residue of 110 Da."""
 
 
-def chains_beside(trace: Trace) -> tuple[Trace, ...]:
+def other_chains(trace: Trace) -> tuple[Trace, ...]:
     """Return the other protein chains of a chain's file, transformed like the chain.
 
     Raises
@@ -34,21 +34,21 @@ def chains_beside(trace: Trace) -> tuple[Trace, ...]:
         The file is missing or has changed.
     """
     file = read_structure(trace.path)
-    own = {tuple(place) for place in trace.chains.position.tolist()}
-    beside: list[Trace] = []
+    positions = {tuple(place) for place in trace.chains.position.tolist()}
+    others: list[Trace] = []
     is_found, n_residues = False, 0
     for i, name in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
         rows = file.chains.rows(i)
-        if not is_found and own <= {tuple(place) for place in file.chains.position[rows].tolist()}:
+        if not is_found and positions <= {tuple(place) for place in file.chains.position[rows].tolist()}:
             is_found = True
             continue
         n_residues += rows.stop - rows.start
-        if len(beside) < _MAXIMUM_CHAINS and n_residues <= _MAXIMUM_RESIDUES:
+        if len(others) < _MAXIMUM_CHAINS and n_residues <= _MAXIMUM_RESIDUES:
             alone = file.chains.taken([i])
-            beside.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), FoundChain(alone, trace.path)))
+            others.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), FoundChain(alone, trace.path)))
     if not is_found:
         raise InputError(trace.path, f"no longer contains {trace.name} as searched", remedy="Search again")
-    return tuple(beside)
+    return tuple(others)
 
 
 def ligands(trace: Trace) -> Atoms:

@@ -14,7 +14,7 @@ from PySide6.QtGui import QColor, QImage
 from proteoscope.engine.structures.meshes import Mesh
 from proteoscope.gui.structure.camera import Camera, Sphere
 
-__all__ = ["FOG_SHARE", "Body", "Look", "Renderer", "RenderingError"]
+__all__ = ["FOG_SHARE", "Backdrop", "Body", "Renderer", "RenderingError"]
 
 FOG_SHARE = 0.6
 """Share of the background colour at the largest depth."""
@@ -33,7 +33,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Look:
+class Backdrop:
     """Background and fog of a picture; fog blends distant parts with the background, which shows depth."""
 
     background: QColor
@@ -57,7 +57,9 @@ class Renderer(Protocol):
     maximum_triangles: int
     needs_kernels: bool
 
-    def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:
+    def picture(
+        self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, backdrop: Backdrop, size: QSize, *, is_smooth: bool
+    ) -> QImage:
         """Return a picture of `size` pixels of bodies within a sphere. `is_smooth` enables antialiasing, which takes longer.
 
         Raises

@@ -73,7 +73,7 @@ class ShownHit:
     trace: Trace
     number: int
     is_shown: bool = True
-    is_kept: bool = False
+    is_pinned: bool = False
 
 
 class Scene:
@@ -93,7 +93,7 @@ class Scene:
         Keys of `STYLES` and `EXTENTS`.
     scheme : str
         Name of one of `proteoscope.engine.structures.colouring.SCHEMES`.
-    beside : dict
+    other_chains : dict
         Other chains of a trace's file in the query's frame, once read.
     b_factors : dict
         B-factors of a trace, once read.
@@ -115,7 +115,7 @@ class Scene:
         self.style: Style = "ribbon"
         self.extent = "chain"
         self.scheme = "partner"
-        self.beside: dict[Trace, tuple[Trace, ...]] = {}
+        self.other_chains: dict[Trace, tuple[Trace, ...]] = {}
         self.b_factors: dict[Trace, NDArray[np.float32]] = {}
         self.atoms: dict[tuple[Trace, int], Atoms] = {}
         self.lit: dict[Trace, NDArray[np.bool_]] = {}
@@ -134,16 +134,21 @@ class Scene:
         return [] if self.query is None else [self.query, *(hit.trace for hit in self.hits if hit.is_shown)]
 
     @property
-    def traces_beside(self) -> list[Trace]:
+    def other_traces(self) -> list[Trace]:
         """Other chains of the files if they are shown."""
-        return [one for trace in self.traces for one in self.beside.get(trace, ())] if self.extent == "file" else []
+        return [one for trace in self.traces for one in self.other_chains.get(trace, ())] if self.extent == "file" else []
 
     def copied(self) -> Scene:
         """Return an independent copy of the scene."""
         made = copy.copy(self)
         made.hits = [copy.copy(hit) for hit in self.hits]
         made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
-        made.picks, made.beside, made.atoms, made.b_factors = list(self.picks), dict(self.beside), dict(self.atoms), dict(self.b_factors)
+        made.picks, made.other_chains, made.atoms, made.b_factors = (
+            list(self.picks),
+            dict(self.other_chains),
+            dict(self.atoms),
+            dict(self.b_factors),
+        )
         made.lit = dict(self.lit)
         made.ligands, made.surfaces = dict(self.ligands), dict(self.surfaces)
         made._meshes, made._bodies = dict(self._meshes), dict(self._bodies)
@@ -153,7 +158,7 @@ class Scene:
         """Empty the scene."""
         self.query = self.chosen = None
         self.hits, self.picks = [], []
-        self.beside, self.atoms, self.b_factors, self.ligands, self.surfaces, self.lit = {}, {}, {}, {}, {}, {}
+        self.other_chains, self.atoms, self.b_factors, self.ligands, self.surfaces, self.lit = {}, {}, {}, {}, {}, {}
         self._meshes, self._bodies, self._sphere, self._shares = {}, {}, None, None
 
     def show(self, query: Trace, hit: Trace | None) -> None:
@@ -161,29 +166,29 @@ class Scene:
         if self.query is None or not _is_same(self.query, query):
             self.clear()
             self.query = query
-        self.hits = [one for one in self.hits if one.is_kept]
+        self.hits = [one for one in self.hits if one.is_pinned]
         self.chosen = None
         if hit is not None:
             self.chosen = self._with(hit)
             self.chosen.is_shown = True
-        self._drop_what_is_gone()
+        self._drop_missing()
 
     def add(self, hits: Iterable[Trace]) -> int:
         """Superpose and pin more hits of the query; return the number of hits beyond the maximum."""
         left_out = 0
         for hit in hits:
             if len(self.hits) < MAXIMUM_HITS or self._shown(hit) is not None:
-                self._with(hit).is_kept = True
+                self._with(hit).is_pinned = True
             else:
                 left_out += 1
         return left_out
 
-    def only_chosen(self) -> None:
+    def unpin_others(self) -> None:
         """Remove all hits except the selected one."""
         for hit in self.hits:
-            hit.is_kept = False
+            hit.is_pinned = False
         self.hits = [hit for hit in self.hits if hit is self.chosen]
-        self._drop_what_is_gone()
+        self._drop_missing()
 
     def pick(self, picks: Sequence[Pick]) -> None:
         """Replace the picks; residues without coordinates cannot be picked."""
@@ -229,7 +234,7 @@ class Scene:
     def points(self) -> NDArray[np.float32]:
         """Return all shown Cα, shape (k, 3)."""
         shown = [self.places(trace) for trace in self.traces]
-        shown += [one.position for one in self.traces_beside]
+        shown += [one.position for one in self.other_traces]
         return np.concatenate([np.empty((0, 3), np.float32), *shown])
 
     def aligned_points(self) -> NDArray[np.float32]:
@@ -242,17 +247,17 @@ class Scene:
     def sphere(self) -> Sphere:
         """Return the bounding sphere of the drawn chains."""
         shown = [(trace, self.mask(trace)) for trace in self.traces]
-        key = (*((trace, None if mask is None else mask.tobytes()) for trace, mask in shown), *self.traces_beside)
+        key = (*((trace, None if mask is None else mask.tobytes()) for trace, mask in shown), *self.other_traces)
         if self._sphere is None or self._sphere[0] != key:
             self._sphere = key, sphere_around(self.points())
         return self._sphere[1]
 
     def coloured(self, scheme: str | None = None) -> colouring.Coloured:
-        """Return the colours of `traces` followed by `traces_beside`, with their legend."""
+        """Return the colours of `traces` followed by `other_traces`, with their legend."""
         found = colouring.coloured(self.to_colour(), scheme or self.scheme)
         if not any(mask.any() for mask in self.lit.values()):
             return found
-        traces = [*self.traces, *self.traces_beside]
+        traces = [*self.traces, *self.other_traces]
         colours = tuple(
             colouring.lit(own, self.lit[trace]) if trace in self.lit else own for trace, own in zip(traces, found.colours, strict=True)
         )
@@ -264,7 +269,7 @@ class Scene:
         shown = [hit.trace for hit in self.hits if hit.is_shown]
         chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
         for trace in self.traces if self.extent == "file" else ():
-            chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.beside.get(trace, ())]
+            chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.other_chains.get(trace, ())]
         shares = None
         if self.query is not None and shown:
             key = (self.query, *shown)
@@ -283,7 +288,7 @@ class Scene:
         if self.query is None:
             return []
         self._used = set()
-        traces = [*self.traces, *self.traces_beside]
+        traces = [*self.traces, *self.other_traces]
         colours = (coloured or self.coloured()).colours
         n_shown = sum(len(self.places(trace)) for trace in traces)
         detail = _detail(self.style, n_shown, maximum_triangles)
@@ -311,10 +316,10 @@ class Scene:
     def _shown(self, hit: Trace) -> ShownHit | None:
         return next((one for one in self.hits if _is_same(one.trace, hit)), None)
 
-    def _drop_what_is_gone(self) -> None:
+    def _drop_missing(self) -> None:
         there = {self.query, *(hit.trace for hit in self.hits)}
         self.pick([one for one in self.picks if one.trace in there])
-        self.beside = {trace: chains for trace, chains in self.beside.items() if trace in there}
+        self.other_chains = {trace: chains for trace, chains in self.other_chains.items() if trace in there}
         self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}
         self.lit = {trace: mask for trace, mask in self.lit.items() if trace in there}
         self.ligands = {trace: atoms for trace, atoms in self.ligands.items() if trace in there}

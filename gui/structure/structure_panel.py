@@ -31,19 +31,19 @@ from proteoscope.engine.structures.residue_atoms import NO_ATOMS, Atoms, b_facto
 from proteoscope.engine.structures.scripts import Style
 from proteoscope.engine.views.traces import Trace
 from proteoscope.gui.buttons import tool_button
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
-from proteoscope.gui.room import FoldingBar
+from proteoscope.gui.scrolling_layout import FoldingBar
 from proteoscope.gui.structure.canvas import BACKGROUNDS, StructureCanvas
-from proteoscope.gui.structure.files import SceneFilesTask
 from proteoscope.gui.structure.hit_list import HitList
+from proteoscope.gui.structure.image_export import PictureDialog, prompt_for_picture
 from proteoscope.gui.structure.overlay import distance_text
 from proteoscope.gui.structure.pair_table import PairTable
-from proteoscope.gui.structure.pictures import PictureDialog, ask_for_picture
-from proteoscope.gui.structure.reading import chains_beside, ligands, side_chain, surface
+from proteoscope.gui.structure.reading import ligands, other_chains, side_chain, surface
 from proteoscope.gui.structure.rendering import RenderingError
 from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick, Scene
+from proteoscope.gui.structure.scene_export import SceneFilesTask
 
 __all__ = ["StructurePanel"]
 
@@ -52,7 +52,7 @@ _LEAST_TRIANGLES = 20_000
 """Minimum number of triangles of a surface, regardless of the number of chains."""
 _NARROW = 560
 """Width in pixels below which the lists next to the picture are initially closed."""
-_LETTERS_OF_CHOICE, _ARROW = 9, 30
+_CHOICE_CHARACTERS, _ARROW = 9, 30
 """Characters shown of a choice before the buttons move below the choices; pixels of its arrow and frame."""
 
 
@@ -95,10 +95,10 @@ class StructurePanel(QWidget):
     """
 
     picksChanged = Signal()
-    hitsAsked = Signal()
-    filesAsked = Signal()
-    taskAsked = Signal(object)
-    closeAsked = Signal()
+    hitsRequested = Signal()
+    filesRequested = Signal()
+    taskRequested = Signal(object)
+    closeRequested = Signal()
     message = Signal(str)
 
     def __init__(
@@ -111,7 +111,7 @@ class StructurePanel(QWidget):
         self._submit = submit
         self._wants_side_chains, self._wants_lists = True, has_lists
         self._has_been_sized = False
-        self._told: set[Path] = set()
+        self._reported: set[Path] = set()
         self._without_surface: set[Path] = set()
         self.canvas = StructureCanvas(self.scene)
         self.hit_list = HitList()
@@ -133,9 +133,9 @@ class StructurePanel(QWidget):
         self._make_actions()
         self._lay_out()
         self.canvas.picked.connect(self._pick_one)
-        self.canvas.drawn.connect(self._tell_renderer)
+        self.canvas.drawn.connect(self._report_renderer)
         self.canvas.message.connect(self.message)
-        self.canvas.kernelsAsked.connect(self._prepare)
+        self.canvas.kernelsRequested.connect(self._prepare)
         self.canvas.spinChanged.connect(self.spin_action.setChecked)
         self.canvas.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.canvas.customContextMenuRequested.connect(lambda at: self.menu().popup(self.canvas.mapToGlobal(at)))
@@ -178,7 +178,7 @@ class StructurePanel(QWidget):
         self._mark_pair()
         self.canvas.refresh_later()
         self.picksChanged.emit()
-        self._tell_picks()
+        self._report_picks()
 
     def pick_pair(self, query_row: int, hit_row: int) -> None:
         """Pick a residue of the query and one of the selected hit, -1 for none."""
@@ -220,17 +220,17 @@ class StructurePanel(QWidget):
         QGuiApplication.clipboard().setImage(image)
         self.message.emit("Copied the picture.")
 
-    def ask_for_picture(self, *, is_turntable: bool) -> None:
+    def prompt_for_picture(self, *, is_turntable: bool) -> None:
         """Ask for size and file, and write a picture or a turntable in the background."""
         if self.scene.query is None:
             return
         dialog = PictureDialog(self.canvas.size(), self, is_turntable=is_turntable)
 
-        def ask(path: Path) -> None:
-            self.taskAsked.emit(dialog.task(self.canvas, path))
+        def on_selected(path: Path) -> None:
+            self.taskRequested.emit(dialog.task(self.canvas, path))
             dialog.deleteLater()
 
-        dialog.accepted.connect(lambda: ask_for_picture(self, dialog, self._name, ask))
+        dialog.accepted.connect(lambda: prompt_for_picture(self, dialog, self._name, on_selected))
         dialog.rejected.connect(dialog.deleteLater)
         dialog.open()
 
@@ -282,26 +282,26 @@ class StructurePanel(QWidget):
         self.undo_action = self._action(
             "&Undo", QKeySequence.StandardKey.Undo, lambda: canvas.undo(), tip="Undo the last reset, centring or clearing"
         )
-        self.keep_action = self._action("&Pin hit", "K", self.keep, "add", "Continue to show the selected hit when another one is selected")
+        self.pin_action = self._action("&Pin hit", "K", self.pin, "add", "Continue to show the selected hit when another one is selected")
         self.selected_action = self._action(
             "Superpose the hits &selected in the table",
             "S",
-            self.hitsAsked.emit,
+            self.hitsRequested.emit,
             "structure",
             "Superpose the hits selected in the table, at most 20; the first 20 if only one is selected",
         )
-        self.only_action = self._action("&Unpin others", "O", self.only_chosen, "remove", "Remove all hits except the selected one")
+        self.unpin_action = self._action("&Unpin others", "O", self.unpin_others, "remove", "Remove all hits except the selected one")
         self.copy_action = self._action("C&opy the picture", QKeySequence.StandardKey.Copy, self.copy_picture, "copy")
         self.picture_action = self._action(
-            "Save p&icture…", "Ctrl+E", lambda: self.ask_for_picture(is_turntable=False), "save", "Save a PNG of any size"
+            "Save p&icture…", "Ctrl+E", lambda: self.prompt_for_picture(is_turntable=False), "save", "Save a PNG of any size"
         )
         self.turntable_action = self._action(
-            "Save &turntable…", "", lambda: self.ask_for_picture(is_turntable=True), tip="Save one turn as an animated GIF"
+            "Save &turntable…", "", lambda: self.prompt_for_picture(is_turntable=True), tip="Save one turn as an animated GIF"
         )
         self.files_action = self._action(
             "Save structures and scri&pts…",
             "",
-            self.filesAsked.emit,
+            self.filesRequested.emit,
             tip="Save the superposed structures as PDB and mmCIF, with scripts that show them in PyMOL and ChimeraX in these colours",
         )
         self.lists_action = self._action(
@@ -347,8 +347,8 @@ class StructurePanel(QWidget):
         action.setShortcut(QKeySequence(shortcut))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        said = tip or text.replace("&", "").rstrip("…")
-        action.setToolTip(f"{said} ({key})" if key and key not in said else said)
+        description = tip or text.replace("&", "").rstrip("…")
+        action.setToolTip(f"{description} ({key})" if key and key not in description else description)
         if is_checked is not None:
             action.setCheckable(True)
             action.setChecked(is_checked)
@@ -364,7 +364,7 @@ class StructurePanel(QWidget):
         bar = self.bar = FoldingBar((4, 3, 2, 3), 2)
         for box, part in ((self.style_box, 2), (self.colour_box, 3), (self.extent_box, 3)):
             bar.first.addWidget(box, part)
-        bar.want(3 * (self.fontMetrics().horizontalAdvance("n" * _LETTERS_OF_CHOICE) + _ARROW))
+        bar.want(3 * (self.fontMetrics().horizontalAdvance("n" * _CHOICE_CHARACTERS) + _ARROW))
         bar.second.addStretch(1)
         bar.second.addWidget(_button(self.reset_action))
         bar.second.addWidget(
@@ -377,7 +377,7 @@ class StructurePanel(QWidget):
         )
         bar.second.addWidget(self._menu_button("Save", "Pictures, structures and scripts", self._save_actions))
         bar.second.addWidget(_button(self.lists_action))
-        bar.second.addWidget(tool_button("close", "Close the structures", self.closeAsked.emit))
+        bar.second.addWidget(tool_button("close", "Close the structures", self.closeRequested.emit))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         shown = QWidget()
@@ -387,7 +387,7 @@ class StructurePanel(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(6, 2, 6, 2)
         row.addStretch(1)
-        for action in (self.keep_action, self.selected_action, self.only_action):
+        for action in (self.pin_action, self.selected_action, self.unpin_action):
             row.addWidget(_button(action))
         column.addLayout(row)
         column.addWidget(self.hit_list, 1)
@@ -443,15 +443,15 @@ class StructurePanel(QWidget):
 
     # ------------------------------------------------------------------------------------------------------------ choices
 
-    def keep(self) -> None:
+    def pin(self) -> None:
         """Pin the selected hit."""
         if self.scene.chosen is not None:
-            self.scene.chosen.is_kept = True
+            self.scene.chosen.is_pinned = True
             self._fill_lists()
 
-    def only_chosen(self) -> None:
+    def unpin_others(self) -> None:
         """Remove all hits except the selected one."""
-        self.scene.only_chosen()
+        self.scene.unpin_others()
         self._changed()
         self.picksChanged.emit()
 
@@ -528,17 +528,17 @@ class StructurePanel(QWidget):
                 pair = int(found[0]) if len(found) else None
         self.pair_table.mark(pair)
 
-    def _tell_picks(self) -> None:
+    def _report_picks(self) -> None:
         picks = self.scene.picks
         if len(picks) == 1:
             self.message.emit(f"{picks[0].trace.name}: {picks[0].label}")
         elif len(picks) >= 2:
             one, other = picks[-2:]
-            told = f"{one.label} of {one.trace.name} to {other.label} of {other.trace.name}: {distance_text(one, other)}"
+            text = f"{one.label} of {one.trace.name} to {other.label} of {other.trace.name}: {distance_text(one, other)}"
             nearest = self.scene.nearest_atoms(one, other)
             if nearest is not None:
-                told += f"; nearest atoms {nearest[0]} to {nearest[1]}: {nearest[2]:.2f} Å"
-            self.message.emit(told)
+                text += f"; nearest atoms {nearest[0]} to {nearest[1]}: {nearest[2]:.2f} Å"
+            self.message.emit(text)
 
     def _read_side_chains(self) -> None:
         if not self._wants_side_chains:
@@ -563,18 +563,18 @@ class StructurePanel(QWidget):
         for pick, atoms, why in found:
             if atoms is not None and pick in self.scene.picks:
                 self.scene.atoms[pick.trace, pick.row] = atoms
-            elif why and pick.trace.path not in self._told:
+            elif why and pick.trace.path not in self._reported:
                 # Once per file, since residues are also picked for measuring.
-                self._told.add(pick.trace.path)
+                self._reported.add(pick.trace.path)
                 self.message.emit(why)
         if len(self.scene.picks) > 1 and any(atoms is not None for _, atoms, _ in found):
-            self._tell_picks()
+            self._report_picks()
         self.canvas.refresh_later()
 
     # ------------------------------------------------------------------------------------------------------------ together
 
     def _changed(self) -> None:
-        self._read_beside()
+        self._read_other_chains()
         self._read_b_factors()
         self._read_ligands()
         self._read_surfaces()
@@ -583,7 +583,7 @@ class StructurePanel(QWidget):
 
     def _switched(self) -> None:
         """Update after a hit was shown or hidden in the list, which is already up to date."""
-        self._read_beside()
+        self._read_other_chains()
         self._read_b_factors()
         self._read_ligands()
         self._read_surfaces()
@@ -597,11 +597,11 @@ class StructurePanel(QWidget):
         n_pairs = len(scene.chosen.trace.pairs) if scene.chosen and scene.chosen.trace.pairs else 0
         self.tabs.setTabText(0, f"Shown ({1 + len(scene.hits)})" if scene.query is not None else "Shown")
         self.tabs.setTabText(1, f"Pairs ({n_pairs})" if n_pairs else "Pairs")
-        for action in (*self._view_actions, *self._write_actions, *self._save_actions, self.keep_action, self.only_action):
+        for action in (*self._view_actions, *self._write_actions, *self._save_actions, self.pin_action, self.unpin_action):
             action.setEnabled(scene.query is not None)
-        self._tell_scheme()
+        self._report_scheme()
 
-    def _tell_scheme(self) -> None:
+    def _report_scheme(self) -> None:
         """Report if a colour scheme does not apply to these chains."""
         # Data that are still being read are reported later.
         if self.scene.query is None or self._without_b_factors():
@@ -616,18 +616,18 @@ class StructurePanel(QWidget):
         if item is not None and self.hit_list.hasFocus():
             self.message.emit(item.toolTip().replace("\n", ", "))
 
-    def _read_beside(self) -> None:
+    def _read_other_chains(self) -> None:
         if self.scene.extent != "file":
             return
-        wanted = [trace for trace in self.scene.traces if trace not in self.scene.beside]
+        wanted = [trace for trace in self.scene.traces if trace not in self.scene.other_chains]
         if wanted:
-            self._submit("beside", lambda: [(trace, chains_beside(trace)) for trace in wanted], self._take_beside, self._fail)
+            self._submit("beside", lambda: [(trace, other_chains(trace)) for trace in wanted], self._take_other_chains, self._fail)
 
-    def _take_beside(self, found: list[tuple[Trace, tuple[Trace, ...]]]) -> None:
+    def _take_other_chains(self, found: list[tuple[Trace, tuple[Trace, ...]]]) -> None:
         there = self.scene.traces
         for trace, chains in found:
             if trace in there:
-                self.scene.beside[trace] = chains
+                self.scene.other_chains[trace] = chains
         self.canvas.refresh()
 
     def _without_b_factors(self) -> list[Trace]:
@@ -655,7 +655,7 @@ class StructurePanel(QWidget):
     def _take_b_factors(self, found: list[tuple[Trace, NDArray[np.float32]]]) -> None:
         there = self.scene.traces
         self.scene.b_factors.update((trace, values) for trace, values in found if trace in there)
-        self._tell_scheme()
+        self._report_scheme()
         self.canvas.refresh()
 
     def _read_ligands(self) -> None:
@@ -716,7 +716,7 @@ class StructurePanel(QWidget):
     def _fail(self, error: Exception) -> None:
         self.message.emit(str(error))
 
-    def _tell_renderer(self, name: str, why: str) -> None:
+    def _report_renderer(self, name: str, why: str) -> None:
         if why:
             self.note.setText(f"Drawn without OpenGL: {why}.")
             self.note.setToolTip("Large scenes rotate more slowly; everything else is identical.")

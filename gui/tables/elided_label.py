@@ -64,14 +64,14 @@ class _ShorteningLabel(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the text, elided to the width."""
-        room, metrics = self.contentsRect(), self.fontMetrics()
-        if metrics.horizontalAdvance(self.text()) <= room.width():
+        space, metrics = self.contentsRect(), self.fontMetrics()
+        if metrics.horizontalAdvance(self.text()) <= space.width():
             super().paintEvent(event)
             return
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        shown = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
-        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+        shown = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, space.width())
+        painter.drawText(space, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
         painter.end()
 
 

@@ -24,7 +24,7 @@ __all__ = ["PAGE_ROWS", "Index", "ParquetTableModel"]
 
 PAGE_ROWS = 256
 _MAXIMUM_CACHED_PAGES = 64
-_PAGES_ASKED = 9
+_MAXIMUM_REQUESTED_PAGES = 9
 _WRITTEN_AT_ONCE = 1 << 14
 _NOT_YET = "…"
 
@@ -83,7 +83,7 @@ class ParquetTableModel(QAbstractTableModel):
         self.rows: NDArray[np.int64] = np.empty(0, np.int64)
         """Row numbers in the file of the shown rows, in order."""
         self._pages: OrderedDict[int, Page] = OrderedDict()
-        self._asked: set[int] = set()
+        self._requested_pages: set[int] = set()
         self._waiting: dict[int, list[tuple[int, Callable[[dict[str, Any]], None]]]] = {}
         self._headers: dict[str, str] = {}
         self._locale = QLocale()
@@ -136,7 +136,7 @@ class ParquetTableModel(QAbstractTableModel):
         self._conditions = self._conditions if conditions is None else tuple(conditions)
         self._order = self._order if order is None else tuple(entry for entry in order if entry[0] in source.types)
         self._worker.cancel("page")
-        self._asked.clear()
+        self._requested_pages.clear()
         wanted, sorted_by, names = self._conditions, self._order, self._fetched
 
         def find() -> tuple[NDArray[np.int64], Page]:
@@ -150,7 +150,7 @@ class ParquetTableModel(QAbstractTableModel):
         source, names = self._source, self._fetched
         if source is None:
             return
-        for number in list(self._pages)[:-_PAGES_ASKED]:
+        for number in list(self._pages)[:-_MAXIMUM_REQUESTED_PAGES]:
             del self._pages[number]
         for number in self._pages:
             rows = self.rows[number * PAGE_ROWS : (number + 1) * PAGE_ROWS]
@@ -163,10 +163,10 @@ class ParquetTableModel(QAbstractTableModel):
         self._choose_columns()
         if not set(self._fetched) <= before:
             self._pages.clear()
-            self._asked.clear()
+            self._requested_pages.clear()
             self._worker.cancel("page")
             for number in self._waiting:
-                self._ask(number)
+                self._request(number)
             if len(self.rows):
                 self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns) - 1))
 
@@ -174,7 +174,7 @@ class ParquetTableModel(QAbstractTableModel):
         """Return the values of the row at `position` by column, or None while they are not available."""
         page = self._pages.get(position // PAGE_ROWS)
         if page is None:
-            self._ask(position // PAGE_ROWS)
+            self._request(position // PAGE_ROWS)
             return None
         return {name: column[position % PAGE_ROWS] for name, column in page.items()}
 
@@ -264,7 +264,7 @@ class ParquetTableModel(QAbstractTableModel):
         page = self._pages.get(number)
         if page is None or column.name not in page:
             if role == _DISPLAY:
-                self._ask(number)
+                self._request(number)
                 return _NOT_YET
             return None
         if role in (_FONT, _FOREGROUND):
@@ -285,7 +285,7 @@ class ParquetTableModel(QAbstractTableModel):
         number, place = divmod(row, PAGE_ROWS)
         page = self._pages.get(number)
         if page is None or column.name not in page:
-            self._ask(number)
+            self._request(number)
             return _NOT_YET, _SIDES[column.is_number], False
         decoys = page.get("is_decoy")
         text = shown_text(column, page[column.name][place], self._locale)
@@ -323,23 +323,23 @@ class ParquetTableModel(QAbstractTableModel):
     def _take(self, rows: NDArray[np.int64]) -> None:
         self.rows = rows
         self._pages.clear()
-        self._asked.clear()
+        self._requested_pages.clear()
         self._waiting.clear()
 
-    def _ask(self, number: int) -> None:
+    def _request(self, number: int) -> None:
         """Request a page and, since the user usually continues scrolling, its neighbours."""
         source, names = self._source, self._fetched
-        if source is None or number in self._asked:
+        if source is None or number in self._requested_pages:
             return
-        if len(self._asked) > _PAGES_ASKED:
+        if len(self._requested_pages) > _MAXIMUM_REQUESTED_PAGES:
             # The user has scrolled on: pages that were passed are no longer needed.
             self._worker.cancel("page")
-            self._asked.clear()
+            self._requested_pages.clear()
         for one in (number, number + 1, number - 1):
             start = one * PAGE_ROWS
-            if one in self._asked or one in self._pages or not 0 <= start < len(self.rows):
+            if one in self._requested_pages or one in self._pages or not 0 <= start < len(self.rows):
                 continue
-            self._asked.add(one)
+            self._requested_pages.add(one)
             rows = self.rows[start : start + PAGE_ROWS]
             self._worker.submit(
                 f"page {one}",
@@ -350,11 +350,11 @@ class ParquetTableModel(QAbstractTableModel):
             )
 
     def _receive(self, number: int, page: Page) -> None:
-        self._asked.discard(number)
+        self._requested_pages.discard(number)
         self._pages[number] = page
         while len(self._pages) > _MAXIMUM_CACHED_PAGES:
             dropped, _ = self._pages.popitem(last=False)
-            self._asked.discard(dropped)
+            self._requested_pages.discard(dropped)
         start = number * PAGE_ROWS
         self.dataChanged.emit(self.index(start, 0), self.index(min(start + PAGE_ROWS, len(self.rows)) - 1, len(self.columns) - 1))
         for position, use in self._waiting.pop(number, []):

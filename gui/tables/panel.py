@@ -28,7 +28,7 @@ class TablePanel(QWidget):
 
     Its rows are narrowed by the scope (such as the peptides of a protein), which is shown next to the title and removed by the button
     Show all, and by the filter shared by all tables. If these hide the selected row, the selection is lost and a signal is emitted, so that
-    other views do not show a row that is not in the table; with `keeps_a_choice`, the first remaining row is selected instead.
+    other views do not show a row that is not in the table; with `retains_selection`, the first remaining row is selected instead.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class TablePanel(QWidget):
     """The selection was lost: no row passes the filter, or the user has cleared it."""
     wantedHidden = Signal()
     """A row to select is hidden by the filter."""
-    allAsked = Signal()
+    allRequested = Signal()
     """All rows are to be shown, not only those of selections in other tables."""
 
     def __init__(
@@ -66,7 +66,7 @@ class TablePanel(QWidget):
         self._has_choice = False
         self._is_hidden = False
         """True if the filter has hidden all rows including the selected one, so that a row is selected once some are shown."""
-        self.keeps_a_choice = False
+        self.retains_selection = False
         """True if the first row is selected when the selected one is hidden; for tables whose selected row is drawn."""
         self._source: TableSource | None = None
         self._hidden: list[str] | None = None
@@ -86,7 +86,7 @@ class TablePanel(QWidget):
         self.all_button.setAutoRaise(True)
         self.all_button.setToolTip(f"Show all {self.plural}, regardless of selections in other tables")
         self.all_button.setAccessibleName(f"Show all {title}")
-        self.all_button.clicked.connect(self.allAsked)
+        self.all_button.clicked.connect(self.allRequested)
         self.all_button.hide()
         self.count_label = QLabel()
         self.count_label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -95,9 +95,9 @@ class TablePanel(QWidget):
         self._busy.setTextVisible(False)
         self._busy.setFixedSize(60, 8)
         self._busy.setAccessibleName(f"{title} are being sorted or filtered")
-        keep = QSizePolicy(self._busy.sizePolicy())
-        keep.setRetainSizeWhenHidden(True)
-        self._busy.setSizePolicy(keep)
+        policy = QSizePolicy(self._busy.sizePolicy())
+        policy.setRetainSizeWhenHidden(True)
+        self._busy.setSizePolicy(policy)
         self._busy.hide()
         self._busy_soon = QTimer(self, singleShot=True, interval=_BUSY_AFTER_MS)
         self._busy_soon.timeout.connect(self._busy.show)
@@ -153,7 +153,7 @@ class TablePanel(QWidget):
         self._source = source
         self.total = source.total
         self._scope = self._filter = ()
-        self._say_scope("")
+        self._show_scope("")
         hidden = self._hidden if self._hidden is not None else [column.name for column in self.model.columns if not column.is_shown]
         self.model.set_shown([column.name for column in self.model.columns if column.name not in hidden])
         self.model.open(source)
@@ -168,7 +168,7 @@ class TablePanel(QWidget):
         self.clear_choice()
         self.model.close()
         self.count_label.clear()
-        self._say_scope("")
+        self._show_scope("")
 
     def show_rows(
         self,
@@ -196,7 +196,7 @@ class TablePanel(QWidget):
             return
         if scope is not None:
             self._scope = tuple(scope)
-            self._say_scope(scope_text)
+            self._show_scope(scope_text)
         if filter is not None:
             self._filter = tuple(filter)
         if wanted is not None:
@@ -220,7 +220,7 @@ class TablePanel(QWidget):
         if self._source is not None and hidden is not None:
             self.view.hide_columns(hidden)
 
-    def _say_scope(self, text: str) -> None:
+    def _show_scope(self, text: str) -> None:
         self._scope_label.set_text(text)
         self.all_button.setVisible(bool(text))
 
@@ -252,7 +252,7 @@ class TablePanel(QWidget):
     @property
     def _goes_on(self) -> bool:
         """True if the first remaining row is selected when the selected one is hidden."""
-        return self.keeps_a_choice and (self._has_choice or self._is_hidden)
+        return self.retains_selection and (self._has_choice or self._is_hidden)
 
     def _take_choice(self, row: int, values: Mapping[str, Any]) -> None:
         self._has_choice, self._is_hidden = True, False

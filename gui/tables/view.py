@@ -128,7 +128,7 @@ class TableView(QTableView):
         header.setSortIndicatorClearable(False)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.copy_action = self._action("&Copy", QKeySequence(QKeySequence.StandardKey.Copy), self.copy)
-        self.save_action = self._action("&Save table…", QKeySequence("Ctrl+Shift+S"), self.ask_and_save)
+        self.save_action = self._action("&Save table…", QKeySequence("Ctrl+Shift+S"), self.prompt_and_save)
         self.columns_action = self._action("C&olumns and sorting…", QKeySequence("Ctrl+Shift+C"), self._pop_columns_up)
         model.modelReset.connect(self._after_reset)
 
@@ -260,7 +260,7 @@ class TableView(QTableView):
         else:
             self._model.texts(positions, self._columns_in_sight(), lambda text: self._copied(text, len(positions)), locale=QLocale())
 
-    def ask_and_save(self) -> None:
+    def prompt_and_save(self) -> None:
         """Ask for a file and write all rows that pass the filter in their order."""
         path, _ = QFileDialog.getSaveFileName(self, "Save table", f"{self.objectName().lower()}.tsv", "Tab-separated values (*.tsv)")
         if path:

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.searches import SEARCHES, search_of_kind
+from proteoscope.gui.help.help_targets import manual_folder, manual_page, place_of
 from proteoscope.gui.help.help_window import HelpWindow
-from proteoscope.gui.help.places import manual_folder, manual_page, place_of
 from proteoscope.gui.help.shortcuts import shortcuts_of
-from proteoscope.gui.help.text_dialogs import CitingDialog, FaultDialog
+from proteoscope.gui.help.text_dialogs import BugReportDialog, CitingDialog
 from proteoscope.gui.prediction_dialog import PredictionDialog
 from proteoscope.gui.structure.structure_panel import StructurePanel
 from proteoscope.gui.window import MainWindow
@@ -43,7 +43,7 @@ def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, 
         button = window.start_page.sample_buttons[search.kind]
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
         assert window.pages.currentWidget() is window.form and window.form.search is search
-        qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+        qtbot.waitUntil(lambda: window.form.validation_error() == "")
         task = window.form.task()
         assert task is not None
         assert {name: [path.name for path in paths] for name, paths in task.request.inputs.items() if paths} == {
@@ -69,14 +69,14 @@ def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home
     if demo.after != "identify":
         # What comes between is offered first.
         assert window.form.search.kind == demo.after and "Press Run" in window.message_bar.label.text()
-        qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+        qtbot.waitUntil(lambda: window.form.validation_error() == "")
         with project.run(demo.after, {"run": "identify-0001"}) as run:
             for name in ("psms", "peptides", "proteins"):
                 run.write_table(name, getattr(found, name))
             run.write_table("spectra", spectra_table(found))
         QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == kind
-    qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+    qtbot.waitUntil(lambda: window.form.validation_error() == "")
     task = window.form.task()
     assert task is not None and task.project_folder == home / "proteoscope_sample"
     qtbot.waitUntil(lambda: not window.results.is_busy)
@@ -263,7 +263,7 @@ def test_shortcuts_name_the_part_that_they_work_in(window: MainWindow) -> None:
 def test_a_report_has_what_is_said_and_no_folders_unless_they_are_wanted(window: MainWindow, tmp_path: Path) -> None:
     window.log.add(f"cannot read {tmp_path / 'my folder' / 'run.mzML'}", "error")
     _triggered(window, "Report a fault")
-    dialog = window.findChild(FaultDialog)
+    dialog = window.findChild(BugReportDialog)
     assert dialog is not None
     dialog.what.setPlainText("I pressed Run")
     text = dialog.text.toPlainText()

@@ -47,7 +47,7 @@ class Facts:
 @pytest.fixture
 def dock(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> JobDock:
     dock = JobDock(bridge, Facts())
-    dock.cancel_asked.connect(queue.cancel)
+    dock.cancel_requested.connect(queue.cancel)
     dock.moved.connect(queue.move)
     qtbot.addWidget(dock)
     dock.resize(900, 200)

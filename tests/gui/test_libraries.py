@@ -15,7 +15,7 @@ from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import search_of_kind
-from proteoscope.gui.forms.file_survey import file_kind
+from proteoscope.gui.forms.file_inspection import file_kind
 from proteoscope.gui.prediction_dialog import PredictionDialog
 from proteoscope.gui.results.export import ExportDialog
 from proteoscope.gui.window import MainWindow

@@ -15,8 +15,8 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from proteoscope.gui.drops import dropped_paths
-from proteoscope.gui.forms import file_survey
+from proteoscope.gui.drag_and_drop import dropped_paths
+from proteoscope.gui.forms import file_inspection
 from proteoscope.gui.window import MainWindow
 
 STALL_SECONDS = 0.5
@@ -220,7 +220,7 @@ def test_survey_reports_files_that_cannot_be_looked_at(tmp_path: Path, monkeypat
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "is_file", refuse)
-    found = file_survey._survey([tmp_path / "x.mgf"])
+    found = file_inspection._survey([tmp_path / "x.mgf"])
     assert len(found.files) == 1 and "Permission denied" in found.files[0].problem
 
 

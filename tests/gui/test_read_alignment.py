@@ -17,7 +17,7 @@ from proteoscope.engine.formats.fastq import read_fastq
 from proteoscope.engine.formats.letters import SequenceCount, count_sequences
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
-from proteoscope.gui.forms.file_survey import file_kind
+from proteoscope.gui.forms.file_inspection import file_kind
 from proteoscope.gui.forms.search_form import SearchForm
 from proteoscope.gui.results.export import ExportDialog
 from proteoscope.gui.results.reads_view import ReadsView
@@ -133,7 +133,7 @@ def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> Non
     of_patterns = [f"{sequences} and FASTQ files", sequences, "FASTQ files", "All files"]
     for name, expected in (("patterns", of_patterns), ("texts", [sequences, "All files"])):
         lists = form.file_lists[name]
-        lists.ask_for_files()
+        lists.prompt_for_files()
         dialog = lists.findChild(QFileDialog)
         assert dialog is not None
         assert [nameFilter.partition(" (")[0] for nameFilter in dialog.nameFilters()] == expected
@@ -144,7 +144,7 @@ def test_a_file_that_an_option_reads_is_typed_and_checked(
     window: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     option = Option("mates", "The other reads", "the other read of each fragment", metavar="FILE")
-    form = SearchForm(replace(READ_ALIGNMENT, options=(option,)), window.survey, window.devices)
+    form = SearchForm(replace(READ_ALIGNMENT, options=(option,)), window.inspector, window.devices)
     qtbot.addWidget(form)
     form.file_lists["texts"].add([files[0]])
     form.file_lists["patterns"].add([files[1]])
@@ -154,7 +154,7 @@ def test_a_file_that_an_option_reads_is_typed_and_checked(
     for wrong, reason in ((absent, f"There is no file {absent}"), (tmp_path, f"{tmp_path.name} is a folder; choose a file")):
         line.line.setText(str(wrong))
         qtbot.waitUntil(lambda reason=reason: form.reason.text() == reason)
-    line.ask()
+    line.prompt()
     dialog = line.findChild(QFileDialog)
     assert dialog is not None and dialog.fileMode() == QFileDialog.FileMode.ExistingFile
     dialog.fileSelected.emit(str(files[1]))
@@ -192,7 +192,7 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
 
 
 def test_reads_choose_the_preset_that_maps_them_until_the_user_chooses_another(form: SearchForm, qtbot: QtBot) -> None:
-    assert [one.asked.title for one in form.inputs.values()] == ["Genome or reference", "Reads"]
+    assert [one.spec.title for one in form.inputs.values()] == ["Genome or reference", "Reads"]
     qtbot.waitUntil(lambda: form.presets.box.currentData() == "map-to-genome")
     values = form.parameters.values()
     assert (values["mode"], values["strands"], values["places"]) == ("within", "both", "seeds")

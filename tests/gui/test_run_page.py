@@ -95,7 +95,7 @@ def test_search_again_fills_the_form_with_files_and_parameters(window: MainWindo
     qtbot.mouseClick(window.run_actions.page.again_button, Qt.MouseButton.LeftButton)
     form = window.form
     assert window.pages.currentWidget() is form and form.search.kind == "align"
-    qtbot.waitUntil(lambda: not form.what_is_missing())
+    qtbot.waitUntil(lambda: not form.validation_error())
     task = form.task()
     assert task is not None and task.project_folder == project.folder
     run = project.runs()[-1]

@@ -14,9 +14,9 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
-from proteoscope.gui.database_dialog import DatabaseDialog, LeftOut
+from proteoscope.gui.database_dialog import DatabaseDialog, SkippedChains
+from proteoscope.gui.forms.file_inspection import file_kind
 from proteoscope.gui.forms.file_list import structure_text
-from proteoscope.gui.forms.file_survey import file_kind
 from proteoscope.gui.forms.search_form import SearchForm
 from proteoscope.gui.results.structure_view import StructureView
 from proteoscope.gui.window import MainWindow
@@ -147,7 +147,7 @@ def test_a_database_is_built_told_about_and_searched(
         assert dialog.cancel_button.isEnabled() and not dialog.sources.isEnabled()
     assert dialog.stage.text().startswith("Done: 11 chains, ") and "1 left out" in dialog.stage.text()
     model = dialog.left_out.model()
-    assert isinstance(model, LeftOut) and dialog.left_out.isVisible() and model.rowCount() == 1
+    assert isinstance(model, SkippedChains) and dialog.left_out.isVisible() and model.rowCount() == 1
     assert model.index(0, 0).data() == "broken.pdb" and model.index(0, 2).data()
     dialog.left_out.selectRow(0)
     dialog.left_out.setFocus()
@@ -165,7 +165,7 @@ def test_a_database_is_built_told_about_and_searched(
 
     form.parameters.set_values({"qualification_threshold": 0})
     form.set_project_folder(tmp_path / "project")
-    qtbot.waitUntil(lambda: not form.what_is_missing() and form.run_button.isEnabled())
+    qtbot.waitUntil(lambda: not form.validation_error() and form.run_button.isEnabled())
     # What the list of files has learned last is still to be shown; a person is not as fast.
     qtbot.wait(100)
     with qtbot.waitSignal(window.bridge.finished, timeout=300_000) as finished:

@@ -117,7 +117,7 @@ def test_a_table_is_loaded_and_saved_and_another_one_told(design: DesignEditor, 
     design.model.undo()
     design.model.undo()
     assert design.model.table == before
-    design.ask_to_load()
+    design.prompt_to_load()
     dialog = design.findChild(QFileDialog)
     assert dialog is not None
     dialog.close()

@@ -569,7 +569,7 @@ def test_a_spectrum_is_mirrored_with_a_prediction_another_or_a_kept_one(open_res
     assert mirrored.lower.name == "predicted b and y ions" and name in mirrored.upper.name
     pane.mirror.export_action.write(tmp_path / "mirror.svg")
     assert "predicted b and y ions" in (tmp_path / "mirror.svg").read_text()
-    pane.keep()
+    pane.set_reference()
     settle(view, qtbot)
     assert pane.spectrum.isVisible(), "with itself there is nothing to compare"
     view.psms.view.choose(1)
@@ -587,7 +587,7 @@ def test_a_spectrum_is_mirrored_with_a_prediction_another_or_a_kept_one(open_res
     settle(view, qtbot)
     assert pane.spectrum.isVisible() and view.spectrum.spectrum is not None
     view.clear()
-    assert pane.kept is None and not pane.below_actions["kept"].isEnabled()
+    assert pane.reference is None and not pane.below_actions["reference"].isEnabled()
 
 
 def test_a_table_that_cannot_be_saved_is_told_where_nobody_overlooks_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

@@ -196,7 +196,7 @@ def test_counts_follow_the_chosen_query_and_all_of_them(view: StructureView, pro
 def test_a_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
     view.superpose_action.trigger()
     dialog = view.findChild(QFileDialog)
-    with qtbot.waitSignal(view.exportAsked) as asked:
+    with qtbot.waitSignal(view.exportRequested) as asked:
         dialog.fileSelected.emit(str(tmp_path / "superposed"))
     dialog.close()
     task = asked.args[0]

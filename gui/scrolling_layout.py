@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
-__all__ = ["FoldingBar", "PageScroll", "bar_of", "fill_page", "fit_dialog", "pixels_with_letters"]
+__all__ = ["FoldingBar", "PageScroll", "bar_of", "fill_page", "fit_dialog", "scaled_pixels"]
 
 _FRAME = QSize(8, 36)
 """Space for the title bar and borders of a window."""
@@ -15,7 +15,7 @@ _USUAL_HEIGHT = 15
 """Line height of the default font, in pixels."""
 
 
-def pixels_with_letters(widget: QWidget, pixels: int) -> int:
+def scaled_pixels(widget: QWidget, pixels: int) -> int:
     """Scale pixels designed for the default font to the font of a widget."""
     return max(pixels, round(pixels * widget.fontMetrics().height() / _USUAL_HEIGHT))
 
@@ -87,18 +87,18 @@ class PageScroll(QScrollArea):
         if layout is None:
             return
         bar = self.verticalScrollBar().sizeHint().width()
-        room, least = self.maximumViewportSize(), layout.totalMinimumSize().width()
+        space, least = self.maximumViewportSize(), layout.totalMinimumSize().width()
 
         def height(width: int) -> int:
             return layout.totalMinimumHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalMinimumSize().height()
 
-        if least <= room.width() and height(room.width()) <= room.height():
-            fitting = room
+        if least <= space.width() and height(space.width()) <= space.height():
+            fitting = space
         else:
-            high = room.height() - (bar if least > room.width() else 0)
-            is_long = height(max(room.width(), least)) > high
-            width = max(room.width() - (bar if is_long else 0), least)
-            fitting = QSize(width, max(height(width), room.height() - (bar if width > room.width() - (bar if is_long else 0) else 0)))
+            high = space.height() - (bar if least > space.width() else 0)
+            is_long = height(max(space.width(), least)) > high
+            width = max(space.width() - (bar if is_long else 0), least)
+            fitting = QSize(width, max(height(width), space.height() - (bar if width > space.width() - (bar if is_long else 0) else 0)))
         self._page.resize(fitting)
 
 
@@ -160,11 +160,14 @@ class FoldingBar(QWidget):
 
 def fit_dialog(dialog: QDialog, area: PageScroll) -> None:
     """Enlarge a dialog to fit its page, up to the size of the screen."""
-    page, own = area.page_layout, dialog.layout()
-    if page is None or own is None:
+    page, dialog_layout = area.page_layout, dialog.layout()
+    if page is None or dialog_layout is None:
         return
-    room, margins = dialog.screen().availableGeometry().size() - _FRAME, own.contentsMargins()
-    beside, below = margins.left() + margins.right(), own.totalMinimumSize().height() - area.minimumSizeHint().height()
-    width = min(max(dialog.width(), page.totalMinimumSize().width() + beside), room.width())
-    height = page.totalMinimumHeightForWidth(width - beside) if page.hasHeightForWidth() else page.totalMinimumSize().height()
-    dialog.resize(width, min(max(dialog.height(), height + below), room.height()))
+    space, margins = dialog.screen().availableGeometry().size() - _FRAME, dialog_layout.contentsMargins()
+    extra_width, extra_height = (
+        margins.left() + margins.right(),
+        dialog_layout.totalMinimumSize().height() - area.minimumSizeHint().height(),
+    )
+    width = min(max(dialog.width(), page.totalMinimumSize().width() + extra_width), space.width())
+    height = page.totalMinimumHeightForWidth(width - extra_width) if page.hasHeightForWidth() else page.totalMinimumSize().height()
+    dialog.resize(width, min(max(dialog.height(), height + extra_height), space.height()))

@@ -11,11 +11,11 @@ from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import FileSort
-from proteoscope.gui.forms.file_survey import FileSurvey, Survey
+from proteoscope.gui.forms.file_inspection import FileInspection, FileInspector
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["Drops", "dropped_paths", "has_paths"]
+__all__ = ["DropHandler", "dropped_paths", "has_paths"]
 
 _NOTHING = "None of the dropped items is a project or a file that a search reads."
 
@@ -45,14 +45,14 @@ def _path_of(url: QUrl) -> Path | None:
     return path if path.is_absolute() else None
 
 
-class Drops(QObject):
+class DropHandler(QObject):
     """Passes dropped files to forms and reports files that cannot be used.
 
     Parameters
     ----------
     searches : callable
         Returns all searches, starting with the current one.
-    survey : FileSurvey
+    inspector : FileSurvey
         Inspects files.
     bar : MessageBar
         Reports that nothing can be used.
@@ -65,7 +65,7 @@ class Drops(QObject):
         Text for the status bar.
     project_dropped
         Folder of a project to open.
-    page_asked
+    page_requested
         Page to show.
     failed
         Error text.
@@ -73,12 +73,12 @@ class Drops(QObject):
 
     message = Signal(str)
     project_dropped = Signal(object)
-    page_asked = Signal(object)
+    page_requested = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, searches: Callable[[], list[SearchPages]], survey: FileSurvey, bar: MessageBar, parent: QObject) -> None:
+    def __init__(self, searches: Callable[[], list[SearchPages]], inspector: FileInspector, bar: MessageBar, parent: QObject) -> None:
         super().__init__(parent)
-        self._searches, self._survey, self._bar = searches, survey, bar
+        self._searches, self._inspector, self._bar = searches, inspector, bar
 
     def take(self, paths: Sequence[Path], n_others: int, target: QWidget | None) -> None:
         """Inspect files and folders and use those that a form, a preset or a project can take.
@@ -93,15 +93,16 @@ class Drops(QObject):
             Widget on which they were dropped.
         """
         self.message.emit("Inspecting files")
-        self._survey.all_within(paths, partial(self._take, n_others, target))
+        self._inspector.all_within(paths, partial(self._take, n_others, target))
 
-    def _take(self, n_others: int, target: QWidget | None, found: Survey) -> None:
+    def _take(self, n_others: int, target: QWidget | None, found: FileInspection) -> None:
         self.message.emit("")
         self._bar.clear_complaint()
         problems = [file.problem for file in found.files if file.problem]
         if n_others:
             problems.append(
-                f"{n_others:,} of the dropped items {'is' if n_others == 1 else 'are'} not on this machine. Copy {'it' if n_others == 1 else 'them'} here first."
+                f"{n_others:,} of the dropped items {'is' if n_others == 1 else 'are'} not on this machine. "
+                f"Copy {'it' if n_others == 1 else 'them'} here first."
             )
         searches = self._searches()
         form = searches[0].made_form
@@ -112,19 +113,19 @@ class Drops(QObject):
         for preset in found.presets[:1]:
             search = next((one for one in searches if one.knows_preset(preset)), searches[0])
             search.form.presets.load_file(preset)
-            self.page_asked.emit(search.form)
+            self.page_requested.emit(search.form)
         takers = _takers(self._searches(), found.sorts)
         if takers:
             for taker in takers:
                 taker.form.take(found, target)
-            self.page_asked.emit(takers[0].form)
+            self.page_requested.emit(takers[0].form)
         elif found.presets:
-            self.page_asked.emit(self._searches()[0].form)
+            self.page_requested.emit(self._searches()[0].form)
         if problems:
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
             self.failed.emit(" ".join(problems[0].split()) + more)  # file names may contain line breaks
         elif not (takers or found.presets or found.projects):
-            self._bar.tell(_NOTHING, "attention")
+            self._bar.show_message(_NOTHING, "attention")
 
 
 def _takers(searches: list[SearchPages], sorts: set[FileSort]) -> list[SearchPages]:

@@ -12,7 +12,7 @@ from proteoscope.gui.searches import SearchPages
 from proteoscope.gui.settings import SearchSettings, SettingsFile
 from proteoscope.gui.task_queue import TaskQueue
 
-__all__ = ["WindowMemory"]
+__all__ = ["WindowState"]
 
 _LAYOUT_VERSION = 1
 _FRAME = QSize(8, 36)
@@ -22,7 +22,7 @@ _MS_TO_SAVE = 700
 """Delay after the last change, for example while the window is being resized."""
 
 
-class WindowMemory(QTimer):
+class WindowState(QTimer):
     """Writes the settings shortly after a change.
 
     Parameters
@@ -52,7 +52,7 @@ class WindowMemory(QTimer):
         self._window.resize(_USUAL_SIZE)
         if values.geometry:
             self._window.restoreGeometry(_bytes(values.geometry))
-        self._tasks.stage_seconds = {kind: dict(own.stage_seconds) for kind, own in values.searches.items() if own.stage_seconds}
+        self._tasks.stage_seconds = {kind: dict(one.stage_seconds) for kind, one in values.searches.items() if one.stage_seconds}
         self._fit_screen()
         if values.layout:
             self._window.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
@@ -87,24 +87,24 @@ class WindowMemory(QTimer):
         values.geometry = _text(self._window.saveGeometry())
         values.layout = _text(self._window.saveState(_LAYOUT_VERSION))
         for search in self._searches.values():
-            own = self.of_search(search)
-            own.stage_seconds = self._tasks.stage_seconds.get(search.kind, {})
+            search_settings = self.of_search(search)
+            search_settings.stage_seconds = self._tasks.stage_seconds.get(search.kind, {})
             if search.made_results is not None:
-                own.results_layout = search.made_results.state()
+                search_settings.results_layout = search.made_results.state()
             if search.made_form is not None:
-                search.made_form.remember(own)
-            values.searches[search.kind] = own
+                search.made_form.remember(search_settings)
+            values.searches[search.kind] = search_settings
         self._settings.save()
 
     def _fit_screen(self) -> None:
         """Limit the window to the size of the screen, so that the Run button and the status bar are visible."""
         window = self._window
-        room = window.screen().availableGeometry()
-        window.setMinimumSize(_SMALLEST_SIZE.boundedTo(room.size() - _FRAME))
-        fitting = window.size().boundedTo(room.size() - _FRAME)
+        space = window.screen().availableGeometry()
+        window.setMinimumSize(_SMALLEST_SIZE.boundedTo(space.size() - _FRAME))
+        fitting = window.size().boundedTo(space.size() - _FRAME)
         if fitting != window.size():
             window.resize(fitting)
-            window.move(room.topLeft())
+            window.move(space.topLeft())
 
 
 def _text(content: QByteArray) -> str:

@@ -61,8 +61,8 @@ class SceneFilesTask(WritingTask):
         """Write the files and return the folder."""
         progress.stage("Writing")
         hits = [(hit.found, _row(hit)) for hit in self.hits]
-        _, told = write_hits(self.folder, self.query.found, hits, self.colours, self.style, self.background, self.shown)
-        for text in told:
+        _, warnings = write_hits(self.folder, self.query.found, hits, self.colours, self.style, self.background, self.shown)
+        for text in warnings:
             progress.message(text, "warning")
         return self.folder
 

@@ -24,14 +24,14 @@ from proteoscope.gui.labels import toned_label
 from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer, finest
 from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
-from proteoscope.gui.structure.rendering import Body, Look, RenderingError
+from proteoscope.gui.structure.rendering import Backdrop, Body, RenderingError
 from proteoscope.gui.structure.scene import Scene
 from proteoscope.gui.tasks import WritingTask
 
 if TYPE_CHECKING:
     from proteoscope.gui.structure.canvas import StructureCanvas
 
-__all__ = ["Photograph", "PictureDialog", "PictureTask", "TurntableTask", "ask_for_picture"]
+__all__ = ["PictureDialog", "PictureTask", "SceneSnapshot", "TurntableTask", "prompt_for_picture"]
 
 _LEAST, _MOST = 16, 16_384
 _MAXIMUM_IN_GIF = 2_048
@@ -41,12 +41,12 @@ _MAXIMUM_NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
-class Photograph:
+class SceneSnapshot:
     """A scene at a moment, unaffected by later changes.
 
     Attributes
     ----------
-    letters : int or None
+    text_height : int or None
         Height of the view on the screen, which scales the text, or None without text.
     """
 
@@ -54,13 +54,13 @@ class Photograph:
     bodies: tuple[Body, ...]
     camera: Camera
     sphere: Sphere
-    look: Look
+    backdrop: Backdrop
     overlay: OverlayChoice
     font: QFont
-    letters: int | None
+    text_height: int | None
 
     @classmethod
-    def of(cls, canvas: StructureCanvas, *, has_letters: bool) -> Photograph:
+    def of(cls, canvas: StructureCanvas, *, has_text: bool) -> SceneSnapshot:
         """Return a snapshot of a canvas."""
         scene = canvas.scene.copied()
         return cls(
@@ -68,10 +68,10 @@ class Photograph:
             tuple(scene.bodies(MAXIMUM_TRIANGLES)),
             canvas.camera,
             scene.sphere(),
-            canvas.look,
+            canvas.backdrop,
             copy.copy(canvas.overlay),
             canvas.font(),
-            canvas.height() if has_letters else None,
+            canvas.height() if has_text else None,
         )
 
     def image(self, size: QSize, camera: Camera | None = None) -> QImage:
@@ -84,14 +84,14 @@ class Photograph:
         """
         finest(size)
         camera = camera or self.camera
-        image = DrawnRenderer().picture(self.bodies, camera, self.sphere, self.look, size, is_smooth=True)
-        if self.letters:
+        image = DrawnRenderer().picture(self.bodies, camera, self.sphere, self.backdrop, size, is_smooth=True)
+        if self.text_height:
             painter = QPainter(image)
-            scale = size.height() / self.letters
+            scale = size.height() / self.text_height
             painter.scale(scale, scale)
             painter.setFont(self.font)
             width, height = size.width() / scale, size.height() / scale
-            paint_overlay(painter, self.scene, self.scene.coloured().legend, camera, self.overlay, self.look.background, width, height)
+            paint_overlay(painter, self.scene, self.scene.coloured().legend, camera, self.overlay, self.backdrop.background, width, height)
             painter.end()
         return image
 
@@ -100,7 +100,7 @@ class Photograph:
 class PictureTask(WritingTask):
     """Writes a picture as PNG."""
 
-    photograph: Photograph
+    snapshot: SceneSnapshot
     size: QSize
     path: Path
 
@@ -113,7 +113,7 @@ class PictureTask(WritingTask):
         """Write the picture and return its path."""
         DRAWING_KERNELS.compile(progress)
         progress.stage("Drawing")
-        image = _drawn(self.photograph, self.size, None, self.path)
+        image = _drawn(self.snapshot, self.size, None, self.path)
         progress.stage("Writing")
         content = QBuffer()
         content.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -132,7 +132,7 @@ class PictureTask(WritingTask):
 class TurntableTask(WritingTask):
     """Writes one turn of a scene as an endless animated GIF. `seconds` is the duration of the turn."""
 
-    photograph: Photograph
+    snapshot: SceneSnapshot
     size: QSize
     seconds: float
     path: Path
@@ -175,7 +175,7 @@ class TurntableTask(WritingTask):
             progress.advance()
 
     def _frame(self, degrees: float) -> Image.Image:
-        image = _drawn(self.photograph, self.size, self.photograph.camera.turned(degrees, 0.0), self.path)
+        image = _drawn(self.snapshot, self.size, self.snapshot.camera.turned(degrees, 0.0), self.path)
         image = image.convertToFormat(QImage.Format.Format_RGB888)
         raw = bytes(image.constBits())
         return Image.frombuffer("RGB", (image.width(), image.height()), raw, "raw", "RGB", image.bytesPerLine(), 1)
@@ -195,15 +195,15 @@ class PictureDialog(QDialog):
         self.seconds_box.setRange(1.0, 60.0)
         self.seconds_box.setDecimals(1)
         self.seconds_box.setValue(6.0)
-        self.letters = QCheckBox("&Names, distances and legend")
-        self.letters.setChecked(True)
+        self.text_height = QCheckBox("&Names, distances and legend")
+        self.text_height.setChecked(True)
         self.problem = toned_label("", "wrong")
         form = QFormLayout()
         form.addRow("&Width in pixels", self.width_box)
         form.addRow("&Height in pixels", self.height_box)
         if is_turntable:
             form.addRow("Turn in &seconds", self.seconds_box)
-        form.addRow("", self.letters)
+        form.addRow("", self.text_height)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         without_icons(buttons.buttons())
         self.save_button = buttons.button(QDialogButtonBox.StandardButton.Save)
@@ -219,16 +219,16 @@ class PictureDialog(QDialog):
         self._check()
 
     @property
-    def size_asked(self) -> QSize:
+    def picture_size(self) -> QSize:
         """Size of the picture in pixels."""
         return QSize(self.width_box.value(), self.height_box.value())
 
     def task(self, canvas: StructureCanvas, path: Path) -> PictureTask | TurntableTask:
         """Return the task that writes a picture of a canvas as it is now."""
-        photograph = Photograph.of(canvas, has_letters=self.letters.isChecked())
+        snapshot = SceneSnapshot.of(canvas, has_text=self.text_height.isChecked())
         if self.is_turntable:
-            return TurntableTask(photograph, self.size_asked, self.seconds_box.value(), path)
-        return PictureTask(photograph, self.size_asked, path)
+            return TurntableTask(snapshot, self.picture_size, self.seconds_box.value(), path)
+        return PictureTask(snapshot, self.picture_size, path)
 
     def _size_box(self, value: int, most: int) -> IntegerBox:
         box = IntegerBox()
@@ -238,7 +238,7 @@ class PictureDialog(QDialog):
 
     def _check(self) -> None:
         try:
-            finest(self.size_asked)
+            finest(self.picture_size)
             self.problem.clear()
         except RenderingError as error:
             self.problem.setText(f"Reduce the size: {error}.")
@@ -246,7 +246,7 @@ class PictureDialog(QDialog):
         self.save_button.setEnabled(not self.problem.text())
 
 
-def ask_for_picture(parent: QWidget, dialog: PictureDialog, name: str, ask: Callable[[Path], None]) -> None:
+def prompt_for_picture(parent: QWidget, dialog: PictureDialog, name: str, on_selected: Callable[[Path], None]) -> None:
     """Ask for the file of a picture."""
     ending, title = (".gif", "Animated GIF (*.gif)") if dialog.is_turntable else (".png", "Portable Network Graphics (*.png)")
     files = QFileDialog(parent, dialog.windowTitle())
@@ -256,13 +256,13 @@ def ask_for_picture(parent: QWidget, dialog: PictureDialog, name: str, ask: Call
     files.selectFile(
         "".join(character if character.isalnum() or character in "-." else "_" for character in name[:_MAXIMUM_NAME_CHARACTERS]) + ending
     )
-    files.fileSelected.connect(lambda chosen: ask(Path(chosen)))
+    files.fileSelected.connect(lambda chosen: on_selected(Path(chosen)))
     files.finished.connect(lambda _: files.deleteLater())
     files.open()
 
 
-def _drawn(photograph: Photograph, size: QSize, camera: Camera | None, path: Path) -> QImage:
+def _drawn(snapshot: SceneSnapshot, size: QSize, camera: Camera | None, path: Path) -> QImage:
     try:
-        return photograph.image(size, camera)
+        return snapshot.image(size, camera)
     except RenderingError as error:
         raise StorageError(f"{path}: {error}. Choose a smaller size.") from error

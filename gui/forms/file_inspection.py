@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.structures.counting import StructureCount
 
-__all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
+__all__ = ["SORTS", "FileCategory", "FileInspection", "FileInspector", "FileKind", "SearchedRun", "file_kind"]
 
 _MAXIMUM_FILES = 3000
-_MAXIMUM_LOOKED_INTO = 200
+_MAXIMUM_INSPECTED = 200
 """Maximum number of structure files of a folder or a list that are inspected before a search reads all of them."""
 
 
-class SortOfFiles(NamedTuple):
+class FileCategory(NamedTuple):
     """Names of some file types in dialogs: title, content, hint of what may be dropped, and icon."""
 
     title: str
@@ -62,21 +62,21 @@ class SortOfFiles(NamedTuple):
         return f"{self.title} ({' '.join(f'*{suffix} *{suffix}.gz' for suffix in self.suffixes)})"
 
 
-def _of_sort(sort: FileSort, title: str, held: str, hint: str, icon: str) -> SortOfFiles:
-    return SortOfFiles(title, (sort,), held, hint, icon)
+def _category(sort: FileSort, title: str, held: str, hint: str, icon: str) -> FileCategory:
+    return FileCategory(title, (sort,), held, hint, icon)
 
 
-SORTS: dict[FileSort, SortOfFiles] = {
-    "spectra": _of_sort("spectra", "Spectra", "spectra", f"{names_of('spectra')} files or a folder", "spectrum"),
-    "proteins": _of_sort("proteins", f"{names_of('proteins')} files", "sequences", f"{names_of('proteins')} files", "database"),
-    "reads": _of_sort("reads", f"{names_of('reads')} files", "reads with base qualities", f"{names_of('reads')} files", "reads"),
-    "identifications": _of_sort(
+SORTS: dict[FileSort, FileCategory] = {
+    "spectra": _category("spectra", "Spectra", "spectra", f"{names_of('spectra')} files or a folder", "spectrum"),
+    "proteins": _category("proteins", f"{names_of('proteins')} files", "sequences", f"{names_of('proteins')} files", "database"),
+    "reads": _category("reads", f"{names_of('reads')} files", "reads with base qualities", f"{names_of('reads')} files", "reads"),
+    "identifications": _category(
         "identifications", "Results of search engines", "results of another search engine", "results of another search engine", "results"
     ),
-    "libraries": _of_sort("libraries", "Spectral libraries", "spectral libraries", f"{names_of('libraries')} files", "spectrum"),
-    "structures": _of_sort("structures", "Structures", "structures", f"{names_of('structures')} files or a folder", "structure"),
-    "structure database": _of_sort("structure database", "Structure databases", "structures", "a structure database", "database"),
-    "project": _of_sort("project", "Projects", "a project", "a project folder", "folder"),
+    "libraries": _category("libraries", "Spectral libraries", "spectral libraries", f"{names_of('libraries')} files", "spectrum"),
+    "structures": _category("structures", "Structures", "structures", f"{names_of('structures')} files or a folder", "structure"),
+    "structure database": _category("structure database", "Structure databases", "structures", "a structure database", "database"),
+    "project": _category("project", "Projects", "a project", "a project folder", "folder"),
 }
 """File types that searches read."""
 
@@ -116,7 +116,7 @@ class FileKind:
 
 
 @dataclass
-class Survey:
+class FileInspection:
     """Usable items among files and folders."""
 
     files: list[FileKind] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Survey:
         """Types of the files."""
         return {file.sort for file in self.files if file.sort is not None}
 
-    def of_sort(self, sort: FileSort) -> list[FileKind]:
+    def of_type(self, sort: FileSort) -> list[FileKind]:
         """Return the files of a type."""
         return [file for file in self.files if file.sort == sort]
 
@@ -206,7 +206,7 @@ def _list_kind(path: Path, size: int) -> FileKind | None:
     return FileKind(path, "structures", f"list of {len(listed)} structure file{many}", size) if is_list else None
 
 
-class FileSurvey(QObject):
+class FileInspector(QObject):
     """Inspects files in a background thread and calls back in the window's thread, in order. A second thread counts sequences."""
 
     _found = Signal(object, object)
@@ -215,61 +215,61 @@ class FileSurvey(QObject):
         super().__init__(parent)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-survey")
         self._counter = ThreadPoolExecutor(1, thread_name_prefix="file-counter")
-        self._is_open, self._telling = True, Lock()
-        self._found.connect(self._tell)
+        self._is_open, self._delivery_lock = True, Lock()
+        self._found.connect(self._deliver)
 
-    def files(self, paths: Iterable[Path], tell: Callable[[FileKind], None]) -> None:
-        """Inspect files and call `tell` for each."""
+    def files(self, paths: Iterable[Path], deliver: Callable[[FileKind], None]) -> None:
+        """Inspect files and call `deliver` for each."""
         for path in paths:
-            self._submit(lambda path=path: file_kind(path), tell)  # type: ignore[misc]
+            self._submit(lambda path=path: file_kind(path), deliver)  # type: ignore[misc]
 
-    def all_within(self, paths: Sequence[Path], tell: Callable[[Survey], None]) -> None:
+    def all_within(self, paths: Sequence[Path], deliver: Callable[[FileInspection], None]) -> None:
         """Inspect files and folders: projects, presets, and input files of any type below other folders."""
-        self._submit(lambda: _survey(paths), tell)
+        self._submit(lambda: _inspect(paths), deliver)
 
-    def runs(self, folder: Path, kinds: Mapping[str, frozenset[str]], tell: Callable[[list[SearchedRun] | None], None]) -> None:
+    def runs(self, folder: Path, kinds: Mapping[str, frozenset[str]], deliver: Callable[[list[SearchedRun] | None], None]) -> None:
         """Find the finished runs of some kinds that have all required tables, newest first; None without a readable project."""
-        self._submit(lambda: _runs_of(folder, kinds), tell)
+        self._submit(lambda: _runs_of(folder, kinds), deliver)
 
-    def missing_projects(self, folders: Sequence[str], tell: Callable[[frozenset[str]], None]) -> None:
+    def missing_projects(self, folders: Sequence[str], deliver: Callable[[frozenset[str]], None]) -> None:
         """Find the projects that do not exist."""
-        self._submit(lambda: frozenset(folder for folder in folders if not _is_there(Path(folder))), tell)
+        self._submit(lambda: frozenset(folder for folder in folders if not _is_there(Path(folder))), deliver)
 
-    def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
+    def count(self, path: Path, deliver: Callable[[SequenceCount | None], None]) -> None:
         """Count the sequences of a FASTA or FASTQ file."""
         if self._is_open:
-            self._counter.submit(lambda: self._emit(tell, count_sequences(path, is_wanted=lambda: self._is_open)))
+            self._counter.submit(lambda: self._emit(deliver, count_sequences(path, is_wanted=lambda: self._is_open)))
 
-    def count_structures(self, found: FileKind, tell: Callable[[StructureCount | None], None]) -> None:
+    def count_structures(self, found: FileKind, deliver: Callable[[StructureCount | None], None]) -> None:
         """Inspect structures, up to a maximum. The result is None if their reader must be compiled first, which a search will do."""
         if self._is_open:
-            self._counter.submit(lambda: self._emit(tell, _structure_count(found, lambda: self._is_open)))
+            self._counter.submit(lambda: self._emit(deliver, _structure_count(found, lambda: self._is_open)))
 
-    def look_into_spectra(self, path: Path, tell: Callable[[SpectraContent | None], None]) -> None:
+    def inspect_spectra(self, path: Path, deliver: Callable[[SpectraContent | None], None]) -> None:
         """Inspect a spectrum file. The result is None if its reader must be compiled first, which a search will do."""
         if self._is_open:
-            self._counter.submit(lambda: self._emit(tell, _spectra_content(path)))
+            self._counter.submit(lambda: self._emit(deliver, _spectra_content(path)))
 
     def close(self) -> None:
         """Stop inspecting files and calling back."""
-        with self._telling:
+        with self._delivery_lock:
             self._is_open = False
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._counter.shutdown(wait=False, cancel_futures=True)
 
-    def _submit(self, work: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+    def _submit(self, work: Callable[[], Any], deliver: Callable[[Any], None]) -> None:
         if self._is_open:
-            self._pool.submit(lambda: self._emit(tell, work()))
+            self._pool.submit(lambda: self._emit(deliver, work()))
 
-    def _emit(self, tell: Callable[[Any], None], found: Any) -> None:
+    def _emit(self, deliver: Callable[[Any], None], found: Any) -> None:
         # Not after closing, when the receiver may no longer exist.
-        with self._telling:
+        with self._delivery_lock:
             if self._is_open:
-                self._found.emit(tell, found)
+                self._found.emit(deliver, found)
 
-    def _tell(self, tell: Callable[[Any], None], found: Any) -> None:
+    def _deliver(self, deliver: Callable[[Any], None], found: Any) -> None:
         if self._is_open:
-            tell(found)
+            deliver(found)
 
 
 def _is_there(folder: Path) -> bool:
@@ -282,13 +282,13 @@ def _is_there(folder: Path) -> bool:
 def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[SearchedRun] | None:
     try:
         project = Project.open(folder)
-        kept: dict[str, set[str]] = {}
+        tables: dict[str, set[str]] = {}
         for result in project.results():
-            kept.setdefault(result.run, set()).add(result.name)
+            tables.setdefault(result.run, set()).add(result.name)
         done = [
             run
             for run in reversed(project.runs())
-            if run.kind in kinds and run.status == "done" and kinds[run.kind] <= kept.get(run.id, set())
+            if run.kind in kinds and run.status == "done" and kinds[run.kind] <= tables.get(run.id, set())
         ]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
@@ -309,22 +309,22 @@ def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> Structur
         files = [(one.path, one.chain) for one in structure_search.structures.sources_of([found.path])]
     except InputError:
         return None
-    return structures_package.counting.count_structures(files, most=_MAXIMUM_LOOKED_INTO, is_wanted=is_wanted)
+    return structures_package.counting.count_structures(files, most=_MAXIMUM_INSPECTED, is_wanted=is_wanted)
 
 
-def _survey(paths: Sequence[Path]) -> Survey:
-    survey = Survey()
+def _inspect(paths: Sequence[Path]) -> FileInspection:
+    inspection = FileInspection()
     for path in paths[:_MAXIMUM_FILES]:
         try:
-            _add(survey, path)
+            _add(inspection, path)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            survey.files.append(
+            inspection.files.append(
                 FileKind(path, None, problem=f"{path}: cannot be read ({reason}). Check its name and your permission to read it.")
             )
     if len(paths) > _MAXIMUM_FILES:
-        survey.files.append(_left_over(paths[_MAXIMUM_FILES], f"{len(paths):,} files and folders were dropped"))
-    return survey
+        inspection.files.append(_left_over(paths[_MAXIMUM_FILES], f"{len(paths):,} files and folders were dropped"))
+    return inspection
 
 
 def _left_over(path: Path, what: str) -> FileKind:
@@ -332,31 +332,31 @@ def _left_over(path: Path, what: str) -> FileKind:
     return FileKind(path, None, problem=f"{what}; only the first {_MAXIMUM_FILES:,} files were added. Drop the others separately.")
 
 
-def _add(survey: Survey, path: Path) -> None:
+def _add(inspection: FileInspection, path: Path) -> None:
     """Add a file, or the content of a folder, to a survey."""
     endings = tuple(suffix for sort in SORTS for suffix in suffixes_of(sort))
     if (path / "project.sqlite").is_file():
-        survey.projects.append(path)
+        inspection.projects.append(path)
     elif path.name == "project.sqlite" and path.is_file():
-        survey.projects.append(path.parent)
+        inspection.projects.append(path.parent)
     elif path.suffix.lower() == ".toml":
-        survey.presets.append(path)
+        inspection.presets.append(path)
     elif path.name == DATABASE_FILE and path.is_file():
-        survey.files.append(file_kind(path.parent))
+        inspection.files.append(file_kind(path.parent))
     elif (path / DATABASE_FILE).is_file():
-        survey.files.append(file_kind(path))
+        inspection.files.append(file_kind(path))
     elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS and vendor_format(path) is None:
         files = _files_below(path)
         if len(files) > _MAXIMUM_FILES:
-            survey.files.append(_left_over(files[_MAXIMUM_FILES], f"{path} contains more than {_MAXIMUM_FILES:,} files"))
+            inspection.files.append(_left_over(files[_MAXIMUM_FILES], f"{path} contains more than {_MAXIMUM_FILES:,} files"))
         for file in files[:_MAXIMUM_FILES]:
             kind = file_kind(file)
             # A file with an input file's extension is meant to be read, so its error is shown.
             is_named = bare_name(file.name).endswith(endings)
             is_read = kind.sort is not None or file.is_dir() or is_named or vendor_format(file) is not None
-            (survey.files if is_read else survey.left_out).append(kind)
+            (inspection.files if is_read else inspection.left_out).append(kind)
     else:
-        survey.files.append(file_kind(path))
+        inspection.files.append(file_kind(path))
 
 
 def _files_below(folder: Path) -> list[Path]:

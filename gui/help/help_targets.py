@@ -13,14 +13,14 @@ from proteoscope import resources
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["BEGINNING", "Place", "manual_folder", "manual_page", "place_of"]
+__all__ = ["BEGINNING", "HelpTarget", "help_target", "manual_folder", "manual_page"]
 
 BEGINNING = "window"
 """Page at which the manual opens by default."""
 
 
 @dataclass(frozen=True)
-class Place:
+class HelpTarget:
     """A page of the manual, and the glossary term of the focused setting or column; the meaning distinguishes equal titles."""
 
     page: str
@@ -41,7 +41,7 @@ def manual_page(name: str) -> str:
         return f"# Page not found\n\nThis installation does not contain the page `{name}`."
 
 
-def place_of(widget: QWidget | None, searches: Iterable[SearchPages], here: str) -> Place:
+def help_target(widget: QWidget | None, searches: Iterable[SearchPages], here: str) -> HelpTarget:
     """Return the place for a widget: the term of its setting or column, and the page of its search or view.
 
     Parameters
@@ -63,7 +63,7 @@ def place_of(widget: QWidget | None, searches: Iterable[SearchPages], here: str)
             term, meaning = around.description.title, around.description.help
         page = getattr(type(around), "MANUAL", "") or pages.get(id(around), "")
         around = around.parentWidget()
-    return Place(page or here or BEGINNING, term, meaning)
+    return HelpTarget(page or here or BEGINNING, term, meaning)
 
 
 def _column(table: QTableView) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer
 
-__all__ = ["Turns"]
+__all__ = ["DeferredTasks"]
 
 _PAUSE_MS = 5
 """Milliseconds between two steps. Without a pause, the timer would fire before user input and other timers."""
 
 
-class Turns(QObject):
+class DeferredTasks(QObject):
     """Runs steps of work one after the other, each from the event loop, so that user input is handled between them."""
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -28,9 +28,9 @@ class Turns(QObject):
         """True if steps are pending."""
         return bool(self._left)
 
-    def add(self, *pieces: Callable[[], object]) -> None:
+    def add(self, *steps: Callable[[], object]) -> None:
         """Append steps to the pending ones."""
-        self._left.extend(pieces)
+        self._left.extend(steps)
         if self._left:
             self._timer.start()
 
@@ -45,7 +45,7 @@ class Turns(QObject):
         self._timer.stop()
 
     def _do_next(self) -> None:
-        piece = self._left.popleft()
+        step = self._left.popleft()
         if not self._left:
             self._timer.stop()
-        piece()
+        step()
