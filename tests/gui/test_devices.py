@@ -121,8 +121,8 @@ def test_where_there_is_no_gpu_the_page_says_why_and_what_to_do(page: DevicePage
     page.show()
     gap = page.cards["cuda"]
     texts = [label.text() for label in gap.findChildren(QLabel)]
-    assert gap.title.text() == "No GPU is used" and "There is no NVIDIA driver." in texts
-    assert any("find the same" in text and "install its driver" in text and "nothing is missing" in text for text in texts)
+    assert gap.title.text() == "No usable GPU" and "There is no NVIDIA driver." in texts
+    assert any("identical results" in text and "install its driver" in text for text in texts)
     assert not gap.calibrate_button.isVisible()
 
 
@@ -132,7 +132,7 @@ def test_looking_again_finds_what_has_come(page: DevicePage, survey: DeviceDetec
     assert "There is no NVIDIA driver." in told(page).values()
     machine.devices = [PROCESSOR, GOOD]
     page.refresh_button.click()
-    assert not page.refresh_button.isEnabled() and page.state.text() == "Looking at the GPUs…"
+    assert not page.refresh_button.isEnabled() and page.state.text() == "Detecting GPUs…"
     qtbot.waitUntil(page.refresh_button.isEnabled)
     assert list(page.cards) == ["cpu", "cuda:0"]
 
@@ -180,7 +180,7 @@ def test_use_and_jobs_are_told_of_each_device(page: DevicePage, survey: DeviceDe
     card.show_use(DeviceUse(12_300_000_000, 0.45), ["Identify BSA"])
     assert (card.use.text(), card.jobs.text()) == ("12.3 of 150.0 GB in use, 45 % busy", "Identify BSA")
     card.show_use(None, [])
-    assert (card.use.text(), card.jobs.text()) == ("not told", "none")
+    assert (card.use.text(), card.jobs.text()) == ("unknown", "none")
     page.cards["cpu"].show_use(DeviceUse(1_000_000_000, None), [])
     assert page.cards["cpu"].use.text() == "by this program: 1.0 of 32.0 GB in use"
 
@@ -195,7 +195,7 @@ def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
     page = window.device_page
     qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)
     card = page.cards["cpu"]
-    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("not yet")
+    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("no:")
     assert "structure search, evidence on structures: 34.0 billion a second (structures)" in card.earlier.text()
     qtbot.mouseClick(card.calibrate_button, Qt.MouseButton.LeftButton)
     assert card.cancel_button.isVisible() and not card.calibrate_button.isVisible()

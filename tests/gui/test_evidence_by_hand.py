@@ -69,7 +69,7 @@ def test_the_tour_is_gone_through_and_each_place_is_in_sight(window: MainWindow,
         seen.append(tour.title.text())
         hand.click(tour.next_button)
     qtbot.waitUntil(lambda: window.assistance.tour is None)
-    assert len(set(seen)) == steps and "From a spectrum to its fold" in seen
+    assert len(set(seen)) == steps and "From spectrum to structure" in seen
     assert window.settings.values.tour_seen
 
 

@@ -166,7 +166,7 @@ def test_a_project_moved_while_idle_is_asked_for_and_not_made_silently(lost: Mai
     click(lost.task_projects.question.cancel_button)
     qtbot.waitUntil(lambda: lost.task_projects.question is None)
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
-    assert "gone" in lost.project_pane.problem.text()
+    assert "is missing" in lost.project_pane.problem.text()
 
 
 def test_a_lost_project_is_located_and_the_search_goes_there(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

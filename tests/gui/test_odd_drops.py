@@ -198,7 +198,7 @@ def forged_settings(chance: random.Random) -> dict[str, object]:
     }
     return {
         "version": 1,
-        "letter_size": 200,
+        "font_scale": 200,
         "geometry": chance.choice((noise, huge, "é", "AAAA")),
         "layout": chance.choice((noise, huge, "é", "AAAA")),
         "comparison_layout": chance.choice((noise, huge)),
@@ -231,7 +231,7 @@ def test_window_opens_with_forged_settings(settings_path: Path, make_window: Cal
     qtbot.wait(300)
     assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # with what a first window makes once
     values = json.loads(settings_path.with_name("settings.json").read_text())
-    assert values["letter_size"] == 200
+    assert values["font_scale"] == 200
 
 
 def test_open_files_brings_files_to_a_form(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

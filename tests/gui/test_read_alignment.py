@@ -99,14 +99,14 @@ def test_dropped_reads_lead_to_this_search_and_are_counted_without_a_warning(
     patterns, texts = form.file_lists["patterns"], form.file_lists["texts"]
     assert patterns.paths == [files[1]] and patterns.problem() == texts.problem() == ""
     reads = read_fastq(files[1])
-    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.letters)} letters, nucleotides"
-    assert texts.note.text() == "3 sequences, 3000 letters, nucleotides"
+    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.letters)} symbols, nucleotides"
+    assert texts.note.text() == "3 sequences, 3000 symbols, nucleotides"
     assert not patterns.warning.isVisible() and not texts.warning.isVisible()
     patterns.clear()
     box = form.inputs["patterns"].box
     assert box is not None
     box.text.setPlainText(">mine\n" + "ACGTTGCAAGCT" * 5)
-    qtbot.waitUntil(lambda: form.inputs["patterns"].note.text() == "Pasted: 1 sequence, 60 letters, nucleotides")
+    qtbot.waitUntil(lambda: form.inputs["patterns"].note.text() == "Pasted: 1 sequence, 60 symbols, nucleotides")
     assert form.inputs["patterns"].warning.text() == ""
 
 
@@ -116,7 +116,7 @@ def test_of_files_in_the_wrong_order_it_is_told_where_they_belong(window: MainWi
     form.file_lists["texts"].add([files[1]])
     form.file_lists["patterns"].add([files[0]])
     qtbot.waitUntil(lambda: bool(form.file_lists["texts"].problem()))
-    assert form.file_lists["texts"].message.text() == "reads.fastq holds reads with qualities (FASTQ), not sequences. Add it to Reads"
+    assert form.file_lists["texts"].message.text() == "reads.fastq holds reads with base qualities (FASTQ), not sequences. Add it to Reads"
     qtbot.waitUntil(lambda: not form.run_button.isEnabled() and form.reason.isVisible())
 
 
@@ -125,7 +125,7 @@ def test_reads_do_not_stand_for_proteins(window: MainWindow, files: tuple[Path, 
     queries = window.form.file_lists["queries"]
     queries.add([files[1]])
     qtbot.waitUntil(lambda: bool(queries.problem()))
-    assert queries.problem() == "reads.fastq holds reads with qualities (FASTQ), not sequences"
+    assert queries.problem() == "reads.fastq holds reads with base qualities (FASTQ), not sequences"
 
 
 def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> None:
@@ -151,7 +151,7 @@ def test_a_file_that_an_option_reads_is_typed_and_checked(
     line = form.given_files["mates"]
     assert line.line.accessibleName() == "The other reads" and line.line.toolTip() == "The other read of each fragment"
     absent = tmp_path / "none.fastq"
-    for wrong, reason in ((absent, f"There is no file {absent}"), (tmp_path, f"{tmp_path.name} is a folder; choose a file")):
+    for wrong, reason in ((absent, f"File not found: {absent}"), (tmp_path, f"{tmp_path.name} is a folder; choose a file")):
         line.line.setText(str(wrong))
         qtbot.waitUntil(lambda reason=reason: form.reason.text() == reason)
     line.prompt()

@@ -349,10 +349,10 @@ def test_a_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
     ("text", "problem"),
     [
         ("MKW\n>late name\nMKW", "Line 2: a name stands here"),
-        (">\nMKW", "Line 1: a name belongs right after the >"),
+        (">\nMKW", "Line 1: the name after > is missing"),
         (">a\nMKW\nMK€W", "Line 3: “€” is not a residue"),
         (">a\n\n", "There are no residues"),
-        ("M" * 5_000_001, "more than one can paste"),
+        ("M" * 5_000_001, "too long to paste"),
     ],
 )
 def test_pasted_text_that_is_no_sequence(text: str, problem: str) -> None:
@@ -612,7 +612,7 @@ def test_a_run_of_a_kind_that_this_window_does_not_know(window: MainWindow, tmp_
         pass
     window.open_project(tmp_path / "project")
     window.project_pane.select("dock-0001")
-    assert "cannot show its kind" in window.message_bar.label.text()
+    assert "cannot show this kind of run" in window.message_bar.label.text()
 
 
 def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow], files: tuple[Path, Path], qtbot: QtBot) -> None:

@@ -65,7 +65,7 @@ def test_files_are_known_by_what_they_hold(files: tuple[Path, Path], tmp_path: P
     assert known[folder].format == "folder with 11 files of structures"
     assert known[listed].format == "list of 2 files of structures"
     assert all(known[path].sort == "structures" for path in (query, folder, packed, unnamed, listed))
-    assert "is no structure" in known[liar].problem and known[other].problem and "holds no files" in known[tmp_path / "empty"].problem
+    assert "is not a structure file" in known[liar].problem and known[other].problem and "contains no structure files" in known[tmp_path / "empty"].problem
 
 
 def test_drops_find_their_place_and_say_what_they_hold(
@@ -160,7 +160,7 @@ def test_a_database_is_built_told_about_and_searched(
 
     # A second one cannot be searched with it.
     form.file_lists["database"].add([folder])
-    qtbot.waitUntil(lambda: "is searched alone" in form.file_lists["database"].problem())
+    qtbot.waitUntil(lambda: "cannot be combined with other files" in form.file_lists["database"].problem())
     form.take_database("database", tmp_path / "database")
 
     form.parameters.set_values({"qualification_threshold": 0})

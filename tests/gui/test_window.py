@@ -195,7 +195,7 @@ def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_dat
     form = filled.form
     form.project.line.setText(str(sample_data))
     qtbot.waitUntil(lambda: form.project.frame.is_wrong)
-    assert "other things" in form.project.message.text() and not form.run_button.isEnabled()
+    assert "other files" in form.project.message.text() and not form.run_button.isEnabled()
     (tmp_path / "file").write_text("x", encoding="utf-8")
     form.project.line.setText(str(tmp_path / "file"))
     qtbot.waitUntil(lambda: "This is a file" in form.project.message.text())
@@ -739,7 +739,7 @@ def test_recent_projects_tell_kind_and_date_and_missing_ones_are_grey(
     qtbot.waitUntil(lambda: not second.menus.recent.actions()[1].isEnabled())
     assert second.menus.recent.actions()[0].isEnabled()
     away = second.start_page.recent.item(1)
-    assert "not there any more" in away.text() and away.foreground().color() == QColor(colours().faint_text)
+    assert "no longer exists" in away.text() and away.foreground().color() == QColor(colours().faint_text)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1024, 700), (1280, 800), (640, 400)])
@@ -800,7 +800,7 @@ def test_a_database_that_was_deleted_is_told_before_the_run(filled: MainWindow, 
     qtbot.waitUntil(form.run_button.isEnabled)
     own.unlink()
     click(form.run_button)
-    assert "not there any more" in form.file_lists["database"].message.text()
+    assert "no longer exists" in form.file_lists["database"].message.text()
     assert filled.queue.is_idle and not filled.jobs.rows
     own.write_bytes(database.read_bytes())
     filled.show_page(filled.start_page)

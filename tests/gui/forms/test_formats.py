@@ -32,7 +32,7 @@ def test_a_folder_counts_the_structures_that_a_search_takes_of_it_and_stands_for
     for place in ("a.pdb", "b.ent.gz", "deep/er/c.mmcif", ".hidden.pdb", "notes.txt"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("x")
-    assert file_kind(tmp_path).format == f"folder with {len(structure_files([tmp_path]))} files of structures"
+    assert file_kind(tmp_path).format == f"folder with {len(structure_files([tmp_path]))} structure files"
     assert [file.path for file in survey([tmp_path]).files] == [tmp_path]
 
 

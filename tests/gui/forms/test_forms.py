@@ -315,7 +315,7 @@ def test_lists_take_what_the_model_takes(form: ParameterForm) -> None:
     type_over(line, "0, 1; 2")
     assert form.parameters is not None and form.parameters.isotope_errors == (0, 1, 2)  # type: ignore[attr-defined]
     type_over(line, "0, x")
-    assert form.problems["isotope_errors"] == "Expected whole numbers, as 0, 1, 2"
+    assert form.problems["isotope_errors"] == "Expected whole numbers such as 0, 1, 2"
     type_over(line, "9")
     assert "from -3 to 5" in form.problems["isotope_errors"]
 
@@ -330,7 +330,7 @@ def test_ion_series_are_ticked(form: ParameterForm) -> None:
     assert form.parameters is not None and form.parameters.ion_series == "cy"  # type: ignore[attr-defined]
     boxes["c"].click()
     boxes["y"].click()
-    assert form.problems["ion_series"] == "Expected at least one series"
+    assert form.problems["ion_series"] == "Select at least one ion series"
 
 
 def test_a_modification_can_be_typed_over_and_removed(form: ParameterForm, qtbot: QtBot) -> None:
@@ -482,7 +482,7 @@ def test_a_database_of_names_without_sequences_is_told_before_the_run(tmp_path: 
     qtbot.addWidget(files)
     files.add([empty])
     qtbot.waitUntil(lambda: bool(files.problem()))
-    assert files.problem() == "empty.fasta holds names without sequences; give a file with sequences"
+    assert files.problem() == "empty.fasta contains names without sequences; choose a file with sequences"
     qtbot.waitUntil(lambda: files.message.text() == files.problem())
     files.add([full])
     qtbot.waitUntil(lambda: full in files.counts and files.problem() == "")

@@ -78,7 +78,7 @@ def test_what_is_no_project_is_said_where_it_stands(form: SearchForm, tmp_path: 
     files.give_project(tmp_path / "folder")
     qtbot.waitUntil(lambda: bool(files.problem()))
     qtbot.waitUntil(files.message.isVisible)
-    assert files.message.text() == f"{tmp_path / 'folder'} is no project; choose the folder of one"
+    assert files.message.text() == f"{tmp_path / 'folder'} is not a project; choose a project folder"
     qtbot.waitUntil(lambda: form.reason.text() == "A project cannot be used")
 
 
@@ -171,4 +171,4 @@ def test_what_an_identification_left_is_searched_for_modified_peptides(window: M
     assert task.request.options["from_project"] == project.folder and task.request.options["run"] == "identify-0001"
     assert not task.request.inputs["spectra"] and not task.request.inputs["database"]
     form.projects["from_project"].line.setText(str(project.folder.parent))
-    assert form.validation_error() == "There is no project in this folder" or not form.run_button.isEnabled()
+    assert form.validation_error() == "This folder is not a project" or not form.run_button.isEnabled()

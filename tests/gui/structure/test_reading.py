@@ -65,7 +65,7 @@ def test_other_chains_of_a_file_move_with_their_hit(tmp_path: Path, globins: tup
     assert beside.name == "two:Z" and len(beside) == len(trace)
     assert beside.position - trace.position == pytest.approx(np.tile(50 * hit.rotation[:, 0], (len(trace), 1)), abs=1e-3)
     path.write_bytes(globins[0].path.read_bytes())
-    with pytest.raises(InputError, match="no longer holds"):
+    with pytest.raises(InputError, match="no longer contains"):
         other_chains(trace)
 
 

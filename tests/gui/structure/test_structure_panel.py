@@ -23,7 +23,7 @@ from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.canvas import BACKGROUNDS
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 from proteoscope.gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
-from proteoscope.gui.structure.rendering import Body, Look, Renderer
+from proteoscope.gui.structure.rendering import Body, Backdrop, Renderer
 from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick
 from proteoscope.gui.structure.structure_panel import StructurePanel
 from proteoscope.gui.theme import Theme
@@ -148,7 +148,7 @@ def test_what_draws_is_made_and_compiled_before_the_first_smooth_picture(
         return make()
 
     def drawing(
-        self: OpenGLRenderer, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool
+        self: OpenGLRenderer, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Backdrop, size: QSize, *, is_smooth: bool
     ) -> QImage:
         triangles = sum(len(body.mesh.triangles) for body in bodies)
         done.append((turn, f"{'smooth' if is_smooth else 'plain'} {'sample' if triangles == 1 else 'scene'}"))
