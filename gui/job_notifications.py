@@ -67,7 +67,7 @@ class JobNotifications(QObject):
             self._window.message_bar.show_message(self._outcome(job), "good")
         else:
             search = partial(self.library_search_requested.emit, FormPrefill(*made))
-            self._window.message_bar.show_message(self._outcome(job), "good", "Search spectra in the library", search)
+            self._window.message_bar.show_message(self._outcome(job), "good", "Search spectra in it", search)
 
     def _outcome(self, job: Job) -> str:
         return f"{job.title}: {self._window.tasks.outcome(job)}"

@@ -71,11 +71,11 @@ _Page = Literal["form", "results"]
 
 _FOLLOW_UPS = (
     ("identify", "explain", "E&xplain unidentified spectra…"),
-    ("identify", "modified", "Open &modification search of unidentified spectra…"),
+    ("identify", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
     ("import", "explain", "E&xplain unidentified spectra…"),
-    ("import", "modified", "Open &modification search of unidentified spectra…"),
+    ("import", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
     ("library", "explain", "E&xplain unidentified spectra…"),
-    ("library", "modified", "Open &modification search of unidentified spectra…"),
+    ("library", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
     *((kind, "quantify", "&Quantify…") for kind in ("identify", "import", "library", "modified", "explain")),
     *((kind, "evidence", "Map onto s&tructures…") for kind in ("identify", "modified", "import", "explain", "library")),

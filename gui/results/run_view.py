@@ -265,7 +265,7 @@ class RunView(QWidget):
     def _offer_structures(self, *panels: TablePanel) -> None:
         """Offer to show the selected peptide in the newest run that maps it onto structures."""
         for panel in panels:
-            action = QAction("Show on str&ucture", panel.view)
+            action = QAction("Show on its str&ucture", panel.view)
             action.setToolTip("Show the peptide on the structure of its protein, if a run of the project has mapped it")
             action.triggered.connect(partial(self._request_structure, panel))
             panel.view.add_action(action)

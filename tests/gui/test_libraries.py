@@ -56,7 +56,7 @@ def test_a_library_is_predicted_and_searched(dialog: PredictionDialog, window: M
     qtbot.waitUntil(
         (window.message_bar.button.isVisibleTo(window) and (lambda: True)) or (lambda: window.message_bar.button.isVisibleTo(window))
     )
-    assert window.message_bar.button.text() == "Search spectra in the library"
+    assert window.message_bar.button.text() == "Search spectra in it"
     click(window.message_bar.button)
     assert window.form is window.searches["library"].form
     assert window.form.file_lists["library"].paths == [tmp_path / "made.msp"]
@@ -82,7 +82,7 @@ def test_a_run_is_searched_in_the_library_that_was_made_of_it(
         search_of_kind("identify").export(Project.open(identified_sample), request, Progress())
         assert (tmp_path / name).read_bytes() == (tmp_path / f"expected-{name}").read_bytes()
     assert (tmp_path / "best.msp").read_bytes() != (tmp_path / "own.msp").read_bytes()
-    qtbot.waitUntil(lambda: window.message_bar.button.text() == "Search spectra in the library")
+    qtbot.waitUntil(lambda: window.message_bar.button.text() == "Search spectra in it")
     shot(window, "library-made")
     click(window.message_bar.button)
     form = window.searches["library"].form
