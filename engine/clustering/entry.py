@@ -30,7 +30,7 @@ shuffled peptide instead, for equal and for different masses apart. Results go i
 CLUSTERING = Search(
     kind="cluster",
     name="clustering",
-    question="Which spectra are alike?",
+    question="Which spectra are similar?",
     manual="clustering",
     purpose="Group spectra that are alike",
     description="Group spectra that are alike, whatever they are of. Results go into a project folder: exports/clusters.tsv, run.json.",

@@ -35,7 +35,7 @@ def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
 EVIDENCE = Search(
     kind="evidence",
     name="evidence on structures",
-    question="Where on the fold do my peptides lie?",
+    question="Where do my peptides lie on a structure?",
     manual="evidence",
     purpose="See identified peptides and modified residues on the structures of their proteins",
     description="Place the peptides of an identification on their proteins, and these on the nearest structures of a database.",

@@ -23,7 +23,7 @@ library of small molecules without decoys has no error rates, and the summary sa
 LIBRARY_SEARCH = Search(
     kind="library",
     name="library search",
-    question="Which spectra does a library know?",
+    question="Which spectra match a library?",
     manual="library_search",
     purpose="Search spectral libraries of peptides or small molecules",
     description="Search spectral libraries. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",

@@ -25,7 +25,7 @@ judged apart.
 MODIFIED_SEARCH = Search(
     kind="modified",
     name="search for modified peptides",
-    question="Which modifications did nobody list?",
+    question="Which unexpected modifications are present?",
     manual="modified",
     purpose="Find peptides that carry a modification nobody listed",
     description="Find modified peptides in tandem mass spectra. Results go into a project folder: exports/*.tsv, run.json.",
