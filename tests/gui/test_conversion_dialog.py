@@ -70,7 +70,11 @@ def test_what_is_no_choice_is_marked_and_told(dialog: ConversionDialog, tmp_path
 
 
 def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: ConversionDialog, tmp_path: Path) -> None:
-    for name, said in (("some.txt", "needs one of these extensions"), ("no/some.mgf", "Folder not found"), ("run.mgf", "would be written over")):
+    for name, said in (
+        ("some.txt", "needs one of these extensions"),
+        ("no/some.mgf", "Folder not found"),
+        ("run.mgf", "would be written over"),
+    ):
         dialog.out.line.setText(str(tmp_path / name))
         assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
