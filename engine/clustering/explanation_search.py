@@ -48,12 +48,16 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
 
     Parameters
     ----------
-    request : input ``project``, the folder of a project with an identification; `ExplanationParameters`. `out` is a file for the table of
+    request
+        Input ``project``, the folder of a project with an identification; `ExplanationParameters`. `out` is a file for the table of
         explained spectra too; None for none. The CPU does all of this search, whatever the device.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, project = request.parameters_as(ExplanationParameters), request.files("project")[0]
     source = identified_run(project, parameters.run)

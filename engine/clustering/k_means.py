@@ -33,11 +33,18 @@ class Clusters(NamedTuple):
 
     Attributes
     ----------
-    labels : (n,) int32, the nearest centroid of each item, -1 of a vector that may have none.
-    centroids : in the unit of the data: of points (k, d) float64, of vectors their `VectorSums`.
-    sums : of the last round, whose means the centroids are; clusters that were empty then, and could not be filled, have kept theirs.
-    rounds : how many were done. moved : squares of the distances that the centroids moved in the last round, added up.
-    is_settled : another round would have changed nothing, or moved centroids no further than allowed.
+    labels : (n,) int32
+        Nearest centroid of each item, -1 for vectors without an allowed one.
+    centroids
+        In the unit of the data: of points (k, d) float64, of vectors their `VectorSums`.
+    sums
+        Sums of the last round, whose means are the centroids; clusters that stayed empty retain theirs.
+    rounds
+        Number of rounds.
+    moved
+        Sum of squared centroid movements in the last round.
+    is_settled
+        True if another round would have changed nothing, or within the tolerance.
     """
 
     labels: NDArray[np.int32]
@@ -50,10 +57,15 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True)
 class Seeds:
-    """Which items are the first k centroids.
+    """Choice of the first k centroids.
 
-    `method`: "first", the first k; "random", k of them at random; "k-means++", each next with a probability in proportion to the square of
-    its distance from those that are chosen (Arthur and Vassilvitskii 2007). `seed`: of the random numbers, a PCG64.
+    Attributes
+    ----------
+    method
+        "first", the first k items; "random", k random ones; "k-means++", each with a probability proportional to its squared distance from
+        those already chosen (Arthur and Vassilvitskii 2007).
+    seed
+        Seed of a PCG64 generator.
     """
 
     k: int
@@ -65,10 +77,10 @@ class _Data(Protocol):
     """Operations of k-means on points or vectors besides their assignment."""
 
     def __len__(self) -> int:
-        """How many."""
+        """Return the number of items."""
 
     def work(self) -> Work:
-        """To assign them."""
+        """Return the workload of assigning them."""
 
     def centroids_at(self, items: NDArray[np.int64]) -> Any:
         """Centroids that are items."""
@@ -80,11 +92,11 @@ class _Data(Protocol):
         """Centroids in the unit of the data."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
-        """Sums after items went from their clusters to others, each alone."""
+        """Return the sums after items moved from their clusters to others, each alone."""
 
     @property
     def unit(self) -> float:
-        """Of a distance, in that of the data."""
+        """Unit of a distance in that of the data."""
 
     @property
     def variance(self) -> float:
@@ -92,11 +104,11 @@ class _Data(Protocol):
 
     @property
     def can_move(self) -> bool:
-        """Whether any item may have any centroid."""
+        """True if any item may have any centroid."""
 
     @property
     def goes_to_one_card(self) -> bool:
-        """Whether several cards are no sooner done than one: adding up what they found takes the host longer than a round takes a card."""
+        """True if several GPUs are not faster than one, since summing their results takes longer than a round."""
 
 
 class Points:
@@ -160,10 +172,10 @@ class Points:
 
 
 class Vectors:
-    """Sparse vectors, with bins below `n_bins`.
+    """Sparse vectors with bins below `n_bins`.
 
-    `low`, `high` (n,): vector i may only have one of the centroids ``low[i]:high[i]``; none where that is empty. With such ranges centroids
-    are given, and a cluster without a vector keeps its own.
+    `low`, `high` (n,): vector i may only join the centroids ``low[i]:high[i]``; none for empty ranges. With ranges, centroids are given,
+    and an empty cluster retains its own.
     """
 
     unit, goes_to_one_card = 1.0, True
@@ -229,23 +241,29 @@ def k_means(
     tolerance: float = 0.0,
     progress: Progress | None = None,
 ) -> Clusters:
-    """Clusters of points or of vectors.
+    """Cluster points or vectors.
 
-    In each round every item goes to its nearest centroid, of several to the first, and the means of the clusters are the next centroids. A
-    cluster without an item gets the one that is farthest from its centroid, of several the first, if that is not alone in its cluster. It
-    ends when no label changes, when the centroids together move no further than allowed, or after so many rounds; then each item is once
-    more given to its nearest centroid.
+    In each round every item is assigned to its nearest centroid, the first among equals, and cluster means are the next centroids. An empty
+    cluster gets the item farthest from its centroid, the first among equals, unless that is alone in its cluster. It ends when no label
+    changes, when centroid movement is within the tolerance, or after `rounds`; then each item is assigned once more.
 
     Parameters
     ----------
-    start : which items are the first centroids, or the centroids themselves: (k, d), or the sums of vectors.
-    rounds : at most. tolerance : the squared movements of all centroids added up, beside the mean variance of the coordinates, as
-        scikit-learn's `tol`; 0: only labels end it.
-    progress : told of a stage, a step for each round; the one that the executor's resources have.
+    start
+        Choice of the first centroids, or the centroids: (k, d), or sums of vectors.
+    rounds
+        Maximum number of rounds.
+    tolerance
+        Sum of squared centroid movements relative to the mean variance of coordinates, as scikit-learn's `tol`; 0: only labels end it.
+    progress
+        Receives a stage with a step per round; by default that of the executor's resources.
 
     Raises
     ------
-    ParameterError : the data, centroids or seeds cannot be used. Cancelled : the user asked to stop.
+    ParameterError
+        The data, centroids or seeds cannot be used.
+    Cancelled
+        The user cancelled.
     """
     source: _Data = data
     work = source.work()
@@ -283,7 +301,7 @@ def k_means(
 
 
 def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any:
-    """The sums of a round, after each empty cluster got the item that is farthest from its centroid."""
+    """Return the sums of a round after giving each empty cluster the item farthest from its centroid."""
     empty = np.flatnonzero(found.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
         return found.sums
@@ -301,13 +319,16 @@ def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any
 
 
 def seed_items(session: Session, work: Work, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None) -> NDArray[np.int64]:
-    """(k,) the items that are the first centroids, in the order in which they were chosen.
+    """Return the (k,) items chosen as first centroids, in order of choice.
 
-    `session` : of `work`, which is that of `data`, whose items may have any centroid.
+    `session` is of `work`, the workload of `data`, whose items may have any centroid.
 
     Raises
     ------
-    ParameterError : there are not so many items, or no such method. Cancelled : the user asked to stop.
+    ParameterError
+        There are too few items, or no such method.
+    Cancelled
+        The user cancelled.
     """
     n, k = len(data), seeds.k
     if not 1 <= k <= n:

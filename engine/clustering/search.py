@@ -28,14 +28,17 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
 
     Parameters
     ----------
-    request : input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is
-        added to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known
-        labels, see `proteoscope.engine.clustering.quality.read_labels`; ``strict``, refuse files with spectra that
-        cannot be read.
+    request
+        Input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is added
+        to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known labels,
+        see `proteoscope.engine.clustering.quality.read_labels`; ``strict``, refuse files with spectra that cannot be read.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, labels, consensus = request.parameters_as(ClusteringParameters), request.path("labels"), request.path("consensus")
     spec = RunSpec(

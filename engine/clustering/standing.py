@@ -1,4 +1,4 @@
-"""Where k-means stands: after how many rounds, or with how many first centroids, so that a run that was stopped goes on from there."""
+"""Checkpoints of k-means: completed rounds, or chosen first centroids, from which a stopped run resumes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _FIRST_AT_ONCE = 4
 
 
 class Standing:
-    """Of one iteration; made by `of`. In a run that keeps nothing, it always begins at the start."""
+    """Checkpoint of one iteration, made by `of`; always at the start in a run without storage."""
 
     def __init__(self, checkpoint: Checkpoint | None) -> None:
         self._checkpoint, self._at_once, self._asked = checkpoint, _FIRST_AT_ONCE, time.monotonic()
 
     @classmethod
     def of(cls, session: Session, asked: dict[str, Any]) -> Standing:
-        """Where the iteration stands in which so much was asked for."""
+        """Return the checkpoint of an iteration with these settings."""
         return cls(session.checkpoint(asked))
 
     def rounds_at_once(self, left: int) -> int:
-        """How many of the rounds left a device that is alone does before it tells where it stands: as many as take some seconds."""
+        """Return how many remaining rounds a single device runs between checkpoints: some seconds' worth."""
         if self._checkpoint is None:
             return left
         now = time.monotonic()
@@ -43,8 +43,9 @@ class Standing:
         return min(left, self._at_once)
 
     def resumed_rounds(self, labels: NDArray[np.int32] | None, centroids: Any) -> tuple[NDArray[np.int32] | None, Any, Any, int]:
-        """The last labels (None where they stayed on several devices), the last centroids, the next ones, and how many rounds are done;
-        those given, None and 0, where none is.
+        """Return the last labels (None if on several devices), last and next centroids, and completed rounds.
+
+        Without a checkpoint, these are the arguments, with None and 0.
         """
         kept = None if self._checkpoint is None else self._checkpoint.state()
         if kept is None:
@@ -53,7 +54,7 @@ class Standing:
         return kept.get("labels"), previous, following, int(kept["done"][0])
 
     def keep_rounds(self, labels: NDArray[np.int32] | None, previous: Any, centroids: Any, done: int) -> None:
-        """So many rounds are done."""
+        """Store the state after a number of rounds."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
             for name, one in (("previous", previous), ("centroids", centroids)):
@@ -66,7 +67,7 @@ class Standing:
         return (chosen, nearest) if kept is None else (kept["chosen"].tolist(), kept["nearest"])
 
     def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
-        """So many are chosen."""
+        """Store the chosen centroids."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             self._checkpoint.keep({"chosen": np.array(chosen), "nearest": nearest})
 

@@ -74,11 +74,12 @@ def _start_workers(options: argparse.Namespace) -> None:
 
 
 def _security(options: argparse.Namespace, role: Any) -> Any:
-    """Certificates of a role, as `distributed` takes them; None on this machine alone without.
+    """Return certificates of a role for `distributed`, or None for local use without any.
 
     Raises
     ------
-    ParameterError : they are not given, and the address is beyond this machine.
+    ParameterError
+        They are not given, and the address is beyond this machine.
     """
     is_encrypted = cluster.option.checked_address(options.address).startswith("tls:")
     cluster.certificates.needs_cryptography()

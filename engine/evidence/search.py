@@ -47,13 +47,16 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
 
     Parameters
     ----------
-    request : inputs ``project``, the folder of a project with an identification, ``structures``, a structure database, or files, folders
-        and lists of files, and ``homologues``, files of sequences or none; `EvidenceParameters`. Its option ``report`` is a folder for
-        pages.
+    request
+        Inputs ``project``, the folder of a project with an identification, ``structures``, a structure database, or files, folders and
+        lists of files, and ``homologues``, files of sequences or none; `EvidenceParameters`. Its option ``report`` is a folder for pages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, project = request.parameters_as(EvidenceParameters), request.files("project")[0]
     tables = source_tables(project, parameters.run)

@@ -1,5 +1,4 @@
-"""The kernels of an identification: those of every search, and apart from them, since most users never need them, those of wide windows
-and of known modifications."""
+"""Kernels of an identification, with those of wide windows and known modifications, which most users never need, apart."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
      MGASSPVTKC LINDQEHFYR
 //
 """
-"""A protein of which a modification is known, as UniProt writes it."""
+"""A protein with a known modification in UniProt format."""
 
 
 def _use(*, with_index: bool) -> None:

@@ -44,12 +44,15 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         created if it does not exist; a run is added to an existing one, whose ``exports/*.tsv`` and ``run.json`` are those of the newest
         run. With the option ``strict`` files with unreadable spectra are refused. The option ``advice`` limits the search for causes of
         few identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
-    progress : Progress, optional
-        Receives stages and messages.
+    progress
+        Progress, optional Receives stages and messages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, level = request.parameters_as(IdentificationParameters), identification.advice.advice_level(request)
     spec = RunSpec(

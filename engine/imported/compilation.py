@@ -21,7 +21,7 @@ def _last() -> Callable[..., Any]:
 
 
 def _use() -> None:
-    """Read next to nothing."""
+    """Read a minimal file."""
     with scratch_folder() as folder:
         spectra, proteins = folder / "spectra.mgf", folder / "proteins.fasta"
         spectra.write_text(_SPECTRUM, encoding="ascii")

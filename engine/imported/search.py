@@ -52,14 +52,17 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
     Parameters
     ----------
-    request : inputs ``results``, files of one of the formats of `proteoscope.engine.formats.registry` whose sort is identifications;
-        ``spectra``, those that were searched; ``database``, FASTA files, optional; `ImportParameters`. Its `project` is made where it
-        does not exist; a run is added to a project that does. With the option ``strict`` files with
-        spectra that cannot be read are refused.
+    request
+        Inputs ``results``, files of one of the formats of `proteoscope.engine.formats.registry` whose sort is identifications; ``spectra``,
+        those that were searched; ``database``, FASTA files, optional; `ImportParameters`. Its `project` is made where it does not exist; a
+        run is added to a project that does. With the option ``strict`` files with spectra that cannot be read are refused.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the import.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the import.
     """
     parameters = request.parameters_as(ImportParameters)
     spec = RunSpec("import", request, {"results": "RESULTS.pep.xml", "spectra": "--spectra SPECTRA.mzML"})
@@ -102,7 +105,8 @@ def _matches(
 
     Raises
     ------
-    InputError : there are none.
+    InputError
+        There are none.
     """
     matches = collect_matches(found, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, progress)
     if not len(matches):
@@ -172,7 +176,10 @@ def warn_of_import(
 
     Parameters
     ----------
-    score : title of the score that ranks. spectra : files.
+    score
+        Title of the score that ranks.
+    spectra
+        Files.
     """
     progress.message(f"{rate_sources(written.source_of, score)}. Matched ions, mass errors, ranks and protein groups are computed here.")
     if found.format == "Percolator or mokapot" and written.source_of["psms"] == "decoys":

@@ -34,12 +34,16 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
 
     Parameters
     ----------
-    request : inputs ``spectra``; ``library``, files of formats whose sort is libraries; optionally ``database``, proteins in which peptides
-        are placed; `LibrarySearchParameters`. With the option ``strict`` files with spectra that cannot be read are refused.
+    request
+        Inputs ``spectra``; ``library``, files of formats whose sort is libraries; optionally ``database``, proteins in which peptides are
+        placed; `LibrarySearchParameters`. With the option ``strict`` files with spectra that cannot be read are refused.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters = request.parameters_as(LibrarySearchParameters)
     spec = RunSpec("library", request, {"spectra": "SPECTRA.mzML", "library": "--library LIBRARY.msp"})

@@ -1,4 +1,4 @@
-"""Find peptides that carry a modification nobody listed: read -> index -> plan -> score -> report, from files to a project."""
+"""Open modification search: read -> index -> plan -> score -> report, from files to a project."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MB = 1_000_000
 
 
 _Read = tuple[Spectra, Spectra]
-"""All spectra, and those that are searched."""
+"""All spectra, and those searched."""
 
 
 def find_modified(request: SearchRequest, progress: Progress | None = None) -> ModifiedSearchSummary:
@@ -51,12 +51,15 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         created if it does not exist; a run is added to an existing one. The option ``from_project`` names, in place of spectra, a project
         with an identification: its unidentified spectra are searched, in the proteins that it found unless databases are given; ``run``
         selects the identification (default: the newest). With the option ``strict`` files with unreadable spectra are refused.
-    progress : Progress, optional
-        Receives stages and messages.
+    progress
+        Progress, optional Receives stages and messages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters = request.parameters_as(ModifiedSearchParameters)
     source = _source(request)

@@ -45,12 +45,16 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
 
     Parameters
     ----------
-    request : input ``project``, the folder of a project with identifications; `QuantificationParameters`. Its options: ``design``, a table
-        of samples, ``impurities``, a table of those of an isobaric label, and ``report``, a folder for tables and pages.
+    request
+        Input ``project``, the folder of a project with identifications; `QuantificationParameters`. Its options: ``design``, a table of
+        samples, ``impurities``, a table of those of an isobaric label, and ``report``, a folder for tables and pages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters = request.parameters_as(QuantificationParameters)
     found = sources(request.files("project")[0], parameters.run)

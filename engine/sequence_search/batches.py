@@ -26,7 +26,8 @@ def query_batches(queries: SequenceDatabase, database: SequenceDatabase, scheme:
 
     Raises
     ------
-    ParameterError : a score could exceed 32 bits.
+    ParameterError
+        A score could exceed 32 bits.
     """
     scheme.check(int(queries.lengths.max(initial=0)), int(database.lengths.max(initial=0)))
     order, size = np.argsort(queries.file_index), max(1, _MAXIMUM_SCORES // max(1, len(database)))
@@ -40,7 +41,8 @@ def score_batch(
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     progress.stage("Scoring", int(queries.lengths[batch].sum()) * database.n_residues // STEP_CELLS)
     return score_queries(session, [queries.codes(number) for number in batch.tolist()])

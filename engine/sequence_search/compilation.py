@@ -50,7 +50,7 @@ def _use() -> None:
 
 
 def load_report_kernels(progress: Progress) -> None:
-    """Load what the report needs from where it is kept, while a card scores."""
+    """Load the cached kernels of the report while a GPU scores."""
     residues = np.zeros(_SHORT, np.int8)
     residues.flags.writeable = False  # as those of a mapped file
     places = np.tile(np.array([[0, _SHORT]]), (_N_TOGETHER, 1))

@@ -38,17 +38,18 @@ FIRST_SECONDS_ON_THREADS = 5.0  # with so many cells in a second by each thread
 
 
 def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Work:
-    """A database to score queries against: its sequences shortest first, their codes and (n + 1,) where each begins."""
+    """Return a database as a workload: sequences shortest first, their codes and starts (n + 1,)."""
     settings = {"gap_open": scheme.gap_open, "gap_extend": scheme.gap_extend}
     return Work(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
 
 
 def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDArray[np.int32]:
-    """Smith-Waterman scores of every query, given by its residue codes, and every subject: (queries, subjects) int32, exact.
+    """Return exact Smith-Waterman scores of every query, as residue codes, and every subject: (queries, subjects) int32.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     state = {
         "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
@@ -66,11 +67,14 @@ def score_all(
     threads: int,
     progress: Progress,
 ) -> NDArray[np.int32]:
-    """`score_queries` on the processor, for a database that is searched once.
+    """Apply `score_queries` on the CPU to a database that is searched once.
 
     Raises
     ------
-    ParameterError : a score could pass 32 bits. Cancelled : the user asked to stop.
+    ParameterError
+        A score could pass 32 bits.
+    Cancelled
+        The user cancelled.
     """
     scheme.check(max(map(len, queries), default=0), int(np.diff(offsets).max(initial=0)))
     with Executor(Resources(threads, progress=progress)).session(work_of(residues, offsets, scheme)) as session:
@@ -78,7 +82,7 @@ def score_all(
 
 
 class SequencesAgainstSequences:
-    """Items are the subjects of the database; the state of a round are its queries; rows have a column for each item."""
+    """Workload type whose items are subjects and whose round state are queries; rows have a column for each item."""
 
     parts_of_worker = 0
 
@@ -91,7 +95,7 @@ class SequencesAgainstSequences:
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
     def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: cells on the processor; on a card the cycles of its plan."""
+        """Return the operations of `PredictableKind`: cells on the CPU, cycles of the plan on a GPU."""
         if card is None:
             return float(self.costs(work, state).sum())
 
@@ -105,18 +109,18 @@ class SequencesAgainstSequences:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """The database on the device."""
+        """Open the database on the device."""
         database = work.sources["database"]
         search = twin(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
         alone = SECONDS_ON_THREADS if device.is_processor else _SECONDS_OF_PIECE
         yield _Computation(work, search, device, _SECONDS_OF_SHARED if is_shared else alone)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """A score of 0 for each."""
+        """Return zero scores."""
         return {"scores": np.zeros((len(state["offsets"]) - 1, n), np.int32)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By subject."""
+        """Merge results by subject."""
         into["scores"][:, first:end] = rows["scores"]
 
 
@@ -134,14 +138,14 @@ class _Computation:
         self._scores = np.zeros((0, 0), np.int32)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Queries come."""
+        """Begin queries."""
         if items is not None:
             raise ValueError("sequences are scored against all subjects of a run of them")
         self._queries = np.split(state["residues"], state["offsets"][1:-1]) if len(state["offsets"]) > 1 else []
         self._scores = np.zeros((len(self._queries), len(self._offsets) - 1), np.int32)  # takes memory where it is written to
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
-        """Score the subjects `first:last`, in pieces of about equal time."""
+        """Score the subjects `first:last`, in chunks of about equal time."""
         residues = float(max(1, sum(map(len, self._queries))))
         while first < last:
             reach = self._offsets[first] + self._cells_of_piece / residues

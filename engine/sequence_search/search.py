@@ -32,14 +32,18 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
     Parameters
     ----------
-    request : inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for the hits
-        in `format` (default: ``tsv``); `project` a project to which a run with its tables is added; None for neither. The option
+    request
+        Inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for the hits in
+        `format` (default: ``tsv``); `project` a project to which a run with its tables is added; None for neither. The option
         ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
         device ``auto`` is also the processor where that finishes before a GPU is ready.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, format = request.parameters_as(SequenceSearchParameters), request.format or "tsv"
     if format not in FORMATS:
