@@ -3,7 +3,7 @@
 #
 #     bash installer/run.sh
 #
-# Safe to run again: what is there is kept. PROTEOSCOPE_PYTHON names the Python to use (3.11-3.13), if not the newest found.
+# Safe to run again: existing parts are used. PROTEOSCOPE_PYTHON names the Python to use (3.11-3.13), if not the newest found.
 set -euo pipefail
 # shellcheck source=installer/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -15,7 +15,7 @@ fi
 install_project
 find_cache
 
-# All that searches compute with is compiled beside the sample's own search, so that no first search waits for it. It may fail: a search
+# The kernels of all searches are compiled during the search of the sample, so that no first search waits for them. It may fail: a search
 # compiles what it lacks.
 say "Compiling for this processor, some minutes; the sample is searched meanwhile."
 "$environment/bin/proteoscope" compile --quiet &
