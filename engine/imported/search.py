@@ -191,13 +191,13 @@ def warn_of_import(
     if matches.unknown:
         names = ", ".join(list(matches.unknown)[:_MAXIMUM_SHOWN])
         progress.message(f"Modifications that are not known: {names:.300}", "warning")
-    _warn_of_database(found, matches, database, progress)
+    _warn_of_database(matches, database, progress)
     _warn_of_masses(found, matches, progress)
     for warning in [] if database is None else cut_off_proteins(found, database):
         progress.message(warning, "warning")
 
 
-def _warn_of_database(found: Identifications, matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
+def _warn_of_database(matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
     """Show how many proteins are not in the database, and how many peptides are found there only."""
     used = np.unique(matches.protein)
     n_unplaced = int(np.count_nonzero(matches.places.row[used] < 0))

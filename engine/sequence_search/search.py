@@ -9,7 +9,6 @@ from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
-from proteoscope.engine.sequence_search.batches import query_batches, score_batch
 from proteoscope.engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
 from proteoscope.engine.sequence_search.computing import Computing, shares_of
 from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
@@ -18,6 +17,7 @@ from proteoscope.engine.sequence_search.parameters import SequenceSearchParamete
 from proteoscope.engine.sequence_search.reported_hits import HitTotals, reported_hits
 from proteoscope.engine.sequence_search.results import hit_writers
 from proteoscope.engine.sequence_search.score_statistics import SearchStatistics, search_statistics
+from proteoscope.engine.sequence_search.scoring import query_batches, score_batch
 from proteoscope.engine.sequence_search.summary import DeviceShare, SequenceSearchSummary, hit_counts
 from proteoscope.engine.sequences.database import SequenceDatabase, read_sequences
 from proteoscope.engine.sequences.hits import FORMATS
