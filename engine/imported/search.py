@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -142,10 +142,8 @@ def _recorded(
         posterior_errors_of=rated.rates.posterior_error_of,
         computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ImportSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         format=found.format,
         program=found.program,
         left_out=written.left_out,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.translation_parameters import translation_of
@@ -125,10 +123,8 @@ def _summary(
     }
     message = hit_counts(len(queries), totals.n_hits, totals.n_queries_with_hits)
     run.record(counts, message, statistics={"lambda": scores.lambda_, "K": scores.K, "source": scores.source}, gcups=gcups)
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return SequenceSearchSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         gcups=gcups,
         lambda_=scores.lambda_,
         K=scores.K,
