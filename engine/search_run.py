@@ -223,9 +223,8 @@ class SearchRun(Generic[Read]):
         _tell_device(device if used else processor(), self.look.wish, progress, is_passed_over=not device.numbers)
         return Resources(self.threads, used, device.with_processor, progress, self.clock, self.kept)
 
-    @property
-    def summary_fields(self) -> dict[str, Any]:
-        """What every `proteoscope.engine.summary.Summary` tells, by its names."""
+    def summary_fields(self, counts: Mapping[str, int]) -> dict[str, Any]:
+        """Return the fields of every `proteoscope.engine.summary.Summary`, and the counts as ``n_…``."""
         return {
             "run_id": None if self.run is None else self.run.id,
             "folder": None if self.project is None else self.project.folder,
@@ -233,6 +232,7 @@ class SearchRun(Generic[Read]):
             "device": self.device,
             "stages": self.clock.stages,
             "messages": self.progress.messages,
+            **{f"n_{name}": number for name, number in counts.items()},
         }
 
     def record(self, counts: Mapping[str, int], message: str, *, exports: Iterable[str] = (), **more: Any) -> None:

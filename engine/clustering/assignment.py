@@ -188,7 +188,7 @@ class _Kind:
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the items on the device."""
-        yield _Computation(self._means(work, device), self.is_sparse, self._length(work), self.of_item, is_shared)
+        yield _Computation(self._means(work, device), self.is_sparse, self._length(work), self.of_item)
 
     def _length(self, work: Work) -> int:
         raise NotImplementedError
@@ -280,8 +280,8 @@ class VectorsToCentroids(_Kind):
 class _Computation:
     """Points or vectors on a device."""
 
-    def __init__(self, means: Any, is_sparse: bool, n: int, of_item: int, is_shared: bool) -> None:
-        self._means, self._is_sparse, self._of_item, self._is_shared = means, is_sparse, of_item, is_shared
+    def __init__(self, means: Any, is_sparse: bool, n: int, of_item: int) -> None:
+        self._means, self._is_sparse, self._of_item = means, is_sparse, of_item
         self._labels, self._distances = np.empty(n, np.int32), np.empty(0)
         self._state = dict[str, Any]()
         # Of each item, whether its label here came of the centroids before, and of these.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -137,10 +136,8 @@ def _summary(
         source_run=source_run,
         certainty={"explained": certainty},
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ExplanationSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         source_run=source_run,
         n_same=len(accepted) - n_modified,
         n_peptides=len(np.unique(identified.peptide)),

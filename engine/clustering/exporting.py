@@ -78,7 +78,7 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
         score=np.concatenate((members.score, np.full(len(rows), -np.inf))),  # identified ones are the better of equal ones
         proteins=pa.concat_arrays([members.proteins, members.proteins.take(pa.array(of))]),
     )
-    return write_members(project, request, joined, spectra, source, progress)
+    return write_members(request, joined, spectra, source, progress)
 
 
 def _export_table(project: Project, request: ExportRequest, progress: Progress, table: Table) -> list[Path]:

@@ -1,10 +1,14 @@
 """k-means of points and of sparse vectors, on any devices (Lloyd's algorithm, as in Li's thesis, section 4.2).
 
 Items and centroids are whole numbers and quotients of whole numbers, so that every device, and any number of them, finds the same clusters.
+
+A run that was stopped resumes after the last stored round, or with the first centroids chosen until then.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -12,20 +16,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.clustering.assignment import Assignment, assign, measure, point_work, vector_work
-from proteoscope.engine.clustering.standing import Standing
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.kept import Checkpoint
 from proteoscope.engine.execution.work import Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.k_means_layouts import PointSums, VectorSums, keep_empty, movement, sums_of, total_sums
 from proteoscope.kernels.vector_layouts import VectorArrays
 
-__all__ = ["Clusters", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
+__all__ = ["Clusters", "Points", "Seeds", "Standing", "Vectors", "k_means", "seed_items"]
 
+SECONDS_AT_ONCE = 5.0  # of rounds that a device does without a word, in a run that can be resumed
+_FIRST_AT_ONCE = 4
 _BITS = 30  # of the largest coordinate
 _FARTHEST = 1e100  # coordinate of a centroid, whose square must be a number
 _POINTS_AT_A_TIME = 10_000  # that become whole numbers, so that what is made meanwhile stays in the cache
 _MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
+
+
+class Standing:
+    """Of one iteration; made by `of`. In a run that keeps nothing, it always begins at the start."""
+
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
+        self._checkpoint, self._at_once, self._asked = checkpoint, _FIRST_AT_ONCE, time.monotonic()
+
+    @classmethod
+    def of(cls, session: Session, asked: dict[str, Any]) -> Standing:
+        """Where the iteration stands in which so much was asked for."""
+        return cls(session.checkpoint(asked))
+
+    def rounds_at_once(self, left: int) -> int:
+        """How many of the rounds left a device that is alone does before it tells where it stands: as many as take some seconds."""
+        if self._checkpoint is None:
+            return left
+        now = time.monotonic()
+        if now - self._asked < SECONDS_AT_ONCE:
+            self._at_once *= 2
+        elif now - self._asked > 2 * SECONDS_AT_ONCE:
+            self._at_once = max(1, self._at_once // 2)
+        self._asked = now
+        return min(left, self._at_once)
+
+    def resumed_rounds(self, labels: NDArray[np.int32] | None, centroids: Any) -> tuple[NDArray[np.int32] | None, Any, Any, int]:
+        """The last labels (None where they stayed on several devices), the last centroids, the next ones, and how many rounds are done;
+        those given, None and 0, where none is.
+        """
+        kept = None if self._checkpoint is None else self._checkpoint.state()
+        if kept is None:
+            return labels, None, centroids, 0
+        previous, following = (_columns(kept, name, isinstance(centroids, VectorSums)) for name in ("previous", "centroids"))
+        return kept.get("labels"), previous, following, int(kept["done"][0])
+
+    def keep_rounds(self, labels: NDArray[np.int32] | None, previous: Any, centroids: Any, done: int) -> None:
+        """So many rounds are done."""
+        if self._checkpoint is not None and self._checkpoint.is_due:
+            state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
+            for name, one in (("previous", previous), ("centroids", centroids)):
+                state |= {f"{name}_{number}": column for number, column in enumerate(one if isinstance(one, VectorSums) else (one,))}
+            self._checkpoint.keep(state)
+
+    def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
+        """Items that were chosen, and of each item the distance from the nearest of them but the last; those given where none was."""
+        kept = None if self._checkpoint is None else self._checkpoint.state()
+        return (chosen, nearest) if kept is None else (kept["chosen"].tolist(), kept["nearest"])
+
+    def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
+        """So many are chosen."""
+        if self._checkpoint is not None and self._checkpoint.is_due:
+            self._checkpoint.keep({"chosen": np.array(chosen), "nearest": nearest})
+
+
+def _columns(kept: Mapping[str, NDArray], name: str, is_sparse: bool) -> Any:
+    """Centroids of this name, as they were given."""
+    columns = (kept[f"{name}_{number}"] for number in range(len(VectorSums._fields) if is_sparse else 1))
+    return VectorSums(*columns) if is_sparse else next(columns)
 
 
 class Clusters(NamedTuple):

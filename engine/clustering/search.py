@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from proteoscope.engine.clustering.compilation import CLUSTERING
 from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
 from proteoscope.engine.clustering.parameters import ClusteringParameters
@@ -89,5 +87,4 @@ def _summary(
     counts = {"spectra": len(clusters.cluster), "clusters": n_clusters, "clustered": n_clustered}
     message = f"{counted(n_clusters, 'cluster')} of {counted(n_clustered, 'spectrum', 'spectra')}"
     run.record(counts, message, exports=[CLUSTERS_FILE], **({} if quality is None else {"quality": quality._asdict()}))
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
-    return ClusteringSummary(**run.summary_fields, **numbers, method=parameters.method, quality=quality)
+    return ClusteringSummary(**run.summary_fields(counts), method=parameters.method, quality=quality)

@@ -13,11 +13,10 @@ from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
-from proteoscope.engine.sequence_search.batches import query_batches, score_batch
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.reported_hits import reported_hits
 from proteoscope.engine.sequence_search.score_statistics import search_statistics
-from proteoscope.engine.sequence_search.scoring import work_of
+from proteoscope.engine.sequence_search.scoring import query_batches, score_batch, work_of
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
 from proteoscope.engine.sequences.matrices import encode, read_matrix

@@ -140,10 +140,8 @@ def _summary(found: Evidence, tables: SourceTables, parameters: EvidenceParamete
     }
     message = f"{len(proteins):,} of {len(found.proteins):,} proteins on structures"
     run.record(counts, message, exports=[file_of(one) for one in TABLES], source_run=tables.run)
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return EvidenceSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         source_run=parameters.run or tables.run,
         n_on_surface=where.count("surface"),
         n_buried=where.count("buried"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -146,10 +146,8 @@ def _recorded(
         posterior_errors_of=rated.rates.posterior_error_of,
         computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ImportSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         format=found.format,
         program=found.program,
         left_out=written.left_out,
@@ -198,13 +196,13 @@ def warn_of_import(
     if matches.unknown:
         names = ", ".join(list(matches.unknown)[:_MAXIMUM_SHOWN])
         progress.message(f"Modifications that are not known: {names:.300}", "warning")
-    _warn_of_database(found, matches, database, progress)
+    _warn_of_database(matches, database, progress)
     _warn_of_masses(found, matches, progress)
     for warning in [] if database is None else cut_off_proteins(found, database):
         progress.message(warning, "warning")
 
 
-def _warn_of_database(found: Identifications, matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
+def _warn_of_database(matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
     """Show how many proteins are not in the database, and how many peptides are found there only."""
     used = np.unique(matches.protein)
     n_unplaced = int(np.count_nonzero(matches.places.row[used] < 0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
@@ -101,10 +100,8 @@ def _summary(
         left_out_entries=references.n_left_out,
         unrated=reported.n_unrated,
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items() if name != "sequences"}
     return LibrarySummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields({name: number for name, number in counts.items() if name != "sequences"}),
         n_searched=len(np.unique(queries.spectrum)),
         n_decoys=n_decoys,
         n_shifted=reported.n_shifted,

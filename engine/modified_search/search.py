@@ -12,10 +12,9 @@ import numpy as np
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.preset_advice import warn_of_misfits
+from proteoscope.engine.matches.preset_advice import read_searched
 from proteoscope.engine.matches.run_tables import EXPORTED
 from proteoscope.engine.matches.search_passes import SearchPass, SeriesCount, series_counts
 from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
@@ -63,38 +62,13 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
     """
     parameters = request.parameters_as(ModifiedSearchParameters)
     source = _source(request)
-    inputs: dict[str, Sequence[str | Path]] = {
-        "spectra": request.files("spectra"),
-        "database": request.files("database"),
-        "contaminants": parameters.contaminants,
-    }
-    required = {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}
-    if source is not None:
-        proteins = [] if source.proteins is None else [source.proteins]
-        own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
-        inputs, required = {**inputs, **own}, {}
-    spec = RunSpec("modified", request, required, inputs)
+    spec = _spec(request, source, parameters)
 
     def read(progress: Progress, threads: int) -> _Read:
-        if source is None:
-            warn_of_misfits("modified", request.files("spectra"), parameters, progress)
-            found = read_spectra(
-                request.files("spectra"),
-                progress=progress,
-                strict=request.flag("strict"),
-                threads=threads,
-                uses_all_precursors=True,
-                spool=spec.spool,
-            )
-            return found, found
-        progress.stage("Reading the identification")
-        found = read_spectra_table(source.spectra)
-        identified = identified_spectra(source.psms, len(found), float(source.parameters.get("fdr", parameters.fdr)))
-        unidentified = np.setdiff1d(np.arange(len(found)), identified)
-        if not len(unidentified):
-            reason = f"run {source.run} identified all of its {counted(len(found), 'spectrum', 'spectra')}"
-            raise InputError(source.psms, reason, remedy="Give the spectra as files to search them all again")
-        return found, found.only(unidentified)
+        if source is not None:
+            return _unidentified(source, parameters, progress)
+        spectra = read_searched(spec, parameters, progress, threads)
+        return spectra, spectra
 
     with (
         project_run(spec, read, MODIFIED, progress) as (run, results),
@@ -126,6 +100,37 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
             **report.counts,
         }
         return _summary(run, source, counts, rated, report, series_counts(index))
+
+
+def _spec(request: SearchRequest, source: SourceRun | None, parameters: ModifiedSearchParameters) -> RunSpec:
+    """Return the files that a search reads."""
+    inputs: dict[str, Sequence[str | Path]] = {
+        "spectra": request.files("spectra"),
+        "database": request.files("database"),
+        "contaminants": parameters.contaminants,
+    }
+    if source is None:
+        return RunSpec("modified", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}, inputs)
+    proteins = [] if source.proteins is None else [source.proteins]
+    own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
+    return RunSpec("modified", request, {}, {**inputs, **own})
+
+
+def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progress: Progress) -> _Read:
+    """Return the spectra of an identification, and those that it left unidentified.
+
+    Raises
+    ------
+    InputError : it identified all of them.
+    """
+    progress.stage("Reading the identification")
+    spectra = read_spectra_table(source.spectra)
+    identified = identified_spectra(source.psms, len(spectra), float(source.parameters.get("fdr", parameters.fdr)))
+    unidentified = np.setdiff1d(np.arange(len(spectra)), identified)
+    if not len(unidentified):
+        reason = f"run {source.run} identified all of its {counted(len(spectra), 'spectrum', 'spectra')}"
+        raise InputError(source.psms, reason, remedy="Give the spectra as files to search them all again")
+    return spectra, spectra.only(unidentified)
 
 
 def _source(request: SearchRequest) -> SourceRun | None:
@@ -211,10 +216,8 @@ def _summary(
         passes=[done.record()],
         **source_run,
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ModifiedSearchSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         certainty=tables.certainty,
         top_modifications=tuple((row["name"], row["mass"], row["psms"], row["sites"]) for row in report.best_modifications),
         fdr=parameters.fdr,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -152,6 +151,6 @@ def _recorded(
     message = f"{n_proteins:,} proteins in {counts['samples']:,} samples"
     blocks = [] if model is None else list(model.blocks)
     run.record(counts, message, exports=exports, source_runs=list(runs), blocks=blocks, centre_shifts=shifts)
-    numbers: dict[str, Any] = {one.name: counts[one.name[2:]] for one in fields(QuantificationSummary) if one.name.startswith("n_")}
+    shown = {one.name[2:]: counts[one.name[2:]] for one in fields(QuantificationSummary) if one.name.startswith("n_")}
     method = run.spec.request.parameters_as(QuantificationParameters).method
-    return QuantificationSummary(**run.summary_fields, source_runs=runs, method=method, **numbers)
+    return QuantificationSummary(**run.summary_fields(shown), source_runs=runs, method=method)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.sequence_search.batches import QueryBatch
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.score_statistics import SearchStatistics
+from proteoscope.engine.sequence_search.scoring import QueryBatch
 from proteoscope.engine.sequences.alignment import Pairs, align_pairs
 from proteoscope.engine.sequences.composition import SignificantHits, significant_hits
 from proteoscope.engine.sequences.database import SequenceDatabase

@@ -1,21 +1,25 @@
-"""Score: every query against every sequence of a database, on any devices, as a kind of work."""
+"""Score: every query against every sequence of a database, on any devices, as a kind of work.
+
+Queries are scored in batches whose scores fit into memory; made-up sequences measure the speed of devices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NewType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine import sequence_search
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
@@ -24,7 +28,18 @@ from proteoscope.kernels.device import Device, twin
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.alignment import AlignmentSearch
 
-__all__ = ["KIND", "STEP_CELLS", "SequencesAgainstSequences", "score_all", "score_queries", "work_of"]
+__all__ = [
+    "KIND",
+    "STEP_CELLS",
+    "QueryBatch",
+    "SequencesAgainstSequences",
+    "query_batches",
+    "sample_sequences",
+    "score_all",
+    "score_batch",
+    "score_queries",
+    "work_of",
+]
 
 KIND = "sequences"
 STEP_CELLS = 1_000_000
@@ -35,6 +50,13 @@ _SECONDS_OF_SHARED, _SECONDS_OF_PIECE = 0.25, 1.0  # between two pieces, where o
 SECONDS_ON_THREADS = 10.0
 _FIRST_CELLS = {True: 8e9, False: 1e11}  # of the first piece, on the processor and on a card
 FIRST_SECONDS_ON_THREADS = 5.0  # with so many cells in a second by each thread
+QueryBatch = NewType("QueryBatch", NDArray[np.int64])
+"""Numbers of queries that are scored together, in the order of their files."""
+
+_MAXIMUM_SCORES = 64_000_000  # of a batch: 256 MB
+_SUBJECTS, _QUERIES = 60_000, 20
+_MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, like those of proteins
+_RESIDUES = 20
 
 
 def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Work:
@@ -88,7 +110,7 @@ class SequencesAgainstSequences:
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return sequence_search.sample_work.sample_sequences(size, seed)
+        return sample_sequences(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""
@@ -158,3 +180,40 @@ class _Computation:
             self._cells_of_piece = max(1e6, cells * self._seconds / max(1e-3, perf_counter() - began))
             yield Piece(end, {"scores": self._scores[:, first:end]})
             first = end
+
+
+def query_batches(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme) -> list[QueryBatch]:
+    """Return the queries in the order of their files, in batches whose scores with all subjects fit into memory.
+
+    Raises
+    ------
+    ParameterError : a score could exceed 32 bits.
+    """
+    scheme.check(int(queries.lengths.max(initial=0)), int(database.lengths.max(initial=0)))
+    order, size = np.argsort(queries.file_index), max(1, _MAXIMUM_SCORES // max(1, len(database)))
+    return [QueryBatch(order[first : first + size]) for first in range(0, len(order), size)]
+
+
+def score_batch(
+    session: Session, queries: SequenceDatabase, batch: QueryBatch, database: SequenceDatabase, progress: Progress
+) -> NDArray[np.int32]:
+    """Return the Smith-Waterman scores of the queries of a batch with all subjects: (queries, subjects) int32.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    progress.stage("Scoring", int(queries.lengths[batch].sum()) * database.n_residues // STEP_CELLS)
+    return score_queries(session, [queries.codes(number) for number in batch.tolist()])
+
+
+def sample_sequences(size: float, seed: int) -> Sample:
+    """Some queries against a database; of a small sample both are small."""
+    rng = np.random.default_rng(seed)
+    n_queries = max(1, round(_QUERIES * size ** (1 / 3)))
+    n = max(20, round(_SUBJECTS * size * _QUERIES / n_queries))
+    lengths = np.sort(np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n), 20, 5000).astype(np.int64))
+    residues = rng.integers(0, _RESIDUES, int(lengths.sum()), np.int8)
+    own = np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n_queries), 20, 5000).astype(np.int64)
+    state = {"residues": rng.integers(0, _RESIDUES, int(own.sum()), np.int8), "offsets": offsets_of(own)}
+    return Sample(work_of(residues, offsets_of(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
-from proteoscope.engine.sequence_search.batches import query_batches, score_batch
 from proteoscope.engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
 from proteoscope.engine.sequence_search.computing import open_session, shares_of
 from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
@@ -18,6 +15,7 @@ from proteoscope.engine.sequence_search.parameters import SequenceSearchParamete
 from proteoscope.engine.sequence_search.reported_hits import HitTotals, reported_hits
 from proteoscope.engine.sequence_search.results import hit_writers
 from proteoscope.engine.sequence_search.score_statistics import SearchStatistics, search_statistics
+from proteoscope.engine.sequence_search.scoring import query_batches, score_batch
 from proteoscope.engine.sequence_search.summary import DeviceShare, SequenceSearchSummary, hit_counts
 from proteoscope.engine.sequences.database import SequenceDatabase, read_sequences
 from proteoscope.engine.sequences.hits import FORMATS
@@ -128,10 +126,8 @@ def _summary(
     }
     message = hit_counts(len(queries), totals.n_hits, totals.n_queries_with_hits)
     run.record(counts, message, statistics={"lambda": scores.lambda_, "K": scores.K, "source": scores.source}, gcups=gcups)
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return SequenceSearchSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         gcups=gcups,
         lambda_=scores.lambda_,
         K=scores.K,
