@@ -25,7 +25,7 @@ from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, De
 from proteoscope.engine.execution.cost.prediction import Bound, Prediction, bound_of, predicted_work
 from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.cost.run_history import StepHistory
-from proteoscope.engine.execution.devices import Device, chosen_device, gpus, processor
+from proteoscope.engine.execution.devices import Device, gpus, processor, resolve_device
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.execution.work import CardShape
 from proteoscope.engine.files import is_there
@@ -276,7 +276,7 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     if request.workers:
         parse_workers(request.workers)
     expectation = expected(search, request)
-    requested = chosen_device(request.device)
+    requested = resolve_device(request.device)
     threads = request.threads or available_threads()
     device = _faster_device(search.kind, expectation, threads, lambda: requested) if request.device == "auto" else requested
     found = predicted_run(search.kind, expectation, device, threads)

@@ -41,7 +41,7 @@ def _report(options: argparse.Namespace) -> None:
     with TerminalProgress(None if options.quiet else sys.stderr) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):
-            device = execution.devices.chosen_device(options.device, progress)
+            device = execution.devices.resolve_device(options.device, progress)
             cards = execution.cards.open_cards(device, progress)
             if not cards:
                 device = execution.devices.processor()

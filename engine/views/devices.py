@@ -53,7 +53,7 @@ def device_accounts(devices: Sequence[Device]) -> tuple[DeviceAccount, ...]:
 def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
     """The names of those of these devices that compute for a choice, as ``--device`` takes it.
 
-    See `proteoscope.engine.execution.devices.chosen_device`, which looks for them.
+    See `proteoscope.engine.execution.devices.resolve_device`, which looks for them.
     """
     cards = [one.name for one in devices if one.numbers and one.usable]
     others = [one.name for one in devices if not one.numbers and one.usable]

@@ -238,7 +238,7 @@ def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_
     if not missing_compiler():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                "proteoscope.engine.execution.device_lookup.chosen_device",
+                "proteoscope.engine.execution.device_lookup.resolve_device",
                 lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,)),
             )
             patch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
