@@ -317,11 +317,12 @@ def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Calla
 def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: Callable[[], Device]) -> Device:
     """Return the device of `resolve`, or the processor where that alone should be done before it."""
     alone = predicted_run(kind, expectation, processor(), threads)
-    on_threads = sum(alone.works.values())
+    # A GPU saves at most the seconds of the workloads, or of the whole step where these are not counted.
+    on_threads = sum(alone.works.values()) if alone.works else alone.raw_steps["score"]
     if not alone.notes and on_threads < USUAL_START_SECONDS:
         return processor()
     device = resolve()
-    if not device.numbers or device.with_processor or alone.notes:
+    if not device.numbers or device.with_processor or alone.notes or not alone.works:
         return device
     with_gpus = predicted_run(kind, expectation, device, threads)
     # The other steps are the host's, the same with both.
