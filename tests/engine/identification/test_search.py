@@ -363,7 +363,7 @@ def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, mo
         card = LimitedCard(failing_launch=failing_launch)
         monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, card=card, **__: [card])
         folder = tmp_path / str(lost)
-        summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2)
+        summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2, device="cuda")
         assert sum("lost" in message for message in summary.messages) == lost
         assert (card.n_launches <= 1) == lost
         devices[lost] = {summary.device, json.loads((folder / "run.json").read_text())["device"], Project.open(folder).runs()[0].device}
