@@ -279,9 +279,6 @@ def _processor_name() -> str:
 
 def _memory_bytes() -> int:
     try:
-        for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("MemTotal"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 0
