@@ -337,9 +337,11 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
 
 
 def remember_run(found: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
-    """Store the predicted and measured seconds of a run's steps; what is not in a step is its start."""
-    start = max(0.0, seconds - sum(measured.values()))
-    StepHistory(found.kind, _device_title(device), threads).add(found.raw_steps, {**measured, "start": start})
+    """Store the predicted and measured seconds of a run's steps; what is in no step is its start. Steps that overlap count in part."""
+    total = sum(measured.values())
+    steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}
+    steps["start"] = max(0.0, seconds - total)
+    StepHistory(found.kind, _device_title(device), threads).add(found.raw_steps, steps)
 
 
 def counts_of(record: Mapping[str, Any]) -> dict[str, float]:
