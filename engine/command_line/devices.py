@@ -36,7 +36,7 @@ def add_devices(commands: Any) -> None:
     parser = commands.add_parser(
         "devices",
         help="list what can compute on this machine, or measure it",
-        epilog="What is measured is kept for the estimates and the division of work of all searches to come. Compiling comes on top, once.",
+        epilog="Estimates and --device auto use what is measured. Compiling comes on top, once.",
     )
     parser.add_argument("--calibrate", action="store_true", help="measure each device, a few seconds for each")
     parser.add_argument("--json", action="store_true", help="for scripts")

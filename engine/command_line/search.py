@@ -274,7 +274,7 @@ def _look_for_gpus(wish: str) -> None:
     execution.devices.gpus()
     if wish != "auto":
         with suppress(ParameterError):  # the search says it
-            execution.devices.begin_contexts(execution.devices.chosen_device(wish))
+            execution.devices.begin_contexts(execution.devices.resolve_device(wish))
 
 
 def _paths(given: str | Sequence[str] | None) -> list[Path]:

@@ -14,7 +14,7 @@ from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configured
 from proteoscope.engine.execution.cluster.option import checked_address
 from proteoscope.engine.execution.cluster.remote import DEVICE, THREADS
-from proteoscope.engine.execution.devices import chosen_device
+from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import scratch_folder
 
@@ -34,7 +34,7 @@ def devices_of_workers(wish: str, count: int | None) -> list[tuple[str, dict[str
     ------
     ParameterError : the wish names a device that is not usable.
     """
-    chosen = chosen_device(wish)
+    chosen = resolve_device(wish)
     cards = list(chosen.numbers)
     n = count or max(1, len(cards))
     named = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if os.environ.get("CUDA_VISIBLE_DEVICES") else []
