@@ -1,4 +1,4 @@
-"""The table of the subjects that queries resemble, each column described once."""
+"""Table of the subjects that queries resemble."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from proteoscope.engine.results.columns import Column, Rule, Table
 
 __all__ = ["HITS"]
 
-_MOST = (1 << 31) - 1
+_MAXIMUM = (1 << 31) - 1
 _DRAWN = "[A-Z*+ -]*"
 
 
@@ -18,9 +18,9 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 
 def _are_drawn(length: Any, query: Any, middle: Any, subject: Any) -> bool:
-    """Whether the three lines of each alignment are as long as it says."""
+    """Return True if the three lines of each alignment have its declared length."""
     lengths = [pa.compute.utf8_length(line) for line in (query, middle, subject)]
-    return all(one.equals(length.cast(one.type)) for one in lengths)
+    return all(line_length.equals(length.cast(line_length.type)) for line_length in lengths)
 
 
 def _lie_inside(start: Any, end: Any, length: Any) -> bool:
@@ -95,7 +95,7 @@ HITS = Table.of(
         Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0, high=1 << 62),
         Column("subject_index", meaning="Place of the subject in its files, from 0", kind="identifier", low=0, high=1 << 62),
         Column("query_length", meaning="Residues of the query", kind="integer", type="int32", low=0),
-        Column("rank", "Rank", "Place among the hits of its query", "integer", 5, is_shown=False, type="int32", low=0, high=_MOST),
+        Column("rank", "Rank", "Place among the hits of its query", "integer", 5, is_shown=False, type="int32", low=0, high=_MAXIMUM),
         Column("aligned_query", meaning="The query's line of the alignment", pattern=_DRAWN),
         Column("aligned_middle", meaning="The line between, with marks", pattern=_DRAWN),
         Column("aligned_subject", meaning="The subject's line", pattern=_DRAWN),

@@ -98,13 +98,13 @@ def test_a_file_of_few_letters_is_filled_up(tmp_path):
     ("text", "said"),
     [
         ("", "holds no matrix"),
-        ("A C\nA 1 2\n", "different letters"),
+        ("A C\nA 1 2\n", "different residues"),
         ("A C\nA 1\nC 1 2\n", "line 2"),
         ("A C\nA 1 x\nC 1 2\n", "'x' is not a whole number"),
         ("A C\nA 1 0.5\nC 1 2\n", "whole number"),
         ("A A\nA 1 2\nA 1 2\n", "twice"),
         ("A C\nA 1 2\nA 1 2\n", "second time"),
-        ("A 1\nA 1 2\n", "'1' is not a letter"),
+        ("A 1\nA 1 2\n", "'1' is not a residue"),
         ("A C\nA 1 9999999\nC 1 2\n", "not within"),
     ],
 )
@@ -131,8 +131,8 @@ def test_a_name_that_no_file_can_have_is_told_shortly(wish):
     [
         ("A\nA " + "9" * 4000 + "\n", "the score 9+... is not within"),
         ("A\nA " + "9" * 5000 + "\n", "is not a whole number"),
-        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a letter"),  # its capitals are two letters, S and T
-        ("A " * 400_000 + "\n", "the letter A stands here twice"),
+        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a residue"),  # its capitals are two letters, S and T
+        ("A " * 400_000 + "\n", "the residue A occurs twice"),
         ("A\nA 1\n" * 300_000, "too large"),
     ],
 )

@@ -194,7 +194,7 @@ def test_stars_are_written_as_unknown_residues() -> None:
 def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_module, "MAXIMUM_CELLS", 3 * len(QUERY) - 1)
     stacked([(0, QUERY, QUERY, 0, 0)])
-    with pytest.raises(ParameterError, match="the 2 hits of query stacked have 20 columns, which is too much; choose fewer hits"):
+    with pytest.raises(ParameterError, match="the 2 hits of query stacked have 20 columns, which are too many; select fewer hits"):
         stacked([(0, QUERY, QUERY, 0, 0)] * 2)
 
 
@@ -214,7 +214,7 @@ def test_alignments_that_do_not_fit_are_refused(start: int, above: str, below: s
     """A table of hits may be a stranger's."""
     numbers = [np.array([one]) for one in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.of([above]), Texts.of([below]), np.array([1]))
-    with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; do the search again"):
+    with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; search again"):
         Stack.of("query", "", QUERY, subjects)
 
 
@@ -279,7 +279,7 @@ def test_a_file_of_one_stack_is_not_written_for_two_queries(tmp_path: Path, rand
     capsys.readouterr()
     for format in ("a3m", "phylip", "clustal-stack"):
         assert main(["export", str(tmp_path / "P"), "--format", format, "--out", str(tmp_path / "o")]) == 2
-        assert "holds the hits of one query, and several have some; choose one (--query)" in capsys.readouterr().err
+        assert "holds the hits of one query, and several have some; select one (--query)" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "P"), "--format", "a3m", "--out", str(tmp_path / "o"), "--query", "three"]) == 2
     assert "run align-0001 has no query 'three'" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()
@@ -295,5 +295,5 @@ def test_a_stack_of_no_hits_is_told_and_not_written(format: str, tmp_path: Path,
     assert main([*search, "--out", str(direct), "--format", format, "--project", str(tmp_path / "P")]) == 0
     assert "is not written: no query has a hit" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "P"), "--format", format, "--out", str(tmp_path / "o")]) == 2
-    assert f"no query has a hit, so that there is nothing to write as {format}" in capsys.readouterr().err
+    assert f"no query has a hit, so that nothing can be written as {format}" in capsys.readouterr().err
     assert not direct.exists() and not (tmp_path / "o").exists()
