@@ -12,7 +12,7 @@ from proteoscope.engine.entry import Input
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
 from proteoscope.engine.formats.writing import written_formats
 from proteoscope.engine.matches.conversion import ConversionRequest, IdentifiedIn, check_conversion
-from proteoscope.engine.spectra.selection import SpectrumSelection, parse_charges, number_range
+from proteoscope.engine.spectra.selection import SpectrumSelection, number_range, parse_charges
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.file_list import FileList

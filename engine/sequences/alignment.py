@@ -137,7 +137,7 @@ def align_pair(
     stored_cells : int
         Maximum number of matrix cells in memory, in addition to about the square root of m times n.
     """
-    found, query_start, subject_start, steps = _traced(query, subject, scheme, progress, score, stored_cells)
+    best_score, query_start, subject_start, steps = _traced(query, subject, scheme, progress, score, stored_cells)
     forward = steps[::-1]
     query_columns, subject_columns = forward != _SUBJECT_ONLY, forward != _QUERY_ONLY
     columns = np.full((2, len(forward)), -1, np.int8)
@@ -145,7 +145,7 @@ def align_pair(
     columns[1, subject_columns] = subject[subject_start : subject_start + int(subject_columns.sum())]
     is_pair = query_columns & subject_columns
     is_positive = is_pair & (scheme.matrix.scores[np.maximum(columns[0], 0), np.maximum(columns[1], 0)] > 0)
-    return Alignment(found, query_start, subject_start, columns[0], columns[1], is_positive)
+    return Alignment(best_score, query_start, subject_start, columns[0], columns[1], is_positive)
 
 
 def _traced(
@@ -177,10 +177,10 @@ def _traced(
         if not fits:
             stored_rows[first] = (h_rows[first % 2].copy(), f_row.copy())
         compute(first, min(m, first + rows), fits)
-    found, end_row, end_column = best.tolist()
+    best_score, end_row, end_column = best.tolist()
     place = np.array([end_row, end_column, 0, 0], np.int64)
     steps = np.zeros(m + n, np.uint8)
-    if found > 0:
+    if best_score > 0:
         first = end_row // rows * rows
         while True:
             if not fits:
@@ -189,7 +189,7 @@ def _traced(
             if kernels.cpu.rows.trace_back(directions, first, place, steps) or first == 0:
                 break
             first -= rows
-    return found, int(place[0]) + 1, int(place[1]) + 1, steps[: place[3]]
+    return best_score, int(place[0]) + 1, int(place[1]) + 1, steps[: place[3]]
 
 
 def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> RowArrays:
@@ -348,7 +348,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
         is_found = (np.minimum(ends, begins).min(axis=1) >= 0)[:, None]
         narrow = np.stack((last - 1 - begins[:, 2], last_rows), axis=1)
         query_places[group] = np.where(is_found, narrow, rows)
-        # Where gaps cost nothing, scores go on behind the end of a sequence.
+        # With free gaps, scores continue after the end of a sequence.
         narrow = np.stack((np.maximum(last_columns - 1 - begins[:, 3], columns[:, 0]), last_columns), axis=1)
         subject_places[group] = np.where(is_found, narrow, columns)
 
@@ -357,7 +357,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
-    """Pairs of one query that are searched for their ends side by side, with so many bits; the largest first."""
+    """Return groups of pairs of one query whose ends are found in parallel lanes, with the number of bits of each, the largest first."""
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
     found = []

@@ -307,9 +307,9 @@ class _Writer:
     def begin(self) -> None:
         """Write the text before the first query."""
 
-    def write(self, found: QueryHits) -> None:
+    def write(self, queries: QueryHits) -> None:
         """Write the hits of queries."""
-        for batch in self.each(found.hits):
+        for batch in self.each(queries.hits):
             self._file.write("".join(self.texts(batch)).encode())
 
     def each(self, hits: Hits) -> Iterator[Hits]:
@@ -343,8 +343,8 @@ class _Tsv(_Writer):
     def begin(self) -> None:
         self._file.write(header_line(HITS.saved_columns))
 
-    def write(self, found: QueryHits) -> None:
-        for batch in self.each(found.hits):
+    def write(self, queries: QueryHits) -> None:
+        for batch in self.each(queries.hits):
             self._file.write(separated_lines(hits_table(batch), HITS.saved_columns, PRINTED, spreadsheet_safe=self.is_safe))
 
 
@@ -484,21 +484,21 @@ class _Sam(_Writer):
         self._lengths: dict[str, int] = {}
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - `close` closes it
 
-    def write(self, found: QueryHits) -> None:
-        names = Texts.of(self._queries.names(found.query_index, found.accessions))
-        residues = found.sequences.own
+    def write(self, queries: QueryHits) -> None:
+        names = Texts.of(self._queries.names(queries.query_index, queries.accessions))
+        residues = queries.sequences.own
         # An empty sequence at the end is for records without a sequence.
-        offsets = np.append(found.sequences.offsets, found.sequences.offsets[-1:]) - found.sequences.offsets[0]
+        offsets = np.append(queries.sequences.offsets, queries.sequences.offsets[-1:]) - queries.sequences.offsets[0]
         without_stops = np.where(residues == ord("*"), np.uint8(ord("X")), residues)
         sam_sequences = SamSequences(without_stops, without_stops[:0], offsets, np.arange(256, dtype=np.uint8))
-        n_hits = np.diff(found.offsets)
-        query = np.repeat(np.arange(len(found)), np.maximum(1, n_hits))
+        n_hits = np.diff(queries.offsets)
+        query = np.repeat(np.arange(len(queries)), np.maximum(1, n_hits))
         place = np.cumsum(np.maximum(1, n_hits)) - np.maximum(1, n_hits)
-        hit = np.where(np.repeat(n_hits > 0, np.maximum(1, n_hits)), np.arange(len(query)) - place[query] + found.offsets[query], -1)
+        hit = np.where(np.repeat(n_hits > 0, np.maximum(1, n_hits)), np.arange(len(query)) - place[query] + queries.offsets[query], -1)
         for first in range(0, len(query), _BATCH_HITS):
             self._progress.check()
             batch = slice(first, first + _BATCH_HITS)
-            records, references = self._hit_records(found.hits, hit[batch], query[batch], names, len(found))
+            records, references = self._hit_records(queries.hits, hit[batch], query[batch], names, len(queries))
             self._records.write(sam_lines(records, references, sam_sequences)[0])
 
     def _hit_records(self, hits: Hits, places: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
@@ -556,17 +556,17 @@ class _Html(_Writer):
         self.line("pre{line-height:1.25} .same{background:#cfe8cf} .like{background:#eef3c8}")
         self.line("</style></head><body>")
 
-    def write(self, found: QueryHits) -> None:
+    def write(self, queries: QueryHits) -> None:
         rows: list[str] = []
         alignments: list[str] = []
-        for batch in self.each(found.hits):
+        for batch in self.each(queries.hits):
             subjects, descriptions = (_shown_each(texts) for texts in (batch.subject, batch.description))
             rows += _table_rows(batch, subjects, descriptions)
             alignments += _page_alignments(batch, subjects, descriptions)
-        lengths = np.diff(found.sequences.offsets).tolist()
-        places = zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True)
+        lengths = np.diff(queries.sequences.offsets).tolist()
+        places = zip(queries.offsets[:-1].tolist(), queries.offsets[1:].tolist(), strict=True)
         for name, description, length, (first, last) in zip(
-            _shown_each(found.accessions), _shown_each(found.descriptions), lengths, places, strict=True
+            _shown_each(queries.accessions), _shown_each(queries.descriptions), lengths, places, strict=True
         ):
             self.line(f"<h2>{name} <small>{description}, {length} residues</small></h2>")
             if first == last:
@@ -712,13 +712,13 @@ class _Stacked(_Writer):
     def begin(self) -> None:
         self._file.write(sequences.stack_formats.file_header(self._format).encode())
 
-    def write(self, found: QueryHits) -> None:
-        for place in np.flatnonzero(np.diff(found.offsets)).tolist():
+    def write(self, queries: QueryHits) -> None:
+        for place in np.flatnonzero(np.diff(queries.offsets)).tolist():
             self._progress.check()
             self._n_stacks += 1
             if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
                 raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; select one (--query)")
-            stack = found.stack(place)
+            stack = queries.stack(place)
             self._replaced.update(name for name in stack.names if sequences.stack_formats.plain_name(name) != name)
             self._file.write(sequences.stack_formats.stack_text(stack, self._format).encode())
 

@@ -97,13 +97,13 @@ def test_a_file_of_few_letters_is_filled_up(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "holds no matrix"),
+        ("", "has no matrix"),
         ("A C\nA 1 2\n", "different residues"),
         ("A C\nA 1\nC 1 2\n", "line 2"),
         ("A C\nA 1 x\nC 1 2\n", "'x' is not a whole number"),
         ("A C\nA 1 0.5\nC 1 2\n", "whole number"),
         ("A A\nA 1 2\nA 1 2\n", "twice"),
-        ("A C\nA 1 2\nA 1 2\n", "second time"),
+        ("A C\nA 1 2\nA 1 2\n", "occurs twice"),
         ("A 1\nA 1 2\n", "'1' is not a residue"),
         ("A C\nA 1 9999999\nC 1 2\n", "not within"),
     ],
