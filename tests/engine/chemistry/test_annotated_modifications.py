@@ -109,7 +109,7 @@ def weight(formula: str) -> float:
 
 
 @pytest.mark.parametrize(("name", "residue"), list(annotated_names()))
-def test_a_name_weighs_what_its_chemistry_adds_at_the_residue_that_it_names(name: str, residue: str) -> None:
+def test_annotated_name_has_the_mass_of_its_chemistry(name: str, residue: str) -> None:
     one = annotated_names()[name, residue]
     added, _, lost = next(formula for part, formula in GROUPS if re.search(part, name)).partition("|")
     assert one.mass == pytest.approx(weight(added) - weight(lost), abs=2e-4)
@@ -122,7 +122,7 @@ def test_a_name_weighs_what_its_chemistry_adds_at_the_residue_that_it_names(name
     assert one.residues in ("", residue) and unimod().by_id(one.unimod_id).sites_covering(one.residues, one.position)
 
 
-def test_remarks_are_no_part_of_a_name_and_other_residues_and_names_are_none() -> None:
+def test_annotated_names_ignore_remarks() -> None:
     for note in ("Phosphoserine", "Phosphoserine; by PKA and PKC", "Phosphoserine; alternate", "Phosphoserine (By similarity)"):
         assert str(annotated_modification(note, "S")) == "Phospho (S)"
     for note, residue in (("Phosphoserine", "T"), ("N6-methylated lysine", "K"), ("O-linked (GalNAc...) serine", "S"), ("", "S")):

@@ -59,7 +59,7 @@ def test_complements_add_up_to_the_precursor(sequence: str) -> None:
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.integers(1, 2))
-def test_water_and_ammonia_leave_the_fragments_that_can_spare_them(sequence: str, maximum_charge: int) -> None:
+def test_water_and_ammonia_losses_need_their_residues(sequence: str, maximum_charge: int) -> None:
     ions = fragment_ions(sequence, series="abyzp", maximum_charge=maximum_charge, neutral_losses=("H2O", "NH3"))
     found = {
         (SERIES[s], int(n), int(z), ions.loss_names[loss]): mz

@@ -159,7 +159,7 @@ def test_every_listed_site_can_be_written() -> None:
         ("qwertyqwerty (M)", "expected a title"),
     ],
 )
-def test_errors_tell_what_was_expected(text: str, message: str) -> None:
+def test_errors_name_the_expected_value(text: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         parse_modification(text)
 
@@ -194,7 +194,7 @@ def test_a_whole_title_finds_its_entry_first(title: str) -> None:
     assert unimod().search(title.lower(), limit=3)[0].title == title
 
 
-def test_search_keeps_to_what_was_asked() -> None:
+def test_unimod_search_meets_all_criteria() -> None:
     found = unimod().search(site="Protein N-term", mass=42.0, tolerance=0.1)
     assert all(entry.sites_covering("", "protein N-term") and abs(entry.mass - 42) <= 0.1 for entry in found)
     assert {"Acetyl"} <= {entry.title for entry in found}

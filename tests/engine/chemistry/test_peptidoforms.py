@@ -80,7 +80,7 @@ def test_masses_agree_with_pyteomics(peptidoform: Peptidoform) -> None:
     "text",
     ["<[+10.5]@M>MPM[+5]", "[+5]^2?MPM", "{+3}MPM", "M[Formula:C2H3NO]K", "{Glycan:Hex}EM", "N[Glycan:HexNAc2Hex5]M", "M[+1][+2]K"],
 )
-def test_less_common_texts_weigh_what_pyteomics_says(text: str) -> None:
+def test_rare_proforma_masses_agree_with_pyteomics(text: str) -> None:
     # pyteomics takes sugars to four decimals.
     assert parse(text).mass == pytest.approx(proforma.ProForma.parse(text).mass, abs=1e-3)
 

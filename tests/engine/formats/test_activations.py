@@ -119,7 +119,7 @@ def test_written_activations_are_read_back(tmp_path: Path, kind: str) -> None:
     np.testing.assert_array_equal(read_spectra([tmp_path / f"a.{kind}"]).activation, activation)
 
 
-def test_tables_of_spectra_hold_activations_where_known(tmp_path: Path) -> None:
+def test_spectra_tables_have_activations(tmp_path: Path) -> None:
     from pyarrow import parquet  # loaded late by the program too
 
     found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])

@@ -144,7 +144,7 @@ def mz_of(tof: float) -> float:
     return float((LOWEST**0.5 + (HIGHEST**0.5 - LOWEST**0.5) * tof / SAMPLES) ** 2)
 
 
-def test_each_precursor_is_a_spectrum_of_all_its_frames_and_scans(run: Path) -> None:
+def test_each_precursor_is_one_spectrum_of_all_its_frames(run: Path) -> None:
     spectra = read_tdf(run, Progress())
     assert spectra.precursor_mz.tolist() == [500.25, 700.5, 833.1] and spectra.charge_mask.tolist() == [4, 0, 8]
     assert spectra.precursor_intensity.tolist() == [1000, 50, 7] and spectra.retention_time.tolist() == [62, 62, 63]
@@ -158,7 +158,7 @@ def test_each_precursor_is_a_spectrum_of_all_its_frames_and_scans(run: Path) -> 
             np.testing.assert_allclose(mz, [mz_of(tof) for tof in sorted(expected)], rtol=2e-6)
 
 
-def test_neighbouring_times_of_flight_are_one_peak_up_to_a_valley(run: Path) -> None:
+def test_neighbouring_flight_times_form_one_peak(run: Path) -> None:
     mz, intensity = read_tdf(run, Progress()).peaks(0)
     (ion,) = np.flatnonzero(np.abs(mz - mz_of(50_001)) < 0.01)
     assert intensity[ion] == 100 and mz[ion] == pytest.approx(
@@ -169,7 +169,7 @@ def test_neighbouring_times_of_flight_are_one_peak_up_to_a_valley(run: Path) -> 
     assert mz[two].tolist() == pytest.approx([mz_of(90_000), (5 * mz_of(90_001) + 25 * mz_of(90_002)) / 30], rel=2e-6)
 
 
-def test_every_search_reads_it_and_says_that_this_is_an_experiment(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_search_reads_timstof_runs_with_a_warning(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.bruker_tdf._PRECURSORS", 2)
     messages: list[str] = []
     spectra = read_spectra([run], progress=Progress(lambda event: messages.append(event.message)))
@@ -212,7 +212,7 @@ def test_a_cancel_is_heeded(run: Path) -> None:
         ("DELETE FROM GlobalMetadata", "cannot be read"),
     ],
 )
-def test_a_run_that_is_not_sound_is_told_in_a_sentence(run: Path, change: str, words: str) -> None:
+def test_damaged_run_is_reported_in_a_sentence(run: Path, change: str, words: str) -> None:
     connection = sqlite3.connect(run / "analysis.tdf")
     connection.executescript(change)
     connection.close()
@@ -239,7 +239,7 @@ def test_read_tdf_counts_charges_out_of_bounds(run: Path, charge: str) -> None:
 
 @pytest.mark.parametrize("name", ["analysis.tdf", "analysis.tdf_bin"])
 @pytest.mark.parametrize("content", [None, b"", b"garbage" * 100])
-def test_files_that_are_missing_or_garbage_are_told(run: Path, name: str, content: bytes | None) -> None:
+def test_missing_or_corrupt_files_are_reported(run: Path, name: str, content: bytes | None) -> None:
     (run / name).unlink()
     if content is not None:
         (run / name).write_bytes(content)
@@ -265,7 +265,7 @@ def test_any_damage_is_read_or_refused(run: Path) -> None:
     assert outcomes == {True, "refused"}
 
 
-def test_without_opentimspy_it_is_told_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_opentimspy_is_reported_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"msconvert.*pip install opentimspy"):

@@ -69,7 +69,7 @@ def test_uniprot_gives_what_its_fasta_gives(written: Callable[..., Path], text: 
 
 
 @pytest.mark.parametrize("text", [entry_files.SWISS_PROT, entry_files.UNIPROT_XML])
-def test_features_are_kept_but_those_of_other_isoforms_and_unknown_places(written: Callable[..., Path], text: str) -> None:
+def test_features_of_other_isoforms_or_positions_are_left_out(written: Callable[..., Path], text: str) -> None:
     proteins = read_proteins([written(text, "database.dat")])
     assert features_of(proteins, 0) == FEATURES
     assert features_of(proteins, 1) == []
@@ -89,7 +89,7 @@ def test_features_of_genbank_are_of_the_same_kinds(written: Callable[..., Path])
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_nucleotides_give_the_proteins_that_they_code_for_or_themselves(written: Callable[..., Path], text: str) -> None:
+def test_nucleotides_give_coded_proteins_or_their_sequence(written: Callable[..., Path], text: str) -> None:
     path = written(text, "contig.gb")
     coded = records(read_proteins([path]))
     assert coded == [("TOY1.1", "first protein [Toy bacterium]", "MKWVTFI"), ("TOY_2", "second protein [Toy bacterium]", "MQFRA")]
@@ -114,7 +114,7 @@ def test_a_database_may_be_of_files_of_several_formats(written: Callable[..., Pa
     assert features_of(proteins, 0) == [] and features_of(proteins, 1) == FEATURES
 
 
-def test_formats_are_told_by_their_content(written: Callable[..., Path]) -> None:
+def test_formats_are_recognised_by_content(written: Callable[..., Path]) -> None:
     from proteoscope.engine.formats.recognition import recognise
     from proteoscope.engine.formats.sources import ByteSource
 
@@ -133,7 +133,7 @@ def test_formats_are_told_by_their_content(written: Callable[..., Path]) -> None
         assert (count_sequences(path) is None) == (name != "FASTA")
 
 
-def test_each_kind_of_feature_is_of_a_group_and_each_name_of_one_kind() -> None:
+def test_feature_kinds_have_a_group_and_unique_names() -> None:
     assert {kind.group for kind in FEATURE_KINDS} == set(FEATURE_GROUPS)
     names = [name for kind in FEATURE_KINDS for name in {kind.name, *kind.names}]
     assert len(names) == len(set(names))
@@ -178,7 +178,7 @@ def test_an_endless_line_is_refused_before_it_is_read(written: Callable[..., Pat
         read_proteins([path])
 
 
-def test_a_declaration_in_xml_is_refused_wherever_it_stands(written: Callable[..., Path]) -> None:
+def test_xml_declaration_is_refused_anywhere(written: Callable[..., Path]) -> None:
     bomb = '<!DOCTYPE uniprot [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
     before, _, after = XML.partition("<uniprot")
     for text in (f"{before}{bomb}<uniprot{after}", XML.replace("<entry", f"{bomb}<entry", 1), XML.replace("<gene>", f"{bomb}<gene>", 1)):
@@ -190,7 +190,7 @@ def test_a_declaration_in_xml_is_refused_wherever_it_stands(written: Callable[..
         read_proteins([written(far.replace("Protein one", "&b;", 1), "database.xml")])
 
 
-def test_features_outside_their_sequence_are_left_out_and_told(written: Callable[..., Path]) -> None:
+def test_features_outside_their_sequence_are_reported(written: Callable[..., Path]) -> None:
     progress = RecordingProgress(Progress())
     path = written(SWISS.replace("55..58", "55..66").replace("3..7", "66..70"), "database.dat")
     proteins = read_proteins([path], progress=progress)
@@ -222,7 +222,7 @@ def test_each_format_of_entries_is_named_as_the_registry_has_it() -> None:
 
 
 @pytest.mark.parametrize("place", ["x..y", "3..7..9", "-4..z", "P1:Q2:5..9", "99999999999999999999..7"])
-def test_a_feature_with_a_broken_place_is_left_out_and_told(written: Callable[..., Path], place: str) -> None:
+def test_feature_with_a_broken_position_is_reported(written: Callable[..., Path], place: str) -> None:
     progress = RecordingProgress(Progress())
     proteins = read_proteins([written(SWISS.replace("3..7", place), "database.dat")], progress=progress)
     whole = read_proteins([written(SWISS, "whole.dat")])
@@ -264,7 +264,7 @@ def test_a_broken_feature_of_genbank_costs_that_feature_alone(written: Callable[
 
 @pytest.mark.parametrize("place", BROKEN_PLACES)
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_a_broken_coding_sequence_costs_its_protein_alone_and_is_told(written: Callable[..., Path], text: str, place: str) -> None:
+def test_broken_coding_sequence_is_left_out_and_reported(written: Callable[..., Path], text: str, place: str) -> None:
     progress = RecordingProgress(Progress())
     found = read_proteins([written(text.replace(" 1..24\n", f" {place}\n"), "contig.dat")], progress=progress)
     assert [found.accession(i) for i in range(len(found))] == ["TOY_2"]

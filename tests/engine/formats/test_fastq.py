@@ -59,7 +59,7 @@ def test_blocks_ends_of_lines_and_gzip_change_nothing(tmp_path, monkeypatch, siz
     assert records_of(read(tmp_path, content.rstrip(b"\r\n"))) == records
 
 
-def test_letters_and_qualities_may_go_over_lines_and_small_letters_and_points_are_letters(tmp_path):
+def test_bases_may_span_lines_and_be_lower_case_or_points(tmp_path):
     found = read(tmp_path, "@a\nacg\nT.\n+a\n@@\n+II\n\n@b\nAC\n+\n@+\n")
     assert records_of(found) == [("a", "ACGTN", "@@+II"), ("b", "AC", "@+")]
 
@@ -82,7 +82,7 @@ def test_the_line_with_plus_may_repeat_only_the_name(tmp_path):
 @pytest.mark.parametrize(
     "content", ["@a\n\n+\n\n@b\nA\n+\nI\n", "@a\n\n+\n@b\nA\n+\nI\n", "@a\n+\n\n@b\nA\n+\nI", "@a\n \n+\n \n \t\n@b\nA\n+\nI"]
 )
-def test_an_empty_read_is_kept(tmp_path, content):
+def test_empty_read_is_retained(tmp_path, content):
     assert records_of(read(tmp_path, content)) == [("a", "", ""), ("b", "A", "I")]
     assert records_of(read(tmp_path, "@a\n\n+\n")) == [("a", "", "")]
 
@@ -107,7 +107,7 @@ def test_an_empty_read_is_kept(tmp_path, content):
         ("@a\nT0123\n+\nIIIII\n", "line 2: '0' in a is not a base.*Colours of SOLiD"),
     ],
 )
-def test_what_is_wrong_is_told_by_record_and_line(tmp_path, content, told):
+def test_fastq_errors_name_record_and_line(tmp_path, content, told):
     with pytest.raises(InputError, match=told):
         read(tmp_path, content)
     with pytest.raises(InputError, match=told):

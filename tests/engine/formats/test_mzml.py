@@ -216,7 +216,7 @@ def test_every_sort_is_tried(make: Any) -> None:
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_a_broken_spectrum_is_told_or_skipped(make: Any, written: Callable[..., Path], sort: str) -> None:
+def test_broken_mzml_spectrum_is_reported_or_skipped(make: Any, written: Callable[..., Path], sort: str) -> None:
     spectrum, reason = broken_spectra(make)[sort]
     path = written(make.mzml(make.mzml_spectrum(0), spectrum, make.mzml_spectrum(2)))
     with pytest.raises(InputError, match=r"spectrum controllerType=0 controllerNumber=1 scan=2: .*") as raised:
@@ -271,7 +271,7 @@ def test_profiles_become_the_peaks_that_made_them(make: Any, written: Callable[.
         read_spectra([path], centroid=False)
 
 
-def test_what_the_file_calls_centroids_is_left_alone_unless_asked(make: Any, written: Callable[..., Path]) -> None:
+def test_labelled_centroids_are_unchanged_unless_requested(make: Any, written: Callable[..., Path]) -> None:
     mz, intensity = profile((300.0,), (100.0,), 0.02, 0.005)
     path = written(make.mzml(make.mzml_spectrum(mz=tuple(mz), intensity=tuple(intensity), dtypes=("<f8", "<f8"))))
     assert len(read_spectra([path]).mz) == (intensity > 0).sum()
@@ -320,14 +320,14 @@ def windows(make: Any, targets: list[float], half: float) -> str:
         ([400.0 + 0.7 * k for k in range(60)], 4.0, False),  # precursors that are chosen, in wide windows
     ],
 )
-def test_wide_windows_that_repeat_are_told_once_to_be_data_independent(
+def test_repeated_wide_windows_are_reported_once_as_dia(
     make: Any, written: Callable[..., Path], targets: list[float], half: float, is_told: bool
 ) -> None:
     messages = [one for one in told_of(written(windows(make, targets, half))) if "target of the isolation window" not in one]
     assert [("windows 25 Th wide" in one, "DIA" in one) for one in messages] == [(True, True)] * is_told
 
 
-def test_windows_of_mzxml_are_told_likewise(make: Any, written: Callable[..., Path]) -> None:
+def test_repeated_wide_windows_of_mzxml_are_reported(make: Any, written: Callable[..., Path]) -> None:
     scans = "".join(make.mzxml_scan(number) for number in range(1, 31))
     wide = scans.replace("<precursorMz ", '<precursorMz windowWideness="20" ')
     assert not told_of(written(make.mzxml(scans)))
@@ -335,7 +335,7 @@ def test_windows_of_mzxml_are_told_likewise(make: Any, written: Callable[..., Pa
 
 
 @pytest.mark.parametrize("where", ["scan", "ion", "array"])
-def test_ion_mobilities_are_left_aside_and_that_is_told(make: Any, written: Callable[..., Path], where: str) -> None:
+def test_unused_ion_mobilities_are_reported(make: Any, written: Callable[..., Path], where: str) -> None:
     unit = make.term("MS:1002815", "0.95", "MS:1002814")
     changes: dict[str, str] = {
         "scan": {"time": make.term("MS:1000016", "90", "UO:0000010") + unit},

@@ -92,7 +92,7 @@ def test_a_profile_is_centroided_or_refused(make: Any, written: Callable[..., Pa
         (('msLevel="2"', 'msLevel="2'), "XML"),
     ],
 )
-def test_a_broken_scan_is_told_or_skipped(make: Any, written: Callable[..., Path], change: tuple[str, str], reason: str) -> None:
+def test_broken_mzxml_scan_is_reported_or_skipped(make: Any, written: Callable[..., Path], change: tuple[str, str], reason: str) -> None:
     scan = make.mzxml_scan(2).replace("</peaks>", "==</peaks>" if "==" in change[0] else "</peaks>")
     path = written(make.mzxml(make.mzxml_scan(1), scan.replace(*change), make.mzxml_scan(3)))
     with pytest.raises(InputError) as raised:

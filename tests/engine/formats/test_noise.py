@@ -50,7 +50,7 @@ def test_the_ratio_of_each_peak_is_read(ratios, spectrum):
     np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
 
 
-def test_sampled_noise_is_interpolated_and_the_baseline_taken_off(ratios, spectrum):
+def test_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum):
     at, noise, baseline = (120.0, 127.0, 200.0), (1.0, 2.0, 4.0), (0.5, 1.0, 3.0)
     found = ratios(
         spectrum(0, MS_1002743=at, MS_1002744=noise, MS_1002745=baseline),
@@ -91,7 +91,7 @@ def test_noise_that_cannot_be_is_none(ratios, spectrum, more):
     ("before", "after"),
     [("<binary>A", "<binary>#"), ("MS:1000523", "MS:1001479"), ("MS:1000576", "MS:1000574"), ("</binary>", "=</binary>")],
 )
-def test_broken_arrays_of_noise_are_none(ratios, spectrum, before, after):
+def test_broken_noise_arrays_give_no_noise(ratios, spectrum, before, after):
     found = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
     assert np.isnan(found).all()
 
@@ -132,7 +132,7 @@ def test_noise_in_numpress_is_what_pynumpress_reads(ratios, make, spectrum, is_z
         (lambda data: data, 0, ["MS:1000576"]),
     ],
 )
-def test_packed_noise_that_is_spoilt_or_of_another_length_is_none(ratios, make, spectrum, spoil, length, terms):
+def test_corrupt_noise_arrays_give_no_noise(ratios, make, spectrum, spoil, length, terms):
     data = spoil(np.full(4, 2.0).tobytes())
     found = ratios(spectrum(0, lambda _: packed(make, RATIO, data, length, *terms)), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)))
     assert np.isnan(found[0]).all()

@@ -58,7 +58,7 @@ def test_ms2_masses_of_several_charges_compete(written: Written) -> None:
     assert any("1 spectrum with several precursors" in one for one in messages)
 
 
-def test_ms2_mass_far_from_window_is_tried_besides(written: Written) -> None:
+def test_ms2_mass_far_from_its_window_is_tried_too(written: Written) -> None:
     spectra, messages = read(written(f"S\t1\t1\t500.25\nZ\t2\t{mass_of(700.25, 2)!r}\n100 1\n"))
     assert [mz for mz, _ in precursors(spectra, 0)] == [500.25, pytest.approx(700.25, abs=1e-9)]
     assert any("more than 5 Th" in one for one in messages)

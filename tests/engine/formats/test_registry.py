@@ -36,7 +36,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_toy(tmp_path / "RUN.Toy")
 
 
-def test_a_new_format_is_recognised_read_listed_and_exported_by_its_line_alone(toy: Path) -> None:
+def test_new_format_needs_only_its_registry_entry(toy: Path) -> None:
     found = read_spectra([toy])
     assert len(found) == 5 and found.identifier == list("01234")
     np.testing.assert_array_equal(found.intensity[0::2], np.arange(1, 6))
@@ -51,7 +51,7 @@ def test_the_command_line_lists_a_new_format(toy: Path, capsys: pytest.CaptureFi
     assert "Toy, mzML, mzXML" in capsys.readouterr().out
 
 
-def test_without_its_line_it_is_unknown(tmp_path: Path) -> None:
+def test_new_format_is_unknown_without_its_entry(tmp_path: Path) -> None:
     path = tmp_path / "run.toy"
     path.write_bytes(HEAD)
     assert format_of_name(path.name) is None

@@ -15,7 +15,7 @@ from proteoscope.engine.matches.preset_advice import advise, warn_of_misfits
 from proteoscope.engine.searches import search_of_kind
 
 
-def test_the_sample_of_an_orbitrap_with_ion_trap_fragments_is_known_as_one() -> None:
+def test_orbitrap_with_ion_trap_fragments_is_recognised() -> None:
     """Its converter names the orbitrap alone; its fragments were measured in the linear ion trap."""
     content = spectra_content(Path(str(resources.path("samples", "BSA1.mzML.gz"))))
     assert content is not None
@@ -34,7 +34,7 @@ def test_the_sample_of_an_orbitrap_with_ion_trap_fragments_is_known_as_one() -> 
         ("spectra/known_ids/proteometools_171_kuester_test.mgf", "exact"),
     ],
 )
-def test_real_runs_are_told_apart_in_every_format(shared_data: Path, name: str, fragments: str) -> None:
+def test_real_runs_have_distinct_names_in_every_format(shared_data: Path, name: str, fragments: str) -> None:
     content = spectra_content(shared_data / name)
     assert content is not None and content.fragments == fragments and content.precursors == "exact"
 
@@ -52,7 +52,7 @@ def test_precursors_that_lie_anywhere_are_those_of_an_ion_trap() -> None:
     assert precursor_exactness(exact + random.uniform(-0.3, 0.3, 500), charges) == "ion trap"
 
 
-def test_what_is_no_spectra_or_broken_is_not_known(tmp_path: Path) -> None:
+def test_spectra_content_is_none_for_other_or_broken_files(tmp_path: Path) -> None:
     for number, content in enumerate(
         (b"", b">a\nPEPTIDE\n", b"BEGIN IONS\nPEPMASS=nothing\n", b"<mzML" + b"\0" * 1000, b"\x1f\x8b broken")
     ):
@@ -62,7 +62,7 @@ def test_what_is_no_spectra_or_broken_is_not_known(tmp_path: Path) -> None:
     assert spectra_content(tmp_path / "absent.mzML") is None
 
 
-def test_advice_names_the_preset_that_suits_and_is_silent_where_one_fits() -> None:
+def test_advice_names_a_preset_only_if_settings_conflict() -> None:
     search = search_of_kind("identify")
     trap = SpectraContent(fragments="ion trap", precursors="exact", n_ms2=9)
     exact = SpectraContent(fragments="exact", precursors="exact", n_ms2=9)

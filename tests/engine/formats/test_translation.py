@@ -91,7 +91,7 @@ def test_uracil_is_read_as_thymine_and_genbank_by_its_sequence(written: Callable
     assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == found
 
 
-def test_the_file_of_proteins_beside_a_genome_is_the_one_that_is_named(written: Callable[..., Path]) -> None:
+def test_protein_file_among_genomes_is_named(written: Callable[..., Path]) -> None:
     genome, proteins = written(">c\n" + "ACGT" * 500, "genome.fasta"), written(entry_files.FASTA_OF_UNIPROT, "p.fasta")
     for files in ([genome, proteins], [proteins, genome]):
         with pytest.raises(InputError, match="the sequences are proteins") as raised:
@@ -99,7 +99,7 @@ def test_the_file_of_proteins_beside_a_genome_is_the_one_that_is_named(written: 
         assert raised.value.path == str(proteins)
 
 
-def test_proteins_are_not_translated_and_codes_that_are_none_are_refused(written: Callable[..., Path]) -> None:
+def test_translation_refuses_proteins_and_unknown_codes(written: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match=r"the sequences are proteins, and cannot be translated.*translation=none"):
         Translation("six-frame", 1, 30).read([written(entry_files.FASTA_OF_UNIPROT, "p.fasta")], Progress())
     with pytest.raises(InputError, match="no reading frame has 1,000 residues"):
@@ -114,6 +114,6 @@ def test_names_that_are_no_places_have_none() -> None:
     assert place is not None and (place.sequence, place.first, place.last, place.strand) == ("a:b", 4, 9, "-")
 
 
-def test_the_key_of_an_index_holds_the_codons_and_not_the_number_of_their_code() -> None:
+def test_index_key_has_codons_not_their_number() -> None:
     contents = [Translation("six-frame", code, 30).content() for code in (1, 2)]
     assert contents[0] != contents[1] and not any(np.isin([1, 2], list(content.values())).any() for content in contents)

@@ -48,7 +48,7 @@ def test_read_surveys_has_the_voltages_of_mzxml(make: Any, written: Written) -> 
     np.testing.assert_array_equal(found.voltage, [-50.0, np.nan, -70.0])
 
 
-def test_read_surveys_refuses_more_voltages_than_instruments_have(make: Any, written: Written) -> None:
+def test_read_surveys_refuses_too_many_voltages(make: Any, written: Written) -> None:
     spectra = [make.mzml_spectrum(i, level="1", ions="", extra=make.term("MS:1001581", f"-{i}.5")) for i in range(33)]
     with pytest.raises(InputError, match="at 33 FAIMS compensation voltages; at most 32 are expected"):
         read_surveys(written(make.mzml(*spectra)))

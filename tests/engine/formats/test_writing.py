@@ -64,7 +64,7 @@ def test_what_is_written_is_read_back_to_the_last_bit(spectra: Spectra, tmp_path
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_any_rows_are_written_in_the_order_that_is_asked_for(spectra: Spectra, tmp_path: Path, format: str) -> None:
+def test_rows_are_written_in_the_requested_order(spectra: Spectra, tmp_path: Path, format: str) -> None:
     rows = np.array([900, 3, 500, 4])
     out = tmp_path / "out"
     write_spectrum_file(out, spectra, format=format, rows=rows)
@@ -75,7 +75,7 @@ def test_any_rows_are_written_in_the_order_that_is_asked_for(spectra: Spectra, t
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_pieces_and_threads_make_no_difference(spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_and_threads_do_not_change_results(spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write_spectrum_file(tmp_path / "whole", spectra, format=format)
     monkeypatch.setattr("proteoscope.engine.formats.writing._PEAKS", 1000)
     write_spectrum_file(tmp_path / "cut", spectra, format=format, threads=3)
@@ -116,7 +116,7 @@ _PEERS = {
 @pytest.mark.peers
 @pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with pyopenms and pymzml")
 @pytest.mark.parametrize("peer", _PEERS)
-def test_openms_and_pymzml_read_the_same_one_after_the_other_and_by_the_index(spectra: Spectra, tmp_path: Path, peer: str) -> None:
+def test_openms_and_pymzml_read_the_written_mzml(spectra: Spectra, tmp_path: Path, peer: str) -> None:
     write_spectrum_file(tmp_path / "out.mzML", spectra)
     script = (
         f"import sys, hashlib, numpy as np, {peer} as o\npath = sys.argv[1]\n{_PEERS[peer]}\n"
@@ -255,7 +255,7 @@ def test_mzml_is_valid_and_its_index_and_digest_are_true(spectra: Spectra, tmp_p
     assert hashlib.sha1(before + b"<fileChecksum>").hexdigest() == digest[:40].decode()
 
 
-def test_scans_are_numbered_anew_in_ms2_where_they_do_not_tell_spectra_apart(tmp_path: Path) -> None:
+def test_ms2_writer_renumbers_ambiguous_scans(tmp_path: Path) -> None:
     for scans in ([7, 7, 8], [7, -1, 8]):
         write_spectrum_file(tmp_path / "out.ms2", several(["a", "b\nc", "d"], scans))
         assert read_spectra([tmp_path / "out.ms2"]).scan.tolist() == [1, 2, 3]

@@ -205,7 +205,7 @@ def test_forms_are_those_of_the_definition(known, tmp_path: Path, variable: tupl
 
 
 @pytest.mark.parametrize("change", ["C", "", "GGK", "R"])
-def test_variants_carry_what_their_protein_is_known_to_carry_around_them(known, tmp_path: Path, change: str) -> None:
+def test_variants_have_the_known_modifications_around_them(known, tmp_path: Path, change: str) -> None:
     _, sequences, sites = known
     of_all, sites_of_all, told = dict(sequences), dict(sites), []
     at = 17
@@ -270,7 +270,7 @@ def test_residues_of_reversed_proteins_carry_what_they_carried(known, tmp_path: 
         assert found[proteins.n_targets + i] == {(len(sequence) + 1 - at, name) for at, name in on_residues}
 
 
-def test_acetyl_at_the_residue_behind_a_lost_methionine_is_at_the_end_of_the_peptide_and_of_its_decoy(tmp_path: Path) -> None:
+def test_acetyl_after_clipped_methionine_is_terminal_in_decoys(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAGEEDLVIKTTTLLLLDER"}, {"Q00001": {2: ["N-acetylalanine"], 3: ["N-acetylglycine"]}})
     targets, decoys = forms_of(built(tmp_path / "index", path, parameters()))
     assert set(targets) == {
@@ -280,7 +280,7 @@ def test_acetyl_at_the_residue_behind_a_lost_methionine_is_at_the_end_of_the_pep
     assert set(decoys) == {("REDLLLLTTTK", ((0, "Acetyl (N-term)"),))}
 
 
-def test_a_known_modification_stands_in_the_place_of_fixed_ones(tmp_path: Path) -> None:
+def test_known_modification_replaces_fixed_ones(tmp_path: Path) -> None:
     sequence, sites = "MCKACDEFGHKCAAAAAR", {2: ["N-acetylcysteine"], 5: ["S-palmitoyl cysteine"], 11: ["N6-acetyllysine"]}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
     settings = parameters(fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"))
@@ -292,7 +292,7 @@ def test_a_known_modification_stands_in_the_place_of_fixed_ones(tmp_path: Path) 
     assert other == pytest.approx(sequence_mass("CKACDEFGHK") + 42.010565 + 238.229666 + carbamidomethyl + 2 * label, abs=1e-6)
 
 
-def test_the_index_is_the_same_in_parts_and_of_some_proteins_those_that_they_know(known, tmp_path: Path) -> None:
+def test_index_with_forms_is_the_same_in_mass_ranges(known, tmp_path: Path) -> None:
     database, *_ = known
     settings = parameters()
     proteins, whole = built(tmp_path / "index", database, settings)
@@ -315,7 +315,7 @@ def test_the_index_is_the_same_in_parts_and_of_some_proteins_those_that_they_kno
     assert {form for form in of_some if form not in of_all} == set()
 
 
-def test_no_peptide_has_more_forms_than_are_asked_for_and_the_simplest_come_first(tmp_path: Path) -> None:
+def test_forms_are_limited_and_simplest_come_first(tmp_path: Path) -> None:
     sequence = "SSTTSSTTSSTTSSTTSSK"
     sites = {at: ["Phosphoserine" if one == "S" else "Phosphothreonine"] for at, one in enumerate(sequence[:-1], 1)}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
@@ -346,7 +346,7 @@ def test_a_database_that_knows_nothing_gives_the_index_without(tmp_path: Path) -
     assert one == other and not any("known" in name for name in one)
 
 
-def test_keys_tell_what_decides_the_forms(tmp_path: Path) -> None:
+def test_keys_depend_on_all_settings_of_forms(tmp_path: Path) -> None:
     settings = parameters()
     digestion = Digestion.of(settings, "specific")
     plain = Databases([], [], {"database": ["x"]})
@@ -357,7 +357,7 @@ def test_keys_tell_what_decides_the_forms(tmp_path: Path) -> None:
     assert len({str(without), *keys}) == 4
 
 
-def test_a_database_with_decoys_of_its_own_has_none(tmp_path: Path) -> None:
+def test_known_modifications_are_refused_with_existing_decoys(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}, {"Q00001": {2: ["N-acetylalanine"]}, "D00001": {}})
     with pytest.raises(ParameterError, match="known_modifications: a database with its own decoys"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))

@@ -135,7 +135,7 @@ def test_named_decoys_are_found(naming: str, decoy_of: Callable[[str], str]) -> 
     assert np.array_equal(are_tagged(names, *(("", tag.text) if tag.is_suffix else (tag.text, ""))), answer.is_decoy)
 
 
-def test_names_that_imports_know_are_known() -> None:
+def test_imported_names_are_recognised() -> None:
     targets = natural(50)
     for prefix in ImportParameters().decoy_prefixes:
         answer = found(targets + [(prefix + name, shuffled(sequence)) for name, sequence in targets])
@@ -144,7 +144,7 @@ def test_names_that_imports_know_are_known() -> None:
 
 @pytest.mark.parametrize("mirror", MIRRORS)
 @pytest.mark.parametrize("order", ["behind", "beside", "before"])
-def test_decoys_without_a_telling_name_are_found_by_sequence(mirror: str, order: str) -> None:
+def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: str) -> None:
     targets = natural(200)
     decoys = [(f"tr|Q{number}|X", MIRRORS[mirror](sequence)) for number, (_, sequence) in enumerate(targets)]
     records = targets + decoys if order == "behind" else [one for pair in zip(targets, decoys, strict=True) for one in pair]
@@ -322,7 +322,7 @@ def test_existing_decoys_of_every_name_have_their_targets(tmp_path: Path, naming
     assert [proteins.proteins.accession(i) for i in range(39, 41)] == ["sp|P04618|REV_HV1H2", decoys[0][0]]
 
 
-def test_decoys_beside_existing_ones_are_refused_or_left_out(tmp_path: Path) -> None:
+def test_existing_decoys_are_refused_or_left_out(tmp_path: Path) -> None:
     path = written(tmp_path / "both.fasta", TARGETS + REVERSED + UNNAMED)
     with pytest.raises(InputError, match="40 proteins have the residues of other proteins"):
         built(tmp_path / "index", [path], decoys="existing", decoy_prefix="rev_")

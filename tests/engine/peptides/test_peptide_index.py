@@ -126,7 +126,7 @@ SEQUENCES = st.lists(st.text(ALL_LETTERS, max_size=60).map(lambda text: text + t
     st.booleans(),
     st.booleans(),
 )
-def test_random_proteins_give_the_peptides_of_the_reference_digest(
+def test_index_has_the_peptides_of_the_reference_digest(
     tmp_path: Path, sequences: list[str], agent: str, ends: int, missed: int, clip: bool, modified: bool
 ) -> None:
     fixed = tuple(parse_modification(name) for name in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)")) if modified else ()
@@ -181,7 +181,7 @@ def test_threads_and_memory_do_not_change_the_index(tmp_path: Path, ends: int) -
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_selected_proteins_are_digested_alone_and_keep_their_positions(tmp_path: Path, memory: int) -> None:
+def test_selected_proteins_retain_their_positions(tmp_path: Path, memory: int) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     how, chosen = digestion(), [0, 3, 17, 41, 44, 47, 60]
     index = build(tmp_path, proteins, how, memory=memory, selected=np.array(chosen))
@@ -189,7 +189,7 @@ def test_selected_proteins_are_digested_alone_and_keep_their_positions(tmp_path:
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_of_windows_of_masses_the_index_has_the_peptides_near_them(tmp_path: Path, memory: int) -> None:
+def test_index_of_mass_windows_has_peptides_near_them(tmp_path: Path, memory: int) -> None:
     proteins, how = protein_index(tmp_path / "p", random_proteome(8)), digestion()
     whole = build(tmp_path / "whole", proteins, how, memory=memory)
     masses = whole.mass[::40]
@@ -230,7 +230,7 @@ def test_limits_are_inclusive(tmp_path: Path) -> None:
         assert len(build(tmp_path, proteins, digestion(**change))) == 0, change
 
 
-def test_letters_without_a_mass_break_peptides_and_u_and_o_do_not(tmp_path: Path) -> None:
+def test_ambiguous_residues_break_peptides_but_not_u_and_o(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["AGIAUAAK", "GAOTAAAR", "LLXLLLLK", "MMB*MMMK", "TTTTTZR", "VVVVJVVK"], "none")
     index = build(tmp_path, proteins, digestion())
     found = {entry[0]: float(mass) for entry, mass in zip(listed(index, proteins), index.mass, strict=True)}

@@ -109,7 +109,7 @@ def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[st
     return written_database(tmp_path, sequences, variants), sequences, variants
 
 
-def test_the_peptides_are_those_of_proteins_changed_as_a_whole_and_decoys_those_of_these_reversed(known, tmp_path: Path) -> None:
+def test_variant_peptides_are_those_of_changed_proteins(known, tmp_path: Path) -> None:
     database, sequences, variants = known
     targets, decoys = peptides_of(built(tmp_path / "index", database, parameters()))
     expected: set[str] = set()
@@ -178,7 +178,7 @@ def test_without_the_parameter_keys_and_columns_are_as_they_were(known, tmp_path
     assert not list((tmp_path / "index").glob("protein_kept*"))
 
 
-def test_a_database_with_decoys_of_its_own_has_no_variants(tmp_path: Path) -> None:
+def test_variants_are_refused_with_existing_decoys(tmp_path: Path) -> None:
     sequences = {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}
     path = written_database(tmp_path, sequences, {"Q00001": [(9, "L", "V")], "D00001": []})
     with pytest.raises(ParameterError, match="known_variants: a database with its own decoys"):
@@ -217,7 +217,7 @@ def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "shuffle"])
-def test_entries_are_placed_in_whole_proteins_with_the_variant_marked(known, tmp_path: Path, decoys: str) -> None:
+def test_variant_entries_are_located_in_whole_proteins(known, tmp_path: Path, decoys: str) -> None:
     database, sequences, variants = known
     proteins = built(tmp_path / "index", database, parameters(decoys=decoys)).proteins
     expected = {f"{name}:{old}{first}{new or 'del'}": (name, first, old, new) for name in sequences for first, old, new in variants[name]}

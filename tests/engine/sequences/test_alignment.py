@@ -34,7 +34,7 @@ def rescored(alignment, scheme):
     gap=st.tuples(st.integers(0, 12), st.integers(0, 3)),
     cells_kept=st.sampled_from([1, 40, 500, 1 << 24]),
 )
-def test_an_alignment_is_worth_the_best_score_and_spells_its_sequences(query, subject, gap, cells_kept):
+def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, cells_kept):
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 
@@ -56,7 +56,7 @@ def test_an_alignment_is_worth_the_best_score_and_spells_its_sequences(query, su
         assert found.runs[0][1] == found.runs[-1][1] == "M"
 
 
-def test_a_known_alignment_is_counted_as_it_is_drawn():
+def test_alignment_counts_agree_with_its_lines():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 4, 1)
     found = align_pair(as_codes("GGHEAGAWGHEEKK"), as_codes("HEAWGHEEPP"), scheme, Progress())
     assert found.lines() == ("HEAGAWGHEE", "HE  AWGHEE", "HE--AWGHEE")

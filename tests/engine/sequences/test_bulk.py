@@ -88,7 +88,7 @@ def test_many_pairs_are_aligned_as_each_by_itself(gap_open, cells_kept):
 @pytest.mark.parametrize("gaps", [(11, 1), (0, 0), (3, 0), (40, 10)])
 @pytest.mark.parametrize("scale", [1, 20])  # the second needs 16 bits
 @pytest.mark.parametrize("n", [3, 150])
-def test_subjects_of_one_query_are_aligned_side_by_side_as_each_by_itself(gaps, scale, n):
+def test_parallel_alignments_equal_single_ones(gaps, scale, n):
     matrix = read_matrix("BLOSUM62")
     scheme, pairs = ScoringScheme(replace(matrix, scores=matrix.scores * scale), *gaps), pairs_of(n)
     # Pieces that recur give ends and beginnings that tie.

@@ -41,7 +41,7 @@ def test_expected_counts_are_those_of_random_sequences(scheme):
         assert counts[scores >= bound].sum() == pytest.approx((found >= bound).sum(), rel=0.35, abs=8)
 
 
-def test_nothing_is_expected_where_nothing_is_known(scheme):
+def test_expected_counts_are_empty_without_statistics(scheme):
     unknown = ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
     for statistics, length, lengths in (
         (unknown, 100, np.array([50])),

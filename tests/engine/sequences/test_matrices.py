@@ -86,7 +86,7 @@ def test_u_o_and_j_score_as_x():
         assert matrix[code, code] == matrix[x, x]
 
 
-def test_a_file_of_few_letters_is_filled_up(tmp_path):
+def test_matrix_with_few_residues_is_completed(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text("# mine\n   A  C\nA  5 -2 # alike\nc -2  7\n")
     matrix = read_matrix(str(path)).scores
@@ -108,19 +108,19 @@ def test_a_file_of_few_letters_is_filled_up(tmp_path):
         ("A C\nA 1 9999999\nC 1 2\n", "not within"),
     ],
 )
-def test_a_broken_file_is_an_error_that_says_what_is_wrong(tmp_path, text, said):
+def test_read_matrix_reports_the_error_of_a_broken_file(tmp_path, text, said):
     path = tmp_path / "broken.txt"
     path.write_text(text)
     with pytest.raises(InputError, match=said):
         read_matrix(str(path))
 
 
-def test_codes_are_the_places_of_the_letters():
+def test_codes_are_the_indices_of_residues():
     assert encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist() == list(range(27))
 
 
 @pytest.mark.parametrize("wish", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])
-def test_a_name_that_no_file_can_have_is_told_shortly(wish):
+def test_invalid_file_name_is_reported_briefly(wish):
     with pytest.raises(ParameterError, match="there is no matrix") as caught:
         matrix_name(wish)
     assert len(str(caught.value)) < 300
@@ -136,7 +136,7 @@ def test_a_name_that_no_file_can_have_is_told_shortly(wish):
         ("A\nA 1\n" * 300_000, "too large"),
     ],
 )
-def test_a_hostile_matrix_is_told_shortly(tmp_path, content, said):
+def test_hostile_matrix_is_reported_briefly(tmp_path, content, said):
     (tmp_path / "mine.txt").write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=said) as caught:
         read_matrix(str(tmp_path / "mine.txt"))

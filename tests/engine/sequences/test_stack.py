@@ -73,7 +73,7 @@ def parsed(stack: Stack, format: str) -> list[Align.Alignment]:
 
 @A_FEW
 @given(PAIRS)
-def test_each_row_is_its_own_pair_again(found: list[tuple[int, str, str, int, int]]) -> None:
+def test_row_pairs_are_restored(found: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(found)
     shown = rows(stack)
     assert shown[0].replace("-", "") == QUERY
@@ -129,7 +129,7 @@ def test_a_stack_is_read_back_as_it_was(format: str, found: list[tuple[int, str,
 
 @A_FEW
 @given(PAIRS)
-def test_a3m_has_the_columns_of_the_query_and_insertions_in_small_letters(found: list[tuple[int, str, str, int, int]]) -> None:
+def test_a3m_has_query_columns_and_lower_case_insertions(found: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(found)
     lines = stack_text(stack, "a3m").splitlines()
     headers, sequences = [], list[str]()
@@ -151,7 +151,7 @@ def test_a3m_has_the_columns_of_the_query_and_insertions_in_small_letters(found:
 @A_FEW
 @given(PAIRS.filter(bool))  # Bio.Align does not read a file of MAF without alignments
 @pytest.mark.parametrize("format", PAIR_FORMATS)
-def test_pairs_are_read_back_in_the_places_of_the_whole_sequences(format: str, found: list[tuple[int, str, str, int, int]]) -> None:
+def test_pairs_are_read_back_at_their_positions(format: str, found: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(found)
     read = parsed(stack, format)
     assert len(read) == len(found)
@@ -168,7 +168,7 @@ def test_pairs_are_read_back_in_the_places_of_the_whole_sequences(format: str, f
             assert [one[query], one[subject]] == [above, below] and one.score == k + 7
 
 
-def test_names_are_told_apart_in_every_format() -> None:
+def test_names_are_distinct_in_every_format() -> None:
     long = [f"sp|P{k:05d}|A_LONG_NAME_WITH, odd (letters)" for k in range(3)] + ["same", "same", "x\x01y"]
     for width in (None, 10, 30):
         names = unique_names(long, width)
@@ -184,7 +184,7 @@ def test_rows_are_not_made_anew_from_the_coordinates_of_all(monkeypatch: pytest.
     assert {format: stack_text(stack, format) for format in STACK_FORMATS} == expected
 
 
-def test_stars_are_written_as_unknown_residues() -> None:
+def test_stars_are_written_as_x() -> None:
     stack = stacked([(0, "MKWV", "MK*V", 0, 0)])
     for format in STACK_FORMATS:
         assert "MKXV" in stack_text(stack, format)
@@ -244,7 +244,7 @@ def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
         assert found == pytest.approx(min(1.0, max(0.0, divergence * filled)), abs=1e-9)
 
 
-def test_a_column_of_one_rare_residue_is_more_conserved_than_one_of_a_frequent_one_or_of_many() -> None:
+def test_column_of_a_rare_residue_is_most_conserved() -> None:
     rare, frequent, many, gaps = conservation(np.array([list(b"WLA-"), list(b"WLC-"), list(b"WLD-"), list(b"WLE-")], np.uint8)).tolist()
     assert 1 > rare > frequent > many > gaps == 0
 
@@ -286,7 +286,7 @@ def test_a_file_of_one_stack_is_not_written_for_two_queries(tmp_path: Path, rand
 
 
 @pytest.mark.parametrize("format", ["stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"])
-def test_a_stack_of_no_hits_is_told_and_not_written(format: str, tmp_path: Path, random_protein, fasta, capsys) -> None:
+def test_stack_without_hits_is_reported_and_not_written(format: str, tmp_path: Path, random_protein, fasta, capsys) -> None:
     from proteoscope.engine.command_line.main import main
 
     files = fasta("q.fasta", [("one", random_protein(1, 120))]), fasta("d.fasta", [("other", random_protein(5, 90))])

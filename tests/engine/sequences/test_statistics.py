@@ -106,7 +106,7 @@ def test_e_values_of_identity_are_blasts(query_length, subject_length, score, bi
 
 
 @pytest.mark.parametrize("name", ["DAYHOFF", "GONNET", "BLOSUMN"])
-def test_a_matrix_without_a_table_has_gap_costs_that_chance_does_not_cross(chance, name):
+def test_matrix_without_a_table_has_sufficient_gap_costs(chance, name):
     scores, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(name), *default_gap_costs(name))
     assert tabulated(scheme) is None
@@ -114,7 +114,7 @@ def test_a_matrix_without_a_table_has_gap_costs_that_chance_does_not_cross(chanc
     assert 0.7 < fitted.lambda_ / ungapped_lambda(scheme.matrix) < 1
 
 
-def test_a_file_with_a_known_matrix_has_its_statistics(tmp_path):
+def test_file_with_an_ncbi_matrix_has_its_statistics(tmp_path):
     (tmp_path / "copy.txt").write_text(resources.path("matrices", "BLOSUM62.txt").read_text())
     assert tabulated(ScoringScheme(read_matrix(str(tmp_path / "copy.txt")), 11, 1)) is not None
     assert tabulated(ScoringScheme(read_matrix("BLOSUM62"), 12, 3)) is None
@@ -122,7 +122,7 @@ def test_a_file_with_a_known_matrix_has_its_statistics(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "PAM30", "PAM70", "PAM250"])
-def test_every_matrix_with_a_table_has_gap_costs_in_it_unless_ncbi_has_not(name):
+def test_default_gap_costs_are_in_the_table_of_each_matrix(name):
     assert tabulated(ScoringScheme(read_matrix(name), *default_gap_costs(name))) is not None
 
 
@@ -141,7 +141,7 @@ def test_tabulated_e_values_are_right_for_chance(chance, matrix, gap_open, gap_e
 @pytest.mark.parametrize(
     ("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("BLOSUM62", 30, 30), ("PAM120", 12, 1), ("BLOSUM65", 8, 2)]
 )
-def test_fitted_e_values_are_right_for_chance_with_relatives_among_the_scores(chance, matrix, gap_open, gap_extend):
+def test_fitted_e_values_are_right_despite_related_pairs(chance, matrix, gap_open, gap_extend):
     make, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(matrix), gap_open, gap_extend)
     scores = make(scheme)
@@ -161,7 +161,7 @@ def test_the_fit_comes_near_ncbis_constants(chance):
     assert statistics.a == pytest.approx(1.9, rel=0.2)
 
 
-def test_the_usual_real_protein_has_as_many_hits_of_chance_as_the_fitted_e_values_say(shared_data):
+def test_fitted_e_values_hold_for_real_proteins(shared_data):
     """Reversed, a protein keeps its composition and has no relatives."""
     queries = read_sequences([shared_data / "sequences" / "mmseqs_QUERY.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())

@@ -135,7 +135,7 @@ def test_the_tables_agree_with_cigar_and_sequences(found, sequences, tmp_path):
     assert any(one.values["positives"] > one.values["identity"] * one.values["alignment_length"] for one in wanted)
 
 
-def test_hits_stand_best_first_and_ties_in_the_order_of_the_files(found, sequences):
+def test_hits_are_sorted_by_score_then_file_order(found, sequences):
     rows, _, _ = found
     for name in sequences[0]:
         own = [row for row in rows if row["query"] == name]
@@ -187,7 +187,7 @@ def test_sam_places_clips_and_edits_are_those_of_the_alignment(found, sequences)
         assert float(tags["ZE:f:"]) == pytest.approx(row["e_value"], rel=6e-3)
 
 
-def test_sam_names_are_short_and_each_of_one_sequence_and_sequences_hold_no_star(fasta, random_protein, tmp_path):
+def test_sam_names_are_short_and_unique_without_stars(fasta, random_protein, tmp_path):
     proteins = [random_protein(k, 80) for k in range(4)]
     long, names = "n" * 300, ("same", "same_2", "same", "*=" + "n" * 260)
     query = fasta("q.fasta", [(f"{long}one", proteins[0]), (f"{long}two", proteins[1][:40] + "*" + proteins[1][40:]), ("*", "WWWW")])
@@ -294,7 +294,7 @@ def test_the_page_shows_every_hit_and_colours_what_agrees(found):
             assert shown[start // width * 4].split()[1] == str(row["query_start"] + start - one.lines[0][:start].count("-"))
 
 
-def test_the_joined_headers_of_ncbi_are_shown_apart(fasta, random_protein, tmp_path):
+def test_joined_ncbi_headers_are_separated(fasta, random_protein, tmp_path):
     protein = random_protein(1, 80)
     database = fasta("d.fasta", [("a.1 first [Homo]\x01b.1 second \x02", protein)])
     align([fasta("q.fasta", [("q", protein)])], [database], tmp_path / "o", SequenceSearchParameters(), format="html", device="cpu")

@@ -48,6 +48,6 @@ def test_a_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "..", "5", "9..5", "a..b", "nan..5", "1..2..3"])
-def test_another_text_is_no_range(text: str) -> None:
+def test_number_range_refuses_other_texts(text: str) -> None:
     with pytest.raises(ParameterError, match="is not a range of masses; expected"):
         number_range(text, "masses")

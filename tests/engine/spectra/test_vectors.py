@@ -84,7 +84,7 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
         {"minimum_mz": 200.0, "maximum_mz": 300.0},
     ],
 )
-def test_a_vector_is_what_its_definition_says(changes):
+def test_vectors_agree_with_their_definition(changes):
     random = np.random.default_rng(5)
     # Whole heights, each once in a spectrum, so that neither ties nor the rounding of sums decide.
     peaks = []
@@ -129,7 +129,7 @@ def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
         ({"maximum_charge": 2}, [0, 1, 3, 4, 5]),
     ],
 )
-def test_limits_of_precursor_and_charge_leave_spectra_without_elements(changes, wanted):
+def test_spectra_out_of_limits_have_empty_vectors(changes, wanted):
     held = spectra([[(100.0, 1.0)]] * 6, [400.0, 500.0, 600.0, 500.0, 500.0, np.nan], [4, 2, 8, 0, 4 | 1, 0])
     assert [row for row in range(6) if elements(made(held, **changes), row)] == wanted
 
@@ -147,7 +147,7 @@ def test_threads_change_nothing():
     assert all(np.array_equal(a, b) for a, b in zip((one.order, *one.arrays), (many.order, *many.arrays), strict=True))
 
 
-def test_vectors_stand_in_order_of_ion_and_precursor_and_windows_end_with_both():
+def test_vectors_are_sorted_by_ion_and_precursor():
     one = [(100.0, 1.0), (200.0, 2.0)]
     mz = [500.0, 500.005, 500.02, 500.0, 500.0, np.nan, 500.0]
     masks = [4, 4, 4, 8, 0, 4, 4 | 1]

@@ -33,7 +33,7 @@ def test_the_curve_is_near_the_truth_of_a_normal_mixture(n: int, bound: float) -
 
 
 @pytest.mark.parametrize("share_true", [0.1, 0.5, 0.9])
-def test_the_mean_over_accepted_targets_is_their_false_discovery_rate(share_true: float) -> None:
+def test_mean_posterior_error_is_the_false_discovery_rate(share_true: float) -> None:
     score, is_decoy, _ = normal_mixture(50_000, share_true, 11)
     found, q = posterior_error_probabilities(score, is_decoy), q_values(score, is_decoy)
     for level in (0.01, 0.05):
@@ -55,7 +55,7 @@ def test_any_input_gives_probabilities_that_fall_with_the_score(matches: list[tu
         assert len(np.unique(found[score == value])) == 1
 
 
-def test_separated_classes_are_told_apart() -> None:
+def test_posterior_errors_separate_distinct_classes() -> None:
     score = np.append(np.linspace(0, 1, 200), np.linspace(10, 11, 200))
     found = posterior_error_probabilities(score, np.arange(400) < 200)
     assert found[:200].min() > 0.9

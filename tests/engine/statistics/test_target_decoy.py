@@ -25,7 +25,7 @@ def q_values_by_definition(score: list[int], is_decoy: list[bool], plus_one: boo
 
 
 @given(MATCHES, st.booleans())
-def test_q_values_are_the_least_rate_of_the_thresholds_that_accept(matches: list[tuple[int, bool]], plus_one: bool) -> None:
+def test_q_values_are_the_lowest_accepting_rate(matches: list[tuple[int, bool]], plus_one: bool) -> None:
     score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
     found = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one)
     np.testing.assert_allclose(found, q_values_by_definition(score, is_decoy, plus_one))
@@ -39,7 +39,7 @@ def test_q_values_do_not_depend_on_the_order_of_rows(matches: list[tuple[int, bo
 
 
 @given(MATCHES, st.booleans())
-def test_of_incomplete_decoys_each_stands_for_as_many_as_are_missing(matches: list[tuple[int, bool]], plus_one: bool) -> None:
+def test_incomplete_decoys_are_scaled(matches: list[tuple[int, bool]], plus_one: bool) -> None:
     score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
     rates = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one, decoy_ratio=0.25)
 
@@ -52,7 +52,7 @@ def test_of_incomplete_decoys_each_stands_for_as_many_as_are_missing(matches: li
 
 
 @pytest.mark.parametrize("ratio", [0.25, 0.5, 1.0, 2.0])
-def test_the_interval_of_incomplete_decoys_holds_the_false_ones_95_times_of_100(ratio: float) -> None:
+def test_interval_with_incomplete_decoys_covers_95_per_cent(ratio: float) -> None:
     generator, n_false, held = np.random.default_rng(5), 40, 0
     for _ in range(600):
         decoys = int(generator.binomial(n_false, ratio / (1 + ratio)))
@@ -101,7 +101,7 @@ def test_copies_of_a_run_have_its_rates(matches: list[tuple[int, bool]], copies:
 
 
 @pytest.mark.parametrize("n_right", [150, 400])
-def test_longer_lists_keep_one_percent_on_average_and_hold_no_less_than_with_one_more(n_right: int) -> None:
+def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
     """The plain ratio takes the luckiest threshold: of what it tells as 1 %, more is false."""
     generator, judged, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
     for _ in range(150_000 // n_right):
@@ -122,14 +122,14 @@ def test_longer_lists_keep_one_percent_on_average_and_hold_no_less_than_with_one
 
 
 @pytest.mark.parametrize("n", [30, 100, 1000])
-def test_the_expected_number_of_decoys_is_that_of_fresh_ones_of_the_same_kind(n: int) -> None:
+def test_expected_decoys_agree_with_new_samples(n: int) -> None:
     """Exponential tails, as of best scores: the mean of the estimate at a score that few reach, against the truth."""
     generator, at = np.random.default_rng(11), np.array([np.log(2.0) + 3.0])
     found = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
     assert np.mean(found) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
 
 
-def test_of_few_decoys_the_tail_is_what_is_known_beforehand_and_else_one() -> None:
+def test_few_decoys_use_prior_knowledge_or_one() -> None:
     at, scale = np.array([0.0, 1.0, 5.0]), ScoreScale(1.0, 1.0, 3.0)
     np.testing.assert_allclose(expected_decoys(np.empty(0), np.empty(0, bool), at, scale), [0.5, 0.5, 0.5 * np.exp(-4.0)])
     np.testing.assert_array_equal(expected_decoys(np.zeros(3), np.ones(3, bool), at), np.ones(3))
@@ -137,7 +137,7 @@ def test_of_few_decoys_the_tail_is_what_is_known_beforehand_and_else_one() -> No
     assert far[2] > 10 * near[2], "a decoy far out widens the tail"
 
 
-def test_short_lists_keep_one_percent_on_average_and_nulls_accept_nothing() -> None:
+def test_short_lists_hold_one_per_cent_on_average() -> None:
     """Thirty right answers among so many spectra, false ones as best scores are: of what is told as 1 % at most 1.5 % is false, over many
     runs; down to the first decoy more than 2 %."""
     generator, judged, plain, nulls = np.random.default_rng(3), np.zeros(2), np.zeros(2), 0
@@ -155,13 +155,13 @@ def test_short_lists_keep_one_percent_on_average_and_nulls_accept_nothing() -> N
     assert nulls / 1500 < 0.05
 
 
-def test_with_plus_one_fewer_than_a_hundred_targets_never_reach_one_per_cent() -> None:
+def test_plus_one_needs_a_hundred_targets_for_one_per_cent() -> None:
     assert q_values(np.arange(99.0), np.zeros(99, bool), plus_one=True).min() > 0.01
     assert q_values(np.arange(100.0), np.zeros(100, bool), plus_one=True).max() == 0.01
     assert q_values(np.arange(99.0), np.zeros(99, bool)).max() == 0.0
 
 
-def test_only_decoys_are_never_accepted_and_nothing_gives_nothing() -> None:
+def test_q_values_of_decoys_only_are_one() -> None:
     assert (q_values(np.arange(5.0), np.ones(5, bool)) == 1).all()
     assert len(q_values(np.empty(0), np.empty(0, bool))) == 0
 
@@ -175,7 +175,7 @@ def test_infinite_scores_are_ranked_and_nan_is_refused() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), max_size=30))
-def test_the_best_row_of_a_group_is_its_first_with_the_highest_score(rows: list[tuple[int, int]]) -> None:
+def test_best_row_of_a_group_is_its_first_maximum(rows: list[tuple[int, int]]) -> None:
     expected = {}
     for number, (group, score) in enumerate(rows):
         if group not in expected or score > rows[expected[group]][1]:
@@ -190,7 +190,7 @@ def at_most(k: int, n: int) -> Fraction:
 
 
 @given(st.integers(1, 60), st.integers(0, 40))
-def test_the_interval_holds_the_numbers_of_false_ones_that_leave_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
+def test_interval_leaves_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
     low, high = false_share_interval(targets, decoys)
     likely = [
         n - decoys
@@ -211,7 +211,7 @@ def test_the_interval_holds_the_true_share_in_95_of_100_runs(expected: float) ->
     assert np.mean(held) >= 0.945
 
 
-def test_of_nothing_accepted_nothing_is_known() -> None:
+def test_interval_is_unlimited_without_accepted_targets() -> None:
     assert false_share_interval(0, 0) == (0.0, 1.0)
     assert false_share_interval(0, 7)[1] == 1.0
     with pytest.raises(ValueError, match="negative"):

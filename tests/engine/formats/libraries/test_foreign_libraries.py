@@ -162,13 +162,13 @@ GNPS = "BEGIN IONS\nPEPMASS=336.87\nCHARGE=1\nMSLEVEL=2\nSEQ={seq}\nIONMODE=Posi
 
 
 @pytest.mark.parametrize("seq", ["*..*", "..", "*.*", "", "N/A", "*._.*", "-"])
-def test_gnps_placeholder_is_no_peptide(tmp_path: Path, seq: str) -> None:
+def test_gnps_placeholder_is_not_a_peptide(tmp_path: Path, seq: str) -> None:
     library, messages = read(tmp_path / "a.mgf", GNPS.format(seq=seq, name="NAME=Compound 0 M+H\nSMILES=C"))
     assert library.name.to_pylist() == ["Compound 0 M+H"] and library.peptidoform.to_pylist() == [None] and messages == ()
 
 
 @pytest.mark.parametrize(("name", "is_read"), [("NAME=a", True), ("SMILES=C", True), ("INCHI=x", True), ("SPECTRUMID=x", False)])
-def test_gnps_sequence_that_is_none_is_counted(tmp_path: Path, name: str, is_read: bool) -> None:
+def test_invalid_gnps_sequence_is_counted(tmp_path: Path, name: str, is_read: bool) -> None:
     text = GNPS.format(seq="no peptide 7", name=name) + GNPS.format(seq="PEPTIDEK", name="NAME=b")
     library, messages = read(tmp_path / "a.mgf", text)
     assert library.peptidoform.to_pylist() == ([None] if is_read else []) + ["PEPTIDEK"]

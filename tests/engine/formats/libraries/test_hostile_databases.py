@@ -66,7 +66,7 @@ def test_entries_of_other_kinds_of_values_are_left_out(tmp_path: Path, name: str
     assert len(library) == 1 and library.skipped.n == 2 and library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"]
 
 
-def test_numbers_that_are_told_besides_may_be_anything(tmp_path: Path) -> None:
+def test_unused_numbers_may_have_any_value(tmp_path: Path) -> None:
     path = blib(tmp_path / "a.blib", "UPDATE RefSpectra SET copies = -3, retentionTime = 'late'; UPDATE Proteins SET accession = 7")
     library = read_libraries([path])
     assert library.n_members.tolist() == [1, 1, 1] and np.isnan(library.retention_time).all()
@@ -100,7 +100,7 @@ def test_what_no_library_is_like_is_refused_in_one_line(tmp_path: Path, name: st
     assert "\n" not in str(told.value)
 
 
-def test_views_and_triggers_beside_the_spectra_are_not_run(tmp_path: Path) -> None:
+def test_views_and_triggers_of_a_database_are_not_run(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS RefSpectraID, 1 AS position, 1.0 AS mass FROM n"
     then = (
         f"DROP TABLE Modifications; CREATE VIEW Modifications AS {endless}; DROP TABLE Proteins; CREATE VIEW Proteins AS {endless};"
@@ -109,7 +109,7 @@ def test_views_and_triggers_beside_the_spectra_are_not_run(tmp_path: Path) -> No
     assert len(read_libraries([blib(tmp_path / "a.blib", then)])) == 3
 
 
-def test_what_is_not_written_into_the_database_yet_is_told(tmp_path: Path) -> None:
+def test_unread_write_ahead_log_is_reported(tmp_path: Path) -> None:
     path = blib(tmp_path / "a.blib")
     (tmp_path / "a.blib-wal").write_bytes(b"x")
     told: list[str] = []
@@ -149,7 +149,7 @@ def test_peaks_that_unpack_to_gigabytes_take_no_such_memory(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is told as Linux does")
-def test_a_json_value_that_becomes_far_more_objects_than_letters_is_refused(tmp_path: Path) -> None:
+def test_json_with_too_many_objects_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.mzlib.json"
     head = b'{"format_version": "1.0", "attributes": [{"accession": "MS:1003186", "name": "x", "value": "1.0"}], "spectra": [{"mzs": ['
     path.write_bytes(head + b"[]," * 12_000_000 + b"1]}]}")

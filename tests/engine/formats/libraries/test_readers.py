@@ -167,7 +167,7 @@ def test_mzspeclib_takes_its_sets_of_attributes(tmp_path: Path) -> None:
     assert _peaks(library, 0) == [(100.5, 10), (200.5, 20)]
 
 
-def test_mzspeclib_says_the_same_as_json(tmp_path: Path) -> None:
+def test_mzspeclib_text_and_json_agree(tmp_path: Path) -> None:
     def term(accession: str, value: object, **more: str) -> dict:
         return {"accession": accession, "name": "x", "value": value, **more}
 
@@ -208,7 +208,7 @@ def test_blib_is_recognised_in_every_encoding_of_sqlite(tmp_path: Path, encoding
     assert other.peptidoform.equals(plain.peptidoform) and (other.mz == plain.mz).all()
 
 
-def test_blib_has_masses_in_full_beside_its_rounded_text(tmp_path: Path) -> None:
+def test_blib_has_full_masses_and_rounded_text(tmp_path: Path) -> None:
     library = read_libraries([_blib(tmp_path / "a.blib", *PACKED)])
     assert library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"] and library.retention_time.tolist() == [90.0]
     assert _peaks(library, 0) == [(100.5, 1), (200.5, 2)] and library.n_members.tolist() == [4]
@@ -223,7 +223,7 @@ def test_blib_has_masses_in_full_beside_its_rounded_text(tmp_path: Path) -> None
         "PrecursorMz\tFragmentMz\tRelativeIntensity\tdecoy\tModifiedPeptide\tPrecursorCharge\tUniProtIds",
     ],
 )
-def test_transitions_become_one_entry_for_each_peptide_and_charge(tmp_path: Path, head: str) -> None:
+def test_transitions_give_one_entry_per_peptide_and_charge(tmp_path: Path, head: str) -> None:
     forms = ("(UniMod:1)AC(UniMod:4)K", "PEK") if "Uniprot" in head else ("_[Acetyl (Protein N-term)]AC[Carbamidomethyl (C)]K_", "_PEK_")
     rows = [
         (400.5, 200.5, 1, 0, forms[0], 2, "P1,P2"),
@@ -260,7 +260,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_entries_are_left_out_and_told(tmp_path: Path, name: str) -> None:
+def test_broken_entries_are_left_out_and_reported(tmp_path: Path, name: str) -> None:
     text, n_left, reason = BROKEN[name]
     library = _read(tmp_path, "a.msp", text)
     assert len(library) == n_left and library.skipped.n == 2 - n_left
@@ -282,14 +282,14 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_files_that_are_no_library_are_told_in_one_line(tmp_path: Path, name: str) -> None:
+def test_files_without_a_library_are_reported_in_one_line(tmp_path: Path, name: str) -> None:
     content, reason = HOSTILE[name]
     with pytest.raises(InputError, match=reason) as told:
         _read(tmp_path, "a", content)
     assert "\n" not in str(told.value) and len(str(told.value)) < 1000
 
 
-def test_what_a_database_of_a_stranger_holds_is_not_run(tmp_path: Path) -> None:
+def test_code_in_an_untrusted_database_is_not_run(tmp_path: Path) -> None:
     bomb = zlib.compress(bytes(40_000_000), 9)
     view = "ALTER TABLE RefSpectraPeaks RENAME TO hidden; CREATE VIEW RefSpectraPeaks AS SELECT * FROM hidden;"
     with pytest.raises(InputError, match="cannot be unpacked"):

@@ -50,7 +50,7 @@ def test_what_is_written_is_read_again(format, origin, tmp_path):
         np.testing.assert_array_equal(own.intensity, part.intensity)
 
 
-def test_msp_names_its_ions_and_tells_the_q_value(tmp_path):
+def test_msp_has_ions_and_q_value(tmp_path):
     part = entries(30, 5)
     write_library(tmp_path / "library.msp", pieces(part), "msp", Progress())
     texts = (tmp_path / "library.msp").read_text().split("\n\n")
@@ -134,7 +134,7 @@ def test_a_library_appears_whole_or_not_at_all(format, tmp_path):
         write_library(tmp_path, pieces(entries(2, 9)), format, Progress())
 
 
-def test_formats_are_told_by_their_suffix():
+def test_formats_are_recognised_by_suffix():
     assert [library_format(f"a{suffix}") for suffix in SUFFIX.values()] == list(SUFFIX)
     with pytest.raises(ParameterError, match="no format that libraries are written in"):
         library_format("library.sptxt")
