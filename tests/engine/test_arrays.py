@@ -1,4 +1,4 @@
-"""Runs of uneven length, in pieces."""
+"""Runs of different lengths in one array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporary files and folders: those of killed processes are removed, and nothing else."""
+"""Temporary files and folders: only those of killed processes are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one description of every parameter: made from texts, checked against its bounds, told in full."""
+"""Descriptions of parameters: parsed from texts, checked against bounds, complete."""
 
 import os
 import tomllib
@@ -22,7 +22,7 @@ from proteoscope.engine.parameters import (
 
 
 class Parameters(SearchParameters):
-    """Parameters of a search that nobody does."""
+    """Parameters of a toy search."""
 
     turns: int = parameter(3, ge=1, le=9, title="Turns", help="How often.", group="Work")
     width: float = parameter(0.5, gt=0, lt=2, title="Width", unit="Da", help="How wide.", group="Work", advanced=True)

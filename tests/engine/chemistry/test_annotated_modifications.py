@@ -1,4 +1,4 @@
-"""UniProt's names of modifications, against what their chemistry weighs and where Unimod knows it."""
+"""UniProt's names of modifications against the masses of their chemistry and Unimod's sites."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ GROUPS = (
     (r"Iodo", "I|H"),
     (r"Hypusine", "C4H9NO"),
 )
-"""In the order in which they are looked for: the first that a name has."""
+"""In the order of search: the first in a name is used."""
 HALOGENS = {"Br": 78.918338, "I": 126.904473}
 RESIDUES = {
     "alanine": "A",
@@ -101,7 +101,7 @@ RESIDUES = {
 
 
 def weight(formula: str) -> float:
-    """Of atoms in a formula, halogens too."""
+    """Return the mass of a formula, including halogens."""
     for halogen, mass in HALOGENS.items():
         if found := re.match(rf"{halogen}(\d*)$", formula):
             return mass * int(found[1] or 1)

@@ -76,7 +76,7 @@ def test_water_and_ammonia_losses_need_their_residues(sequence: str, maximum_cha
 
 
 def ions_of(peptidoform: Peptidoform, maximum_charge: int = 1) -> FragmentIons:
-    """Fragments of a modified peptide, with the losses of its modifications."""
+    """Return the fragments of a modified peptide, with the losses of its modifications."""
     deltas, losses = peptidoform.mass_deltas(), modification_losses(peptidoform)
     return fragment_ions(peptidoform.sequence, deltas, maximum_charge=maximum_charge, losses_of_modifications=losses)
 

@@ -1,4 +1,4 @@
-"""Masses against pyteomics, which carries its own tables, and against published numbers."""
+"""Masses against pyteomics, which has independent tables, and against published numbers."""
 
 from __future__ import annotations
 

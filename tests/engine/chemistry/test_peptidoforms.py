@@ -1,4 +1,4 @@
-"""ProForma in and out, against pyteomics' own parser and masses."""
+"""Reading and writing ProForma, against pyteomics' parser and masses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_kind_of_name_survives_everywhere(title: str) -> None:
 
 @st.composite
 def with_masses(draw: st.DrawFn) -> Peptidoform:
-    """Peptides whose modifications are masses: pyteomics looks names up elsewhere."""
+    """Peptides with masses as modifications: pyteomics resolves names differently."""
     sequence = draw(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=1, max_size=15))
     mass = st.integers(-(10**8), 10**9).map(lambda n: n / 1e6)
     # pyteomics overlooks the second of two modifications on the C-terminus.
@@ -185,7 +185,7 @@ def test_many_are_written_in_a_few_lines_of_python_each() -> None:
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
 def test_numbers_of_thousands_of_digits_are_refused(text: str) -> None:
-    """More than Python turns into a number, and than a double can hold."""
+    """Numbers beyond Python's limit of digits, and beyond a double."""
     with pytest.raises(ParameterError) as caught:
         parse(text.format("9" * 5000))
     assert len(str(caught.value)) < 1000

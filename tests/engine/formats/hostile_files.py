@@ -39,7 +39,7 @@ MZXML = b'<?xml version="1.0"?>\n<mzXML><msRun>'
 
 @dataclass(frozen=True)
 class Hostile:
-    """A file, how it is read, and a pattern of what comes of it: ``read N`` or the error's message; `skipped`, when broken spectra are."""
+    """A file, its reader, and a pattern of the result: ``read N`` or the error; `skipped` applies if broken spectra are left out."""
 
     content: Callable[[], bytes]
     tells: str
@@ -67,7 +67,7 @@ def gzipped(piece: bytes, n_bytes: int, before: bytes = b"", behind: bytes = b""
 
 
 def zipped_numbers(number: bytes, n: int) -> bytes:
-    """So many times one number, under zlib: one packed piece again and again, which is sooner made than all of it is packed."""
+    """Return one number repeated under zlib, from repetitions of one compressed chunk, which is faster than compressing all."""
     piece = number * min(n, 1 << 17)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     again, checksum = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH), 1
@@ -79,14 +79,14 @@ def zipped_numbers(number: bytes, n: int) -> bytes:
 
 
 def zipped_spectrum(n_peaks: int, number: bytes = bytes(8)) -> bytes:
-    """A spectrum of so many times one number, under zlib."""
+    """Return a spectrum of one repeated number, under zlib."""
     data = zipped_numbers(number, n_peaks)
     arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
     return mzml_spectrum(arrays=arrays, length=n_peaks).encode()
 
 
 def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ...]], noise: float = 1.0) -> bytes:
-    """Spectra of three peaks, each with so many times one number, under zlib, in each of some arrays of noise, which have terms besides."""
+    """Return spectra of three peaks with arrays of noise of one repeated number, under zlib, and further terms."""
     text = []
     for kind, terms in arrays.items():
         value = 500.0 if kind == SAMPLED[0] else noise
@@ -103,7 +103,7 @@ def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ..
 
 
 def noise_in_many_blocks() -> bytes:
-    """Two spectra with much noise in each of two times two megabytes, which is what a block has."""
+    """Return two spectra with much noise in each of two blocks of two megabytes."""
     pair = zipped_noise(2, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED))
     head, _, rest = pair.partition(b"<spectrum ")
     spectra, end = rest.rsplit(b"</spectrum>", 1)
@@ -111,14 +111,14 @@ def noise_in_many_blocks() -> bytes:
 
 
 def third_level(n_spectra: int, n_peaks: int) -> bytes:
-    """Spectra of MS3 behind one of MS2, of so many times one peak under zlib."""
+    """Return MS3 spectra of one repeated peak, under zlib, after an MS2 spectrum."""
     data = zlib.compress(struct.pack("<d", 150.0) * n_peaks, 9)
     arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
     return mzml(mzml_spectrum(0), *(mzml_spectrum(i + 1, level="3", arrays=arrays, length=n_peaks) for i in range(n_spectra))).encode()
 
 
 def third_level_of_mzxml(n_spectra: int, n_peaks: int) -> bytes:
-    """The same as mzXML."""
+    """Return the same as mzXML."""
     text = base64.b64encode(zlib.compress(struct.pack(">ff", 150.0, 1.0) * n_peaks, 9)).decode()
     peaks = f'<precursorMz>500</precursorMz><peaks precision="32" compressionType="zlib" contentType="m/z-int">{text}</peaks>'
     scans = (mzxml_scan(i + 2, level=3, peaks=peaks, attributes=f'peaksCount="{n_peaks}"') for i in range(n_spectra))
@@ -126,13 +126,13 @@ def third_level_of_mzxml(n_spectra: int, n_peaks: int) -> bytes:
 
 
 def many_sources() -> bytes:
-    """A scan of MS3 that names twenty thousand others."""
+    """Return an MS3 scan that names twenty thousand others."""
     many = "".join(f'<precursorMz precursorScanNum="{i}">{i}</precursorMz>' for i in range(1, 20_001))
     return mzxml(mzxml_scan(1), mzxml_scan(2, level=3, inner=many)).encode()
 
 
 def large_profile() -> bytes:
-    """What an instrument does measure: 300,000 points, a third of them without signal, under zlib."""
+    """Return a realistic profile: 300,000 points, a third of them without signal, under zlib."""
     chance = np.random.default_rng(1)
     mz = np.sqrt(np.linspace(50.0**2, 2000.0**2, 300_000))
     intensity = np.where(np.arange(len(mz)) % 3 == 0, 0.0, chance.poisson(50.0, len(mz)))
@@ -148,7 +148,7 @@ def many_references() -> bytes:
 
 
 def many_references_to_nothing() -> str:
-    """A spectrum whose terms are fewer when its groups, which there are not, have been put in."""
+    """Return a spectrum with references to missing groups, which have no terms."""
     return mzml_spectrum(0, extra='<referenceableParamGroupRef ref="none"/>' * 30)
 
 
@@ -175,7 +175,7 @@ def numpress_slof() -> bytes:
 
 
 def signalling() -> bytes:
-    """Numbers whose bytes are those of a signalling not-a-number."""
+    """Return numbers with the bytes of a signalling NaN."""
     arrays = binary_array("MS:1000514", bytes.fromhex("0000a07f") * 3, ("MS:1000521", "MS:1000576"))
     return mzml(mzml_spectrum(arrays=arrays + binary_array("MS:1000515", bytes(12), ("MS:1000521", "MS:1000576")))).encode()
 
@@ -319,7 +319,7 @@ def _read(case: Hostile, path: Path, *, strict: bool) -> int:
 
 
 def _within_limits(work: Callable[[], int]) -> str:
-    """What comes of some work in a process of its own."""
+    """Return the result of a function in a separate process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -341,7 +341,7 @@ def _within_limits(work: Callable[[], int]) -> str:
 
 
 def main() -> None:
-    """Read every case, as it is and leaving out broken spectra."""
+    """Read every case, strictly and leaving out broken spectra."""
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         path = Path(folder, "file")
         # What is loaded and compiled for each format belongs to the program, not to the file.

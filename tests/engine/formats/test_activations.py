@@ -18,7 +18,7 @@ PEAKS = "".join(f"{200 + 10 * k}.5 10\n" for k in range(8))
 
 
 def named_in_mgf(tmp_path: Path, lines: list[str]) -> list[str]:
-    """Names of the activations of spectra, each with further lines."""
+    """Return the names of the activations of spectra, each with further lines."""
     path = tmp_path / "a.mgf"
     path.write_text("".join(f"BEGIN IONS\n{one}PEPMASS=500.25\nCHARGE=2+\n{PEAKS}END IONS\n\n" for one in lines))
     return activation_names(read_spectra([path]).activation)

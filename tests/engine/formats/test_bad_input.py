@@ -1,4 +1,4 @@
-"""Whatever is given instead of a good file gives one line that names the file and says what to do."""
+"""Unusable files give one line with the file and a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small run of DDA-PASEF, written here byte by byte, is read back through opentimspy.
+"""A small synthetic run of DDA-PASEF is read back with opentimspy.
 
 No run of an instrument is at hand; the layout is the one that AlphaTims and opentimspy describe: tables in SQLite, and for each frame its
 length, the number of its scans, and packed by zstd the four byte planes of counts and of differences of times of flight and intensities.
@@ -26,12 +26,12 @@ N_SCANS = 50
 PRECURSORS = [(1, 500.25, 500.75, 2, 1000.0), (2, None, 700.5, None, 50.0), (3, 833.1, 833.4, 3, 7.0)]
 """Id, monoisotopic and largest m/z, charge, intensity."""
 ISOLATED = [(2, 5, 15, 1), (2, 20, 30, 2), (3, 5, 15, 1), (3, 31, 50, 3), (5, 20, 30, 2)]
-"""Frame, first scan and the one behind the last, precursor."""
+"""Frame, first scan, end (exclusive) of the scans, precursor."""
 Frame = dict[int, list[tuple[int, int]]]
 
 
 def frames() -> dict[int, tuple[int, Frame]]:
-    """Frames by their numbers: what was measured (0: survey, 8: fragments), and by scan the times of flight and intensities."""
+    """Frames by number: type (0: MS1, 8: fragments), and times of flight and intensities by scan."""
     random = np.random.default_rng(4)
     found: dict[int, tuple[int, Frame]] = {}
     for number in range(1, 6):
@@ -127,7 +127,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def summed() -> list[dict[int, int]]:
-    """By precursor, the intensities of all its frames and scans, by time of flight: the definition, one by one."""
+    """Return the summed intensities of each precursor by time of flight, by the plain definition."""
     measured = frames()
     found: list[dict[int, int]] = []
     for number, *_ in PRECURSORS:

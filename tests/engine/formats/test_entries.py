@@ -1,4 +1,4 @@
-"""Databases that know more than sequences, against Biopython and against FASTA of the same, and what is broken."""
+"""Annotated databases against Biopython and equivalent FASTA, and broken files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FASTA in its variety, against Biopython, and what is broken."""
+"""FASTA variants against Biopython, and broken files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FASTQ files are read as Biopython reads them, and told where they are not as they must be."""
+"""FASTQ files are read as by Biopython, and invalid ones are reported with their place."""
 
 from __future__ import annotations
 

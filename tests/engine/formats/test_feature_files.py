@@ -1,4 +1,4 @@
-"""Features of proteins as columns of an index: opened as they were written, and looked at."""
+"""Features of proteins as columns of an index are opened as written, and checked."""
 
 from __future__ import annotations
 

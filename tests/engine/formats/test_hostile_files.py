@@ -1,4 +1,4 @@
-"""Files made to take all time or memory, and spectra that no instrument measures: each is told in one line, or read, within bounds."""
+"""Files made to exhaust time or memory, and impossible spectra, are reported in one line or read, within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Isobaric labels by the peaks of synthetic spectra."""
+"""Isobaric labels from the peaks of synthetic spectra."""
 
 from __future__ import annotations
 

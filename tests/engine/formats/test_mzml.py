@@ -1,4 +1,4 @@
-"""mzML in its variety: types, compressions, groups, units, charges, profiles, and what is broken."""
+"""mzML variants: types, compressions, groups, units, charges, profiles, and broken files."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def good_array(make: Any, kind: str) -> str:
 
 
 def broken_spectra(make: Any) -> dict[str, tuple[str, str]]:
-    """A broken spectrum (scan=2) of each sort, and a word of the reason that is to be told."""
+    """Return a broken spectrum (scan=2) of each kind, and a word of the expected reason."""
     good = good_array(make, "MS:1000514")
     plain = make.mzml_spectrum(1)
 
@@ -245,7 +245,7 @@ def test_read_spectra_rejects_file_of_broken_spectra(make: Any, written: Callabl
 
 
 def profile(centers: tuple[float, ...], heights: tuple[float, ...], width: float, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian peaks as an instrument samples them, with the zeros at their feet."""
+    """Return sampled Gaussian peaks, with zeros at their feet."""
     mz = np.concatenate([np.arange(center - 5 * width, center + 5 * width, step) for center in centers])
     intensity = np.zeros(len(mz))
     for center, height in zip(centers, heights, strict=True):
@@ -302,7 +302,7 @@ def told_of(path: Path) -> list[str]:
 
 
 def windows(make: Any, targets: list[float], half: float) -> str:
-    """Spectra of isolation windows, whose middle stands in for an ion."""
+    """Return spectra with isolation windows, whose targets replace the ion."""
 
     def precursor(mz: float) -> str:
         terms = (("MS:1000827", f"{mz}"), ("MS:1000828", f"{half}"), ("MS:1000829", f"{half}"))

@@ -1,4 +1,4 @@
-"""mzXML in its variety, and what is broken."""
+"""mzXML variants, and broken files."""
 
 from __future__ import annotations
 

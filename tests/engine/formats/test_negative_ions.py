@@ -1,4 +1,4 @@
-"""Negative ions: a issue for those who search peptides, a bit of the charge for those who group any spectra."""
+"""Negative ions: an issue for peptide searches, a bit of the charge mask for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise of fragment spectra: the ratio of each peak, or noise sampled at some m/z beside NumPy's interpolation; files that spoil it."""
+"""Noise of fragment spectra: ratios of peaks, sampled noise against NumPy's interpolation, and broken arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RATIO, AT, NOISE, BASELINE = "MS:1000517", "MS:1002743", "MS:1002744", "MS:10027
 
 @pytest.fixture
 def spectrum(make):
-    """Makes a spectrum with the peaks above and more arrays, by their terms."""
+    """Return a spectrum with the peaks above and more arrays, by their terms."""
 
     def one_array(kind: str, values) -> str:
         text = make.binary_array(kind, np.asarray(values, "<f8").tobytes(), ("MS:1000523", "MS:1000576"))
@@ -32,7 +32,7 @@ def spectrum(make):
 
 @pytest.fixture
 def ratios(make, tmp_path):
-    """Writes spectra, and reads the ratios of their peaks below 200, one row a spectrum."""
+    """Write spectra, and return the ratios of their peaks below 200, a row for each spectrum."""
 
     def read(*spectra: str):
         path = tmp_path / "run.mzML"
@@ -97,7 +97,7 @@ def test_broken_noise_arrays_give_no_noise(ratios, spectrum, before, after):
 
 
 def packed(make, kind: str, data: bytes, length: int, *terms: str) -> str:
-    """An array of `length` numbers of which `data` are the bytes, packed as the terms tell."""
+    """Return an array of `length` numbers with the bytes `data`, encoded as the terms say."""
     text = make.binary_array(kind, data, ("MS:1000523", *terms))
     return text.replace("<binaryDataArray ", f'<binaryDataArray arrayLength="{length}" ')
 

@@ -1,4 +1,4 @@
-"""Numbers of the text formats: what `float` reads is read so, and what it does not read is left out and counted."""
+"""Numbers of the text formats are read as by `float`; others are left out and counted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PROTON = 1.007276466621
 
 
 def variants(n: int) -> Iterator[str]:
-    """Texts of numbers that are sound in one way or another, and of some that are not."""
+    """Yield valid numbers in many notations, and invalid ones."""
     chance = random.Random(11)
     sound = (
         lambda x: repr(x),
@@ -78,7 +78,7 @@ def variants(n: int) -> Iterator[str]:
 
 
 def value_of(text: str) -> float:
-    """The number that `float` reads, without Python's own notation of thousands; NaN for none."""
+    """Return the number that `float` reads, without Python's thousands separators, or NaN."""
     try:
         return float(text) if "_" not in text else math.nan
     except ValueError:
@@ -86,7 +86,7 @@ def value_of(text: str) -> float:
 
 
 def read(path: Path, is_library: bool) -> tuple[list[str], dict[str, np.ndarray], int, list[str]]:
-    """Names, columns, how many records were left out, and the messages."""
+    """Return names, columns, the number of records left out, and the messages."""
     progress = RecordingProgress(Progress())
     if is_library:
         library = read_libraries([path], progress)
@@ -103,7 +103,7 @@ def read(path: Path, is_library: bool) -> tuple[list[str], dict[str, np.ndarray]
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_numbers_are_those_of_float_or_counted(tmp_path: Path, format: str) -> None:
-    """A thousand texts for numbers, in each field of each format, in the middle of three records."""
+    """A thousand number texts are tried in each field of each format, in the middle of three records."""
     template, fields = FORMATS[format]
     is_library = format in ("msp", "sptxt", "gnps")
     path = tmp_path / f"a.{format}"
@@ -193,7 +193,7 @@ def test_mgf_keys_are_read_in_any_case(written: Callable[..., Path]) -> None:
 
 
 def test_ambiguous_separators_of_peaks_are_refused(tmp_path: Path) -> None:
-    """53,6309 and 241 are m/z and intensity with a decimal comma, or a peak and a number after it."""
+    """53,6309 and 241 are m/z and intensity with a decimal comma, or a peak and another number."""
     path = tmp_path / "a.msp"
     path.write_text("Name: a\nPrecursorMZ: 300.5\nNum Peaks: 2\n53,6309\t241\n78,2337\t275\n")
     with pytest.raises(InputError, match="a number of a peak has a comma"):

@@ -1,4 +1,4 @@
-"""MGF, MS2, DTA and PKL in their variety, and what is broken."""
+"""MGF, MS2, DTA and PKL: variants of the formats, and broken files."""
 
 from __future__ import annotations
 

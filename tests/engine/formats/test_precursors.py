@@ -1,4 +1,4 @@
-"""Precursors whose sources are several, missing or contradictory: MS2, MGF, mzML and mzXML."""
+"""Precursors with several, missing or contradictory sources: MS2, MGF, mzML and mzXML."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ PROTON = 1.007276466621
 
 
 def read(path: Path) -> tuple[Spectra, list[str]]:
-    """The spectra of a file, and the messages."""
+    """Return the spectra of a file, and the messages."""
     progress = RecordingProgress(Progress())
     spectra = read_spectra([path], progress=progress, threads=1)
     return spectra, list(progress.messages)
 
 
 def precursors(spectra: Spectra, row: int) -> list[tuple[float, int]]:
-    """m/z and charge bits of all precursors of a spectrum, the first first."""
+    """Return m/z and charge bits of all precursors of a spectrum, the first one first."""
     others = spectra.others
     more = [(mz, bits) for i, mz, bits in zip(*(column.tolist() for column in others), strict=True) if i == row]
     return [(float(spectra.precursor_mz[row]), int(spectra.charge_mask[row])), *more]
 
 
 def mass_of(mz: float, charge: int) -> float:
-    """[M+H]+ of an ion, by definition."""
+    """Return [M+H]+ of an ion, by definition."""
     return charge * mz - (charge - 1) * PROTON
 
 
@@ -102,13 +102,13 @@ def test_mgf_charges_that_differ_are_reported(written: Written) -> None:
 
 
 def ion(make: Any, mz: str, charge: str = "") -> str:
-    """A selected ion."""
+    """Return a selected ion."""
     charge = make.term("MS:1000041", charge) if charge else ""
     return f"<selectedIon>{make.term('MS:1000744', mz)}{charge}</selectedIon>"
 
 
 def precursor(make: Any, target: str, *ions: str) -> str:
-    """A precursor with its isolation window."""
+    """Return a precursor with its isolation window."""
     window = f"<isolationWindow>{make.term('MS:1000827', target)}</isolationWindow>" if target else ""
     return f"<precursor>{window}<selectedIonList>{''.join(ions)}</selectedIonList></precursor>"
 

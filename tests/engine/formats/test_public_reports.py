@@ -1,4 +1,4 @@
-"""Files of which users of other programs reported that they were misread: small ones of the same kind, against independent programs.
+"""Small files like those that users of other programs reported as misread, against independent programs.
 
 The address of each report is in the docstring of its test.
 """
@@ -41,7 +41,7 @@ SECONDS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0}
 
 
 def named(text: str) -> str:
-    """mzML with the names of its terms and units, which pyteomics goes by."""
+    """Return mzML with the names of its terms and units, which pyteomics needs."""
     for accession, name in NAMES.items():
         text = text.replace(f'accession="{accession}" name="x"', f'accession="{accession}" name="{name}"')
     for accession, name in UNITS.items():
@@ -50,7 +50,7 @@ def named(text: str) -> str:
 
 
 def read(path: Path) -> tuple[Any, list[str]]:
-    """The spectra of a file, and the messages."""
+    """Return the spectra of a file, and the messages."""
     progress = RecordingProgress(Progress())
     return read_spectra([path], progress=progress, threads=1), list(progress.messages)
 
@@ -95,7 +95,7 @@ BED = ("chr7\t100\t200\tgene one\t5\t-\n", "chr7\t433\t433\tgap\t.\t.\n", "track
 
 
 def places(path: Path) -> dict[str, list[tuple[int, int, str]]]:
-    """First and last base, and strand, of the features of each sequence."""
+    """Return first and last base, and strand, of the features of each sequence."""
     return {name: [(one.first, one.last, one.strand) for one in some] for name, some in read_track(path).features.items()}
 
 
@@ -143,7 +143,7 @@ GENOME = "".join("ACGT"[int(i)] for i in np.random.default_rng(8).integers(0, 4,
 
 
 def genbank(*features: str, topology: str = "circular") -> str:
-    """A record of a small genome with these features."""
+    """Return a record of a small genome with these features."""
     lines = "".join(
         f"{i + 1:>9} " + " ".join(GENOME[i : i + 60].lower()[k : k + 10] for k in range(0, 60, 10)) + "\n" for i in range(0, 300, 60)
     )
@@ -195,7 +195,7 @@ def test_genbank_coding_sequences_without_protein_are_counted(written: Written) 
 
 
 def test_fastq_of_several_lines_is_that_of_biopython(written: Written) -> None:
-    """Qualities that begin with @ or +, in lines of their own. https://github.com/isovic/racon/issues/67"""
+    """Qualities that begin with @ or +, in separate lines. https://github.com/isovic/racon/issues/67"""
     seq_io = pytest.importorskip("Bio.SeqIO", reason="Biopython reads FASTQ independently")
     path = written("@a one\nACGTAC\nGTA\n+\n@IIII+\n+I@\n@b\nAC\n+b\n@@\n@c\nA\nC\nG\n+\n+\n@\nI\n", "a.fastq")
     with path.open() as file:

@@ -1,4 +1,4 @@
-"""Every field and every peak of real files is what an independent reader (pyteomics) finds there."""
+"""All fields and peaks of real files agree with an independent reader (pyteomics)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line in the registry and one reader are a format: recognised, read, listed, described and exported by its term."""
+"""A registry entry and a reader define a format: it is recognised, read, listed, described and exported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.toy_format import HEAD, TOY, write_toy
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of a toy format, which a line before the others makes known."""
+    """Return a file of a toy format, registered before the others."""
     monkeypatch.setattr(registry, "FORMATS", (TOY, *FORMATS))
     return write_toy(tmp_path / "RUN.Toy")
 

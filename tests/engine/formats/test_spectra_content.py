@@ -1,4 +1,4 @@
-"""What files of spectra are of: exact or ion-trap, by real runs whose instruments are known, and by peaks of chance."""
+"""Properties of spectrum files: exact or ion-trap, for real runs of known instruments and for random peaks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proteoscope.engine.searches import search_of_kind
 
 
 def test_orbitrap_with_ion_trap_fragments_is_recognised() -> None:
-    """Its converter names the orbitrap alone; its fragments were measured in the linear ion trap."""
+    """Its converter names only the orbitrap; its fragments were measured in the linear ion trap."""
     content = spectra_content(Path(str(resources.path("samples", "BSA1.mzML.gz"))))
     assert content is not None
     assert (content.fragments, content.precursors, content.analysers) == ("ion trap", "exact", ("orbitrap",))

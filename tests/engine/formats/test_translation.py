@@ -25,7 +25,7 @@ def records(proteins: Proteins) -> list[tuple[str, str]]:
 
 
 def by_biopython(name: str, nucleotides: str, direction: str, code: int, minimum: int) -> set[tuple[str, str]]:
-    """Frames between stop codons, their places by counting."""
+    """Return the frames between stop codons, located by counting."""
     length, found = len(nucleotides), set()
     for strand in "+-" if direction == "six-frame" else "+" if direction == "forward" else "-":
         read = Seq(nucleotides) if strand == "+" else Seq(nucleotides).reverse_complement()

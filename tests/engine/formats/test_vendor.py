@@ -1,4 +1,4 @@
-"""Files of instrument makers are recognised by content, and converted where a program for that is installed.
+"""Files of instrument vendors are recognised by content, and converted if a converter is installed.
 
 No converter is at hand: a script of its name on the path plays its part. It writes what it was called with, and the mzML that it is given.
 """
@@ -37,7 +37,7 @@ pathlib.Path(out[0]).write_bytes(gzip.decompress(pathlib.Path({sample!r}).read_b
 
 @pytest.fixture
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Put a script on the path, which notes its words and then does what it is told; alone there."""
+    """Put only this script on the path; it records its arguments and then runs its code."""
     programs = tmp_path / "programs"
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
@@ -178,7 +178,7 @@ def test_a_cancel_ends_the_converter_and_all_that_it_began(tmp_path: Path, play:
 
 
 def _has_ended(process: int) -> bool:
-    """Whether a process is gone, or waits only for somebody to ask how it ended."""
+    """Return True if a process is gone, or is a zombie."""
     for _ in range(500):
         try:
             if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":

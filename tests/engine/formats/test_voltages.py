@@ -1,4 +1,4 @@
-"""FAIMS compensation voltages of survey spectra, as mzML and mzXML have them."""
+"""FAIMS compensation voltages of MS1 spectra in mzML and mzXML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Written = Callable[..., Path]
 
 
 def minutes(make: Any, time: float) -> str:
-    """The time of a scan."""
+    """Return the time of a scan."""
     return make.term("MS:1000016", str(time), "UO:0000031")
 
 

@@ -1,4 +1,4 @@
-"""Spectra that are written are read back the same, by our readers and by others, and files are as their standards want them."""
+"""Written spectra are read back unchanged by this program and others, and files conform to their standards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORMATS = [one.name.lower() for one in written_formats()]
 
 @pytest.fixture(scope="module")
 def spectra() -> Spectra:
-    """Real spectra: every sort of charges, with and without a time, a height, a peak; numbers that need all their digits."""
+    """Return spectra with all kinds of charges, with and without time, intensity and peaks, and numbers that need all their digits."""
     found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
     mask, time, height = found.charge_mask.copy(), found.retention_time.copy(), found.precursor_intensity.copy()
     mask[:6] = 0, 1 << 2, 1 << 2 | 1 << 3, 1 << 2 | NEGATIVE, 1 << 31, NEGATIVE
@@ -173,7 +173,7 @@ def test_ms2_gives_the_mass_of_the_protonated_peptide(tmp_path: Path) -> None:
 
 
 def one_spectrum(**changes: object) -> Spectra:
-    """A spectrum of two peaks."""
+    """Return a spectrum of two peaks."""
     columns = {
         "files": ("a.mgf",),
         "file": np.zeros(1, np.int32),
@@ -192,7 +192,7 @@ def one_spectrum(**changes: object) -> Spectra:
 
 
 def several(names: list[str], scans: list[int]) -> Spectra:
-    """Spectra without peaks, by their names and scans."""
+    """Return spectra without peaks, from names and scans."""
     n = len(names)
     return one_spectrum(
         file=np.zeros(n, np.int32),
@@ -232,7 +232,7 @@ def test_mzml_calls_each_spectrum_by_a_name_of_its_own(
 
 
 def validate(path: Path) -> None:
-    """Against the schema that the package psims ships."""
+    """Validate against the schema in the package psims."""
     found = importlib.util.find_spec("psims")
     if found is None or found.origin is None:
         pytest.skip("the package psims, which ships the PSI's schema, is not there")

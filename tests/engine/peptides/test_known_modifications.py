@@ -35,11 +35,11 @@ RESIDUES = "ACDEFGHIKLMNPQRSTVWYKRSST"
 Sites = dict[int, list[str]]
 """UniProt's names by residues, from 1."""
 Form = tuple[str, tuple[tuple[int, str], ...]]
-"""A sequence, and where it carries what: 0 the N-terminus, one more than its length the C-terminus."""
+"""A sequence and its modifications by position: 0 the N-terminus, the length plus 1 the C-terminus."""
 
 
 def random_sites(chance: random.Random, sequence: str, n: int) -> Sites:
-    """Names of what residues may carry, at both ends and elsewhere."""
+    """Return names of modifications of residues, at both ends and elsewhere."""
     names = defaultdict(list)
     for name, residue in annotated_names():
         names[residue].append(name)
@@ -96,7 +96,7 @@ def sequence_of(indexes: Indexes, entry: int) -> str:
 
 
 def forms_of(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float]]:
-    """Forms of targets, and of decoys alone, with their masses."""
+    """Return the forms of targets, and of decoys only, with their masses."""
     known, site, modification = indexes.peptides.forms
     found: tuple[dict[Form, float], dict[Form, float]] = ({}, {})
     if indexes.proteins.known is None:
@@ -114,7 +114,7 @@ def forms_of(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float]]:
 
 
 def digest(sequence: str, *, clip: bool = True) -> set[tuple[int, str]]:
-    """Tryptic peptides (not before proline) and where they begin, from 1, with and without a first methionine."""
+    """Return tryptic peptides (not before proline) and their beginnings, from 1, with and without a first methionine."""
     cuts = [0, *(i + 1 for i in range(len(sequence) - 1) if sequence[i] in "KR" and sequence[i + 1] != "P"), len(sequence)]
     found = set()
     for i, start in enumerate(cuts[:-1]):
@@ -130,7 +130,7 @@ def end_of(one: SearchModification) -> str:
 
 
 def carried(start: int, peptide: str, sites: Sites, variable: tuple[SearchModification, ...], whole: str) -> set[tuple[int, str, str]]:
-    """Site, modification and end of what a peptide may carry by the names at the residues of one of its places."""
+    """Return site, modification and terminus of a peptide's modifications, from the names at one of its occurrences."""
     found = set()
     for at, names in sites.items():
         for name in names:

@@ -1,4 +1,4 @@
-"""Decoys that a database already holds: found under every usual name and by sequence, and nothing natural is taken for one."""
+"""Decoys in a database are found under every usual name and by sequence, and natural proteins are not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def found(records: Records, n_database: int | None = None, prefix: str = "") -> 
 
 
 def shuffled(sequence: str) -> str:
-    """Other counts of residues too, so that the sequence says nothing."""
+    """The counts of residues differ too, so that sequences cannot identify decoys."""
     return "".join(random.Random(sequence).choices(RESIDUES, k=len(sequence)))
 
 
@@ -47,7 +47,7 @@ def pseudo_reversed(sequence: str) -> str:
 
 
 def switched(sequence: str) -> str:
-    """Reversed, each K and R exchanged with the residue before it, as MaxQuant does."""
+    """Return a reversed protein, each K and R exchanged with the residue before it, as in MaxQuant."""
     residues = list(sequence[::-1])
     for i in range(1, len(residues)):
         if residues[i] in "KR":
@@ -226,7 +226,7 @@ def test_few_accidental_mirrors_are_no_decoys() -> None:
 
 
 def test_shuffled_proteins_of_other_names_are_no_decoys() -> None:
-    """Entrapment needs them, and they spoil no error rate."""
+    """Entrapment needs them, and error rates stay correct."""
     targets = natural(200, longest=3000)
     mixed = [(f"Q{i}", "".join(random.Random(sequence).sample(sequence, len(sequence)))) for i, (_, sequence) in enumerate(targets)]
     assert found(targets + mixed) is None

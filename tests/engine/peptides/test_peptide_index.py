@@ -57,7 +57,7 @@ def build(folder: Path, proteins: ProteinIndex, how: Digestion, threads: int = 2
 
 
 def listed(index: PeptideIndex, proteins: ProteinIndex) -> list[Entry]:
-    """(sequence, flags, positions) in the order of the index, with checks of what must hold in any index."""
+    """Return (sequence, flags, positions) in the order of the index, after checking its invariants."""
     text = bytes(np.asarray(proteins.proteins.residues)).decode()
     bounds = index.pointer.tolist()
     assert len(bounds) == len(index) + 1
@@ -75,7 +75,7 @@ def listed(index: PeptideIndex, proteins: ProteinIndex) -> list[Entry]:
 
 
 def letter_mass(letter: str, how: Digestion) -> int:
-    """In 1e-9 dalton."""
+    """Return the mass in 1e-9 dalton."""
     added = sum(one.mass for one in how.fixed if one.position == "anywhere" and letter in one.residues)
     return round((RESIDUE_MASS[ord(letter) - 65] + added) * 1e9)
 
@@ -288,7 +288,7 @@ def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none", "existing"])
 @pytest.mark.parametrize("ends", [2, 1, 0])
 def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys: str, ends: int) -> None:
-    """A protein with stops has the peptides, target and decoy, of the proteins that its parts are."""
+    """A protein with stops has the peptides, target and decoy, of its parts as separate proteins."""
     sequences = ["MAAAAKCCCCC*MDDDDDKEEEEER*K", "GGGGGKHHHHHK", "*MAAAAK**LLLLLL"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     names = ["P", "DECOY_x"] if decoys == "existing" else ["P", "Q", "R"]

@@ -1,4 +1,4 @@
-"""The protein index: order of targets, contaminants and decoys, and what the user is told about a database that cannot work."""
+"""Protein index: order of targets, contaminants and decoys, and errors of unusable databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases whose known modifications and variants are spoilt in every way: read and searched without what makes no sense, or refused."""
+"""Databases with all kinds of corrupt known modifications and variants are searched without these, or refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLACES = (
     "²",
     "{a}..{a}..{b}",
 )
-"""Of features of a protein of n residues, a and b among them, m behind it."""
+"""Features of a protein of n residues, with a and b in it and m after it."""
 NOTES = (
     "{name}",
     "{name}; by PKA",
@@ -158,7 +158,7 @@ def built(folder: Path, database: Path, *, knows: bool) -> Indexes:
 
 
 def peptides_of(indexes: Indexes, *, of_proteins: int) -> set[tuple[str, float]]:
-    """Peptides without known modifications of the first proteins, and their masses."""
+    """Return the peptides without known modifications of the first proteins, and their masses."""
     residues = np.asarray(indexes.proteins.proteins.residues).tobytes().decode()
     known = indexes.peptides.forms.known
     end = int(indexes.proteins.proteins.offsets[of_proteins])

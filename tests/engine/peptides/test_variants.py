@@ -33,7 +33,7 @@ def random_protein(chance: random.Random, length: int) -> str:
 
 
 def variants_of(chance: random.Random, sequence: str, n: int) -> list[tuple[int, str, str]]:
-    """Place from 1, residues there, and what stands in their place; nothing for missing ones."""
+    """Position from 1, original and new residues; none for missing ones."""
     found = [(1, sequence[:1], "K"), (len(sequence), sequence[-1:], "R")]
     for _ in range(n):
         first, length = chance.randrange(1, len(sequence) - 4), chance.choice((1, 1, 1, 2, 3))
@@ -43,7 +43,7 @@ def variants_of(chance: random.Random, sequence: str, n: int) -> list[tuple[int,
 
 
 def digest(sequence: str) -> set[str]:
-    """Tryptic peptides (not before proline), with and without a first methionine."""
+    """Return tryptic peptides (not before proline), with and without a first methionine."""
     cuts = [0, *(i + 1 for i in range(len(sequence) - 1) if sequence[i] in "KR" and sequence[i + 1] != "P"), len(sequence)]
     found = set()
     for i, start in enumerate(cuts[:-1]):
@@ -93,7 +93,7 @@ def built(folder: Path, database: Path, settings: IdentificationParameters) -> I
 
 
 def peptides_of(indexes: Indexes) -> tuple[set[str], set[str]]:
-    """Peptides that targets have, and those that decoys alone have."""
+    """Return the peptides of targets, and those of decoys only."""
     residues = np.asarray(indexes.proteins.proteins.residues).tobytes().decode()
     found: tuple[set[str], set[str]] = (set(), set())
     for start, length in zip(indexes.peptides.position.tolist(), indexes.peptides.length.tolist(), strict=True):

@@ -18,7 +18,7 @@ def as_codes(text):
 
 
 def rescored(alignment, scheme):
-    """The score of the alignment's columns, added up anew."""
+    """Return the score of the alignment's columns, recomputed."""
     total = 0
     for length, letter in alignment.runs:
         if letter != "M":

@@ -1,4 +1,4 @@
-"""Hits from the alignment to the file: what is done for many is done in as few lines of Python as for few."""
+"""Hits from the alignment to the file: the number of executed Python lines does not depend on that of hits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LETTERS = np.array([ord(letter) - ord("A") for letter in "ARNDCQEGHILKMFPSTWYV"]
 
 
 def relatives(n, generator):
-    """Proteins that resemble one another, and where each begins and ends."""
+    """Return similar proteins, and their ranges."""
     core = generator.choice(LETTERS, 150)
     found = []
     for _ in range(n):
@@ -35,7 +35,7 @@ def relatives(n, generator):
 
 
 def pairs_of(n):
-    """So many pairs, with their best scores."""
+    """Return `n` pairs, with their best scores."""
     generator = np.random.default_rng(5)
     queries, query_places = relatives(n, generator)
     subjects, subject_places = relatives(n, generator)
@@ -48,7 +48,7 @@ def scheme():
 
 
 def found_of(pairs, scheme):
-    """The pairs as hits of one query."""
+    """Return the pairs as hits of one query."""
     n = len(pairs)
     names, others = Texts.of(f"p{k}" for k in range(n)), Texts.of(["q"] * n)
     queries, subjects = (

@@ -1,4 +1,4 @@
-"""How many sequences chance lets have each score, against the definition and against sequences of chance."""
+"""Expected numbers of sequences with each score, against the definition and random sequences."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_expected_counts_by_definition(scheme):
     assert scores.tolist() == list(range(1, len(scores) + 1))
 
     def passed(score):
-        """Over all subjects, each by itself."""
+        """Sum over all subjects individually."""
         e_values = [statistics.e_values(np.array([score]), 250, np.array([length]), int(length))[0] for length in lengths]
         return sum(1 - np.exp(-e_value) for e_value in e_values)
 

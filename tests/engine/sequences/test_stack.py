@@ -1,4 +1,4 @@
-"""Hits stacked below their query: against their own pairs, and as Bio.Align reads what was written."""
+"""Stacks of hits against their pairs, and as read back by Bio.Align."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUERY = "MKWVTFISLLLLFSSAYSRG"
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[int, str, str, int, int]:
-    """A local alignment with the query: where it starts there, both lines, where it starts in the subject, what follows there."""
+    """A local alignment with the query: start in the query, both lines, start in the subject, and the rest of the subject."""
     start = draw(st.integers(0, len(QUERY) - 1))
     end = draw(st.integers(start + 1, len(QUERY)))
     above, below = "", ""
@@ -44,7 +44,7 @@ def pairs(draw: st.DrawFn) -> tuple[int, str, str, int, int]:
 
 PAIRS = st.lists(pairs(), max_size=6)
 A_FEW = settings(max_examples=35)
-"""To make pairs takes longer than to stack them."""
+"""Computing pairs takes longer than stacking them."""
 
 
 def stacked(found: list[tuple[int, str, str, int, int]]) -> Stack:
@@ -177,7 +177,7 @@ def test_names_are_distinct_in_every_format() -> None:
 
 
 def test_rows_are_not_made_anew_from_the_coordinates_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Bio.Align makes them, which takes time that grows with the square of their number."""
+    """As in Bio.Align, whose time grows with the square of their number."""
     stack = stacked([(0, "MKWV", "MK-V", 0, 0), (3, "VT--FI", "VTAAFI", 2, 1)])
     expected = {format: stack_text(stack, format) for format in STACK_FORMATS}
     monkeypatch.setattr(Align.Alignment, "__getitem__", lambda *_: pytest.fail("a row is made from coordinates"))
@@ -211,7 +211,7 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_alignments_that_do_not_fit_are_refused(start: int, above: str, below: str, subject_start: int, length: int) -> None:
-    """A table of hits may be a stranger's."""
+    """A table of hits may come from untrusted sources."""
     numbers = [np.array([one]) for one in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.of([above]), Texts.of([below]), np.array([1]))
     with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; search again"):

@@ -1,4 +1,4 @@
-"""E-values against published constants and against what they claim: how often chance scores so high."""
+"""E-values against published constants, and against the frequency of scores by chance."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def chance():
-    """Scores of random sequences, of lengths from 100 to 1,000."""
+    """Return scores of random sequences with lengths from 100 to 1,000."""
     generator = np.random.default_rng(5)
     subject_lengths, query_lengths = generator.integers(100, 1000, 1500), generator.integers(100, 1000, 24)
     subjects, offsets = random_sequences(subject_lengths, 3)
@@ -53,7 +53,7 @@ def chance():
 
 
 def observed_over_expected(statistics, scores, query_lengths, subject_lengths, share):
-    """How often a pair of chance has an E-value below `share` (of a database of itself), over how often it should."""
+    """Return the ratio of observed to expected random pairs with an E-value below `share`."""
     total = int(subject_lengths.sum())
     pairwise = [
         statistics.e_values(row, int(length), subject_lengths, total) * subject_lengths / total
@@ -162,7 +162,7 @@ def test_the_fit_comes_near_ncbis_constants(chance):
 
 
 def test_fitted_e_values_hold_for_real_proteins(shared_data):
-    """Reversed, a protein keeps its composition and has no relatives."""
+    """A reversed protein retains its composition and has no relatives."""
     queries = read_sequences([shared_data / "sequences" / "mmseqs_QUERY.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
     chosen = np.random.default_rng(1).choice(np.flatnonzero(queries.lengths >= 60), 15, replace=False)

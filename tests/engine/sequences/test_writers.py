@@ -1,4 +1,4 @@
-"""What is written of each hit, recomputed from its CIGAR and the sequences, in every format."""
+"""All formats of hits, recomputed from CIGARs and sequences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAMBDA, K = 0.267, 0.041  # NCBI's of BLOSUM62 with gaps 11/1
 
 
 def relative(protein, generator, n_changes):
-    """The protein with residues exchanged, left out and put in."""
+    """Return the protein with substitutions, deletions and insertions."""
     letters = list(protein)
     for _ in range(n_changes):
         place, kind = int(generator.integers(len(letters))), generator.random()
@@ -35,7 +35,7 @@ def relative(protein, generator, n_changes):
 
 @pytest.fixture
 def sequences(random_protein):
-    """Queries and subjects: pieces of families with ends that are alike in nothing, copies that tie, and strangers."""
+    """Return queries and subjects: parts of families with unrelated ends, identical copies, and unrelated proteins."""
     generator = np.random.default_rng(41)
     queries, subjects = {}, {}
     for family in range(3):
@@ -53,7 +53,7 @@ def sequences(random_protein):
 
 @dataclass(frozen=True)
 class Expected:
-    """What a row of the table must say beside its places, CIGAR and E-value."""
+    """Return the expected values of a row except for positions, CIGAR and E-value."""
 
     lines: tuple[str, str, str]
     is_positive: list[bool]
@@ -61,7 +61,7 @@ class Expected:
 
 
 def expected(row, query, subject):
-    """From the CIGAR, the sequences and Biopython's matrix."""
+    """Return the columns from the CIGAR, the sequences and Biopython's matrix."""
     from Bio.Align import substitution_matrices
 
     matrix = substitution_matrices.load("BLOSUM62")
@@ -98,7 +98,7 @@ def expected(row, query, subject):
 
 @pytest.fixture
 def found(sequences, fasta, tmp_path):
-    """The rows of the run's table with what is expected of each, and a function that searches again in another format."""
+    """Return the rows of the run's table with their expected values, and a function that searches again in another format."""
     import pyarrow.parquet as pq
 
     queries, subjects = sequences
@@ -229,7 +229,7 @@ def test_clustal_marks_what_is_the_same_and_what_is_alike(found):
 
 
 class Page(HTMLParser):
-    """The cells of the tables, the paragraphs, and the letters of the alignments with the class that each has."""
+    """Return the cells of the tables, the paragraphs, and the residues of the alignments with their classes."""
 
     def __init__(self, text):
         super().__init__()

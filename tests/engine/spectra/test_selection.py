@@ -1,4 +1,4 @@
-"""Spectra are chosen as the plain definition has it."""
+"""Spectra are selected as by the plain definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of spectra comes back as it was written, and what the program would not write is refused."""
+"""Tables of spectra are read back unchanged, and other content is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spectra as vectors: each against plain loops over its definition; which are compared; that threads change nothing."""
+"""Vectors of spectra against plain loops, compared pairs, and independence of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The competition of targets with several decoys, beside plain loops, and on simulated lists of which the truth is known."""
+"""Competition of targets with several decoys, against plain loops, and on simulated lists with known truth."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_fewest_peptides_for_1_percent_are_100_by_decoys():
 
 
 def false_shares(random, draw, n_true, n_false, n_decoys, level, trials):
-    """Share of false hypotheses among accepted ones, of lists whose false targets are drawn as their decoys are."""
+    """Return the share of false hypotheses among accepted ones, in lists whose false targets are drawn like their decoys."""
     shares, accepted = [], 0
     for _ in range(trials):
         decoys = np.broadcast_to(n_decoys, n_true + n_false)
@@ -75,7 +75,7 @@ def independent(random, n):
 
 
 def dependent(random, n):
-    """Scores of a hypothesis that have nearly everything in common, as decoys that keep most of their entry's peaks."""
+    """Return strongly correlated scores of a hypothesis, like those of decoys that share most peaks of their entry."""
     return random.exponential(2.0) + random.exponential(0.1, n)
 
 

@@ -13,7 +13,7 @@ from tests.effort import lines_run
 
 
 def normal_mixture(n: int, share_true: float, seed: int, shift: float = 3.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores, decoy labels and the true posterior error probability: false scores N(0, 1), true ones N(shift, 1)."""
+    """Return scores, decoy labels and true posterior error probabilities: false scores N(0, 1), true ones N(shift, 1)."""
     rng = np.random.default_rng(seed)
     is_true = rng.random(n) < share_true
     is_decoy = ~is_true & (rng.random(n) < 0.5)
@@ -77,6 +77,6 @@ def test_scores_that_are_not_finite_are_refused() -> None:
 
 
 def test_more_matches_cost_no_more_of_python() -> None:
-    """The fit is to groups of scores, of which there are no more than in a small set."""
+    """The fit uses groups of scores, whose number is limited."""
     few, many = (lines_run(lambda n=n: posterior_error_probabilities(*normal_mixture(n, 0.5, 2)[:2])) for n in (10_000, 300_000))
     assert many < 1.5 * few

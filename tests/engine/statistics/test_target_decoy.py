@@ -102,7 +102,7 @@ def test_copies_of_a_run_have_its_rates(matches: list[tuple[int, bool]], copies:
 
 @pytest.mark.parametrize("n_right", [150, 400])
 def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
-    """The plain ratio takes the luckiest threshold: of what it tells as 1 %, more is false."""
+    """The plain ratio uses the luckiest threshold: at a nominal 1 % more is false."""
     generator, judged, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
     for _ in range(150_000 // n_right):
         is_right = np.arange(3 * n_right) < n_right
@@ -123,7 +123,7 @@ def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
 
 @pytest.mark.parametrize("n", [30, 100, 1000])
 def test_expected_decoys_agree_with_new_samples(n: int) -> None:
-    """Exponential tails, as of best scores: the mean of the estimate at a score that few reach, against the truth."""
+    """Exponential tails, like those of best scores: the mean of the estimate at a high score, against the truth."""
     generator, at = np.random.default_rng(11), np.array([np.log(2.0) + 3.0])
     found = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
     assert np.mean(found) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
@@ -185,7 +185,7 @@ def test_best_row_of_a_group_is_its_first_maximum(rows: list[tuple[int, int]]) -
 
 
 def at_most(k: int, n: int) -> Fraction:
-    """Chance of at most k heads in n tosses, by the definition, in exact arithmetic."""
+    """Return the probability of at most k heads in n tosses, by definition, in exact arithmetic."""
     return Fraction(sum(math.comb(n, i) for i in range(k + 1)), 2**n)
 
 
@@ -202,7 +202,7 @@ def test_interval_leaves_a_fortieth_on_either_side(targets: int, decoys: int) ->
 
 @pytest.mark.parametrize("expected", [0.5, 3, 30, 300])
 def test_the_interval_holds_the_true_share_in_95_of_100_runs(expected: float) -> None:
-    """False targets and decoys are as many on average; the true ones do not matter."""
+    """False targets and decoys are equally many on average; the true ones do not matter."""
     rng = np.random.default_rng(1)
     held = []
     for false, decoys in rng.poisson(expected, (2_000, 2)).tolist():

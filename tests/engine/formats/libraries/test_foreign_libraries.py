@@ -1,4 +1,4 @@
-"""Libraries as other programs write them: keys before names, separators of peaks, GNPS's placeholders, and what cannot be read."""
+"""Libraries of other programs: keys before names, separators of peaks, GNPS's placeholders, and unreadable entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PEAKS = [(70.25, 10.0), (76.5, 35.0), (80.125, 7.0), (91.0, 2.0)]
 
 
 def read(path: Path, text: str) -> tuple[SpectralLibrary, tuple[str, ...]]:
-    """The library that a text is, and the messages."""
+    """Return the library in a text, and the messages."""
     path.write_text(text)
     progress = RecordingProgress(Progress())
     library = read_libraries([path], progress)
@@ -24,13 +24,13 @@ def read(path: Path, text: str) -> tuple[SpectralLibrary, tuple[str, ...]]:
 
 
 def peaks_of(library: SpectralLibrary, row: int) -> list[tuple[float, float]]:
-    """The peaks of an entry."""
+    """Return the peaks of an entry."""
     some = slice(library.offsets[row], library.offsets[row + 1])
     return list(zip(library.mz[some].tolist(), library.intensity[some].tolist(), strict=True))
 
 
 def msp(keys: list[str], gap: str, *, first: int = 0) -> str:
-    """Four entries with keys in this order, but names first before entry `first`; the values name their entry."""
+    """Return four entries with keys in this order, but names first before entry `first`; values name their entry."""
     values = {
         "NAME": "Compound {0}",
         "PRECURSORMZ": "{1}.5",

@@ -1,4 +1,4 @@
-"""Libraries that are made to do harm: they are refused or read in part, within bounds of memory, and nothing in them is run."""
+"""Malicious libraries are refused or read in part, within memory limits, and none of their code is run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE 
 
 
 def blib(path: Path, then: str = "", n: int = 3, *, before: str = "", n_peaks: int = 2, peaks: tuple[bytes, bytes] = PEAKS) -> Path:
-    """A library of so many entries, and what SQL makes of it."""
+    """Return a library with `n` entries, changed by SQL."""
     with closing(sqlite3.connect(path)) as made:
         made.executescript(before + SCHEMA)
         rows = [(i, "ACMK", 250.5, 2, "AC[+57.0]M[+16.0]K", 4, n_peaks, 1.5) for i in range(1, n + 1)]
@@ -123,7 +123,7 @@ def test_unread_write_ahead_log_is_reported(tmp_path: Path) -> None:
 
 
 def memory_of(path: Path) -> tuple[str, int]:
-    """What reading a file says, and how many megabytes it took beside those of a process that reads a small one."""
+    """Return the result of reading a file, and the megabytes beyond those of reading a small one."""
     script = (
         "import json, sys; from pathlib import Path; from proteoscope.engine.errors import InputError\n"
         "from proteoscope.engine.formats.libraries.reading import read_libraries\n"
@@ -197,7 +197,7 @@ COLUMNS = {
 
 
 def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -> None:
-    """Two hundred libraries, each with up to four values, or types of columns, of another kind."""
+    """Try two hundred libraries, each with up to four values or column types of another kind."""
     chance, n_read, n_refused = random.Random(33), 0, 0
     whole = blib(
         tmp_path / "whole.blib",

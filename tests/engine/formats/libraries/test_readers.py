@@ -1,4 +1,4 @@
-"""Libraries as other programs write them: each entry as a plain parse of its text says, and hostile files told in one line."""
+"""Libraries of other programs against a plain parser, and one line for hostile files."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_line_ends_and_encodings_change_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nothing", ["0", "-3", "1e-60"])
 def test_peaks_without_intensity_are_left_out(tmp_path: Path, nothing: str) -> None:
-    """1e-60 is 0 in the 32 bits of an intensity; an entry of nothing but such peaks is skipped."""
+    """1e-60 is 0 in the 32 bits of an intensity; an entry with only such peaks is skipped."""
     entry = "Name: {}\nPrecursorMZ: 400\nNum Peaks: {}\n{}\n"
     peaks = f"100 {nothing}\n200 5\n300 {nothing}\n"
     library = _read(tmp_path, "a.msp", entry.format("some", 3, peaks) + entry.format("none", 1, f"100 {nothing}\n"))

@@ -1,4 +1,4 @@
-"""Libraries that are written: what our readers, and a plain parse of the text, find in them is what was to be written."""
+"""Written libraries have the right content according to this program's readers and a plain parser."""
 
 from __future__ import annotations
 

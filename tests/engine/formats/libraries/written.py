@@ -15,7 +15,7 @@ MASSES = (15.994915, 57.021464, 42.010565, -18.010565, 8.0142, -0.984016)
 
 
 def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
-    """`n` entries; each third is without modifications, protein, time and q-value."""
+    """Return `n` entries; every third has no modifications, protein, time and q-value."""
     rng = np.random.default_rng(seed)
     sequences, modifications, mass = [], [], []
     for i in range(n):
