@@ -151,7 +151,7 @@ def test_every_listed_site_can_be_written() -> None:
         ("Gln->pyro-Glu (Q)", "expected N-term Q"),
         ("Oxidation", "as Oxidation \\(M\\)"),
         ("Oxidation:+3 (M)", "leave the mass out"),
-        ("Phospho (X)", "no residue"),
+        ("Phospho (X)", "not a residue"),
         ("Phospho (N-foo)", "not a site"),
         ("UNIMOD:99999 (M)", "no entry"),
         ("+0 (M)", "other than 0"),

@@ -136,7 +136,7 @@ def test_a_library_appears_whole_or_not_at_all(format, tmp_path):
 
 def test_formats_are_recognised_by_suffix():
     assert [library_format(f"a{suffix}") for suffix in SUFFIX.values()] == list(SUFFIX)
-    with pytest.raises(ParameterError, match="no format that libraries are written in"):
+    with pytest.raises(ParameterError, match="not a format for writing libraries"):
         library_format("library.sptxt")
 
 
