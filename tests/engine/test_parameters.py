@@ -68,8 +68,8 @@ def test_list_item_with_commas_is_quoted(text, parts):
 
 @given(st.lists(st.text('ab",; \n')))
 def test_list_text_is_parsed_to_the_same_list(values):
-    kept = [stripped for one in values if (stripped := one.strip())]
-    assert parts_of_list(list_text(kept)) == kept
+    remaining = [stripped for one in values if (stripped := one.strip())]
+    assert parts_of_list(list_text(remaining)) == remaining
 
 
 @given(st.integers(-(10**9), 10**9))

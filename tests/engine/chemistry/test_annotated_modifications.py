@@ -103,8 +103,8 @@ RESIDUES = {
 def weight(formula: str) -> float:
     """Return the mass of a formula, including halogens."""
     for halogen, mass in HALOGENS.items():
-        if found := re.match(rf"{halogen}(\d*)$", formula):
-            return mass * int(found[1] or 1)
+        if result := re.match(rf"{halogen}(\d*)$", formula):
+            return mass * int(result[1] or 1)
     return formula_mass(formula) if formula else 0.0
 
 

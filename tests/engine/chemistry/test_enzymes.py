@@ -103,9 +103,9 @@ def test_a_table_cannot_be_changed() -> None:
         enzyme("Trypsin").cleavage_table()[0, 0] = True
 
 
-@pytest.mark.parametrize(("name", "found"), [("trypsin", "Trypsin"), ("MS:1001313", "Trypsin/P"), ("glu-c", "glutamyl endopeptidase")])
-def test_lookup(name: str, found: str) -> None:
-    assert enzyme(name).name == found
+@pytest.mark.parametrize(("name", "result"), [("trypsin", "Trypsin"), ("MS:1001313", "Trypsin/P"), ("glu-c", "glutamyl endopeptidase")])
+def test_lookup(name: str, result: str) -> None:
+    assert enzyme(name).name == result
 
 
 def test_an_unknown_enzyme_lists_near_matches() -> None:

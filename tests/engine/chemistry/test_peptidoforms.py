@@ -42,10 +42,10 @@ def test_what_is_written_is_read_back(peptidoform: Peptidoform) -> None:
 def test_every_kind_of_name_survives_everywhere(title: str) -> None:
     mass = unimod().by_name(title).mass
     for text in (f"A[{title}]K", f"[{title}]-AK", f"AK-[{title}]/3", f"{{{title}}}AK", f"[{title}]?AK", f"<[{title}]@A>AK"):
-        found = parse(text)
-        everywhere = (*(modification[1:] for modification in found.modifications), *found.unlocalised, *found.labile)
+        result = parse(text)
+        everywhere = (*(modification[1:] for modification in result.modifications), *result.unlocalised, *result.labile)
         assert everywhere == ((title, mass),)
-        assert parse(write(found)) == found
+        assert parse(write(result)) == result
 
 
 @st.composite
@@ -140,10 +140,10 @@ def test_texts_that_are_refused(text: str, message: str) -> None:
 @given(st.text("PE[]{}<>@?-/+#()^|:1OxidationCM ,.", max_size=25))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        found = parse(text)
+        result = parse(text)
     except ParameterError:
         return
-    assert parse(write(found)) == found
+    assert parse(write(result)) == result
 
 
 @settings(max_examples=50)

@@ -96,8 +96,8 @@ def _xml_feature(kind: str, place: str, text: str = "", inside: str = "") -> str
         return f'<{tag} position="{at.lstrip(">")}"{status}/>'
 
     location = position("begin", first) + position("end", last) if last else position("position", first)
-    told = f' description="{text}"' if text else ""
-    return f'<feature type="{kind}"{told}>{inside}<location>{location}</location></feature>\n'
+    attribute = f' description="{text}"' if text else ""
+    return f'<feature type="{kind}"{attribute}>{inside}<location>{location}</location></feature>\n'
 
 
 def _xml_entry(accession: str, name: str, dataset: str, sequence: str, features: str) -> str:

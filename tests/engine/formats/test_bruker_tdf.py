@@ -33,17 +33,17 @@ Frame = dict[int, list[tuple[int, int]]]
 def frames() -> dict[int, tuple[int, Frame]]:
     """Frames by number: type (0: MS1, 8: fragments), and times of flight and intensities by scan."""
     random = np.random.default_rng(4)
-    found: dict[int, tuple[int, Frame]] = {}
+    results: dict[int, tuple[int, Frame]] = {}
     for number in range(1, 6):
         scans = {}
         for scan in range(0, N_SCANS, 1 if number != 4 else 3):
             tofs = np.sort(random.choice(900, 12, replace=False)) * 200 + 7
             scans[scan] = list(zip(tofs.tolist(), random.integers(1, 500, 12).tolist(), strict=True))
-        found[number] = (0 if number in (1, 4) else 8, scans)
+        results[number] = (0 if number in (1, 4) else 8, scans)
     # An ion in neighbouring times of flight and several scans: one peak; and two with a valley in between.
-    found[2][1][6] = [(50_000, 10), (50_001, 40), (50_002, 10), (90_000, 30), (90_001, 5), (90_002, 25)]
-    found[3][1][7] = [(50_001, 40)]
-    return found
+    results[2][1][6] = [(50_000, 10), (50_001, 40), (50_002, 10), (90_000, 30), (90_001, 5), (90_002, 25)]
+    results[3][1][7] = [(50_001, 40)]
+    return results
 
 
 def packed(scans: Frame) -> bytes:
@@ -129,18 +129,18 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def summed() -> list[dict[int, int]]:
     """Return the summed intensities of each precursor by time of flight, by the plain definition."""
     measured = frames()
-    found: list[dict[int, int]] = []
+    result: list[dict[int, int]] = []
     for number, *_ in PRECURSORS:
         of_one: dict[int, int] = defaultdict(int)
         for frame, begin, end, precursor in ISOLATED:
             for scan in range(begin, end):
                 for tof, height in measured[frame][1].get(scan, []) if precursor == number else ():
                     of_one[tof] += height
-        found.append(of_one)
-    return found
+        result.append(of_one)
+    return result
 
 
-def mz_of(tof: float) -> float:
+def compute_mz(tof: float) -> float:
     return float((LOWEST**0.5 + (HIGHEST**0.5 - LOWEST**0.5) * tof / SAMPLES) ** 2)
 
 
@@ -155,18 +155,18 @@ def test_each_precursor_is_one_spectrum_of_all_its_frames(run: Path) -> None:
         if row:
             # None of their times of flight are neighbours.
             assert intensity.tolist() == [expected[tof] for tof in sorted(expected)]
-            np.testing.assert_allclose(mz, [mz_of(tof) for tof in sorted(expected)], rtol=2e-6)
+            np.testing.assert_allclose(mz, [compute_mz(tof) for tof in sorted(expected)], rtol=2e-6)
 
 
 def test_neighbouring_flight_times_form_one_peak(run: Path) -> None:
     mz, intensity = read_tdf(run, Progress()).peaks(0)
-    (ion,) = np.flatnonzero(np.abs(mz - mz_of(50_001)) < 0.01)
+    (ion,) = np.flatnonzero(np.abs(mz - compute_mz(50_001)) < 0.01)
     assert intensity[ion] == 100 and mz[ion] == pytest.approx(
-        (10 * mz_of(50_000) + 80 * mz_of(50_001) + 10 * mz_of(50_002)) / 100, rel=2e-6
+        (10 * compute_mz(50_000) + 80 * compute_mz(50_001) + 10 * compute_mz(50_002)) / 100, rel=2e-6
     )
-    two = np.flatnonzero(np.abs(mz - mz_of(90_001)) < 0.05)
+    two = np.flatnonzero(np.abs(mz - compute_mz(90_001)) < 0.05)
     assert intensity[two].tolist() == [30, 30]
-    assert mz[two].tolist() == pytest.approx([mz_of(90_000), (5 * mz_of(90_001) + 25 * mz_of(90_002)) / 30], rel=2e-6)
+    assert mz[two].tolist() == pytest.approx([compute_mz(90_000), (5 * compute_mz(90_001) + 25 * compute_mz(90_002)) / 30], rel=2e-6)
 
 
 def test_every_search_reads_timstof_runs_with_a_warning(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,8 +178,8 @@ def test_every_search_reads_timstof_runs_with_a_warning(run: Path, monkeypatch: 
     np.testing.assert_array_equal(spectra.intensity, expected.intensity)
     assert spectra.identifier == expected.identifier and spectra.files == (str(run),)
     assert any("experimental" in message and "approximate" in message for message in messages)
-    found = vendor_format(run)
-    assert found is not None and converter_of(found) == ("opentimspy", "")
+    file_format = vendor_format(run)
+    assert file_format is not None and converter_of(file_format) == ("opentimspy", "")
 
 
 def test_a_cancel_is_heeded(run: Path) -> None:

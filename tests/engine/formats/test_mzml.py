@@ -295,7 +295,7 @@ def test_neighbouring_peaks_are_parted(make: Any, written: Callable[..., Path]) 
     np.testing.assert_allclose(spectra.mz[tall], (500.0, 500.25, 501.0), atol=2e-3)
 
 
-def told_of(path: Path) -> list[str]:
+def read_messages(path: Path) -> list[str]:
     messages: list[str] = []
     read_spectra([path], progress=Progress(lambda event: messages.append(event.message) if event.message else None))
     return messages
@@ -323,15 +323,15 @@ def windows(make: Any, targets: list[float], half: float) -> str:
 def test_repeated_wide_windows_are_reported_once_as_dia(
     make: Any, written: Callable[..., Path], targets: list[float], half: float, is_told: bool
 ) -> None:
-    messages = [one for one in told_of(written(windows(make, targets, half))) if "target of the isolation window" not in one]
-    assert [("windows 25 Th wide" in one, "DIA" in one) for one in messages] == [(True, True)] * is_told
+    messages = [one for one in read_messages(written(windows(make, targets, half))) if "target of the isolation window" not in one]
+    assert [("windows 25 Th wide" in message, "DIA" in message) for message in messages] == [(True, True)] * is_told
 
 
 def test_repeated_wide_windows_of_mzxml_are_reported(make: Any, written: Callable[..., Path]) -> None:
     scans = "".join(make.mzxml_scan(number) for number in range(1, 31))
     wide = scans.replace("<precursorMz ", '<precursorMz windowWideness="20" ')
-    assert not told_of(written(make.mzxml(scans)))
-    assert ["windows 20 Th wide" in one for one in told_of(written(make.mzxml(wide)))] == [True]
+    assert not read_messages(written(make.mzxml(scans)))
+    assert ["windows 20 Th wide" in one for one in read_messages(written(make.mzxml(wide)))] == [True]
 
 
 @pytest.mark.parametrize("where", ["scan", "ion", "array"])
@@ -351,5 +351,5 @@ def test_unused_ion_mobilities_are_reported(make: Any, written: Callable[..., Pa
     spectra = read_spectra([path])
     assert spectra.mz.tolist() == 2 * list(make.mz) and spectra.intensity.tolist() == 2 * list(make.intensity)
     assert spectra.retention_time[0] == 90 and spectra.precursor_mz.tolist() == [500.25, 500.25]
-    (message,) = told_of(path)
+    (message,) = read_messages(path)
     assert "ion mobilities of 1 spectra are not used" in message

@@ -67,14 +67,14 @@ def test_a_profile_is_centroided_or_refused(make: Any, written: Callable[..., Pa
     np.testing.assert_allclose(read_spectra([path]).mz, [500.0], atol=1e-4)
     with pytest.raises(InputError, match=r"spectrum scan=4: .*profile"):
         read_spectra([path], centroid=False)
-    said = written(
+    message = written(
         path.read_text()
         .replace("<msRun", "<x/><msRun")
         .replace('centroided="0"', "")
         .replace("<x/>", "")
         .replace("<scan ", '<dataProcessing centroided="1"/><scan ', 1)
     )
-    assert len(read_spectra([said]).mz) == len(mz)
+    assert len(read_spectra([message]).mz) == len(mz)
 
 
 @pytest.mark.parametrize(

@@ -45,22 +45,22 @@ def ratios(make, tmp_path):
 
 
 def test_the_ratio_of_each_peak_is_read(ratios, spectrum):
-    found = ratios(spectrum(0), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)), spectrum(2, MS_1000517=(0.0, -1.0, np.nan, np.inf)))
-    assert np.isnan(found[[0, 2]]).all()
-    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
+    result = ratios(spectrum(0), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)), spectrum(2, MS_1000517=(0.0, -1.0, np.nan, np.inf)))
+    assert np.isnan(result[[0, 2]]).all()
+    np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)
 
 
 def test_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum):
     at, noise, baseline = (120.0, 127.0, 200.0), (1.0, 2.0, 4.0), (0.5, 1.0, 3.0)
-    found = ratios(
+    result = ratios(
         spectrum(0, MS_1002743=at, MS_1002744=noise, MS_1002745=baseline),
         spectrum(1, MS_1002743=at[::-1], MS_1002744=noise[::-1]),
         spectrum(2, MS_1002743=(127.5,), MS_1002744=(5.0,), MS_1000517=(1.0, 1.0, 1.0, 1.0)),
     )
     peaks, heights = np.array(MZ[:3]), np.array(INTENSITY[:3])
-    np.testing.assert_allclose(found[0], (heights - np.interp(peaks, at, baseline)) / np.interp(peaks, at, noise), rtol=1e-6)
-    np.testing.assert_allclose(found[1], heights / np.interp(peaks, at, noise), rtol=1e-6)
-    np.testing.assert_allclose(found[2], heights / 5, rtol=1e-6)
+    np.testing.assert_allclose(result[0], (heights - np.interp(peaks, at, baseline)) / np.interp(peaks, at, noise), rtol=1e-6)
+    np.testing.assert_allclose(result[1], heights / np.interp(peaks, at, noise), rtol=1e-6)
+    np.testing.assert_allclose(result[2], heights / 5, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum):
 )
 def test_noise_that_cannot_be_is_none(ratios, spectrum, more):
     sound = spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0))
-    found = ratios(spectrum(0, **more), sound)
-    assert np.isnan(found[0]).all()
-    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
+    result = ratios(spectrum(0, **more), sound)
+    assert np.isnan(result[0]).all()
+    np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_noise_that_cannot_be_is_none(ratios, spectrum, more):
     [("<binary>A", "<binary>#"), ("MS:1000523", "MS:1001479"), ("MS:1000576", "MS:1000574"), ("</binary>", "=</binary>")],
 )
 def test_broken_noise_arrays_give_no_noise(ratios, spectrum, before, after):
-    found = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
-    assert np.isnan(found).all()
+    result = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
+    assert np.isnan(result).all()
 
 
 def packed(make, kind: str, data: bytes, length: int, *terms: str) -> str:
@@ -113,12 +113,12 @@ def test_noise_in_numpress_is_what_pynumpress_reads(ratios, make, spectrum, is_z
     terms = ("MS:1002746", "MS:1002748", "MS:1002747") if is_zipped else ("MS:1002312", "MS:1002314", "MS:1002313")
     arrays = "".join(packed(make, kind, pack(one), 9, term) for kind, one, term in zip((AT, NOISE, BASELINE), data, terms, strict=True))
     peaks, heights = np.array(MZ[:3]), np.array(INTENSITY[:3])
-    (found,) = ratios(spectrum(0, lambda _: arrays))
-    np.testing.assert_allclose(found, (heights - np.interp(peaks, known[0], known[2])) / np.interp(peaks, *known[:2]), rtol=1e-6)
+    (result,) = ratios(spectrum(0, lambda _: arrays))
+    np.testing.assert_allclose(result, (heights - np.interp(peaks, known[0], known[2])) / np.interp(peaks, *known[:2]), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "length", "terms"),
+    ("corrupt", "length", "terms"),
     [
         (lambda data: zlib.compress(data)[:-6], 4, ["MS:1000574"]),
         (lambda data: zlib.compress(data)[:4], 4, ["MS:1000574"]),
@@ -132,8 +132,8 @@ def test_noise_in_numpress_is_what_pynumpress_reads(ratios, make, spectrum, is_z
         (lambda data: data, 0, ["MS:1000576"]),
     ],
 )
-def test_corrupt_noise_arrays_give_no_noise(ratios, make, spectrum, spoil, length, terms):
-    data = spoil(np.full(4, 2.0).tobytes())
-    found = ratios(spectrum(0, lambda _: packed(make, RATIO, data, length, *terms)), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)))
-    assert np.isnan(found[0]).all()
-    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
+def test_corrupt_noise_arrays_give_no_noise(ratios, make, spectrum, corrupt, length, terms):
+    data = corrupt(np.full(4, 2.0).tobytes())
+    result = ratios(spectrum(0, lambda _: packed(make, RATIO, data, length, *terms)), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)))
+    assert np.isnan(result[0]).all()
+    np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)

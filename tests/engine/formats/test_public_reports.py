@@ -75,7 +75,7 @@ def test_mzml_times_without_a_unit_are_reported(make: Any, written: Written, uni
     time = make.term("MS:1000016", "1.5", unit)
     spectra, messages = read(written(make.mzml(make.mzml_spectrum(time=time), make.mzml_spectrum(1)), "a.mzML"))
     assert np.isnan(spectra.retention_time).tolist() == [True, False]
-    assert [one for one in messages if "1 spectrum whose scan start time has no unit" in one and "scan=1" in one]
+    assert [message for message in messages if "1 spectrum whose scan start time has no unit" in message and "scan=1" in message]
 
 
 @pytest.mark.parametrize("terms", [("MS:1000576", "MS:1002312"), ("MS:1002312", "MS:1000576")])
@@ -187,11 +187,13 @@ def test_genbank_coding_sequences_without_protein_are_counted(written: Written) 
         coding("121..150", "L5", 'pseudogene="unknown"'),
     )
     path = written(genbank(*features), "a.gb")
-    missed = sum(not {"translation", "pseudo", "pseudogene"} & one.qualifiers.keys() for one in seq_io.read(path, "genbank").features)
+    missed = sum(
+        not {"translation", "pseudo", "pseudogene"} & feature.qualifiers.keys() for feature in seq_io.read(path, "genbank").features
+    )
     progress = RecordingProgress(Progress())
     proteins = read_proteins([path], progress=progress)
     assert len(proteins) == 1 and missed == 2
-    assert [one for one in progress.messages if f"{missed} coding sequences (CDS) without /translation left out" in one]
+    assert [message for message in progress.messages if f"{missed} coding sequences (CDS) without /translation left out" in message]
 
 
 def test_fastq_of_several_lines_is_that_of_biopython(written: Written) -> None:
@@ -201,11 +203,11 @@ def test_fastq_of_several_lines_is_that_of_biopython(written: Written) -> None:
     with path.open() as file:
         expected = [(one.id, str(one.seq), one.letter_annotations["phred_quality"]) for one in seq_io.parse(file, "fastq")]
     reads = read_fastq(path)
-    found = [
+    results = [
         (name, reads.letters[start:stop].tobytes().decode(), (reads.qualities[start:stop] - 33).tolist())
         for name, start, stop in zip(reads.names.strings(), reads.offsets[:-1], reads.offsets[1:], strict=True)
     ]
-    assert found == expected and len(found) == 3
+    assert results == expected and len(results) == 3
 
 
 def test_sptxt_terminal_masses_weigh_what_the_file_has(written: Written) -> None:
@@ -227,7 +229,7 @@ def test_msp_time_that_is_another_field_is_reported(written: Written) -> None:
     progress = RecordingProgress(Progress())
     library = read_libraries([written(text, "a.msp")], progress)
     assert library.mz.tolist() == [78.909088, 79.727272] and np.isnan(library.retention_time[0])
-    assert [one for one in progress.messages if "its retention time cannot be read" in one]
+    assert [message for message in progress.messages if "its retention time cannot be read" in message]
 
 
 @pytest.mark.parametrize(("unit", "seconds"), [("", None), ("UO:0000031|minute", 232.266), ("UO:0000010|second", 3.8711)])
@@ -242,4 +244,4 @@ def test_mzspeclib_times_without_a_unit_are_reported(written: Written, unit: str
     progress = RecordingProgress(Progress())
     library = read_libraries([written(text, "a.mzlib.txt")], progress)
     assert np.nan_to_num(library.retention_time, nan=-1.0).tolist() == [pytest.approx(-1.0 if seconds is None else seconds)]
-    assert bool([one for one in progress.messages if "has no unit of time" in one]) == (seconds is None)
+    assert bool([message for message in progress.messages if "has no unit of time" in message]) == (seconds is None)

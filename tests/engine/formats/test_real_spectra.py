@@ -40,14 +40,14 @@ def seconds(time: Any) -> float:
 
 
 def peers_mzml(path: Path) -> list[dict[str, Any]]:
-    found = []
+    results = []
     with mzml.MzML(str(path), use_index=False) as reader:
         for index, spectrum in enumerate(reader):
             if spectrum["ms level"] != 2:
                 continue
             ion = spectrum["precursorList"]["precursor"][0]["selectedIonList"]["selectedIon"][0]
             charges = [int(ion["charge state"])] if "charge state" in ion else []
-            found.append(
+            results.append(
                 {
                     "identifier": spectrum["id"],
                     "index": index,
@@ -59,17 +59,17 @@ def peers_mzml(path: Path) -> list[dict[str, Any]]:
                     "intensity": spectrum["intensity array"],
                 }
             )
-    return found
+    return results
 
 
 def peers_mzxml(path: Path) -> list[dict[str, Any]]:
-    found = []
+    results = []
     with mzxml.MzXML(str(path), use_index=False) as reader:
         for index, spectrum in enumerate(reader):
             if spectrum["msLevel"] != 2:
                 continue
             ion = spectrum["precursorMz"][0]
-            found.append(
+            results.append(
                 {
                     "identifier": f"scan={spectrum['num']}",
                     "index": index,
@@ -81,15 +81,15 @@ def peers_mzxml(path: Path) -> list[dict[str, Any]]:
                     "intensity": spectrum["intensity array"],
                 }
             )
-    return found
+    return results
 
 
 def peers_mgf(path: Path) -> list[dict[str, Any]]:
-    found = []
+    results = []
     with mgf.MGF(str(path), use_header=False, convert_arrays=1, read_charges=False) as reader:
         for index, spectrum in enumerate(reader):
             fields = spectrum["params"]
-            found.append(
+            results.append(
                 {
                     "identifier": fields.get("title", f"index={index}"),
                     "index": index,
@@ -101,7 +101,7 @@ def peers_mgf(path: Path) -> list[dict[str, Any]]:
                     "intensity": spectrum["intensity array"],
                 }
             )
-    return found
+    return results
 
 
 @pytest.mark.parametrize("name", REAL_FILES)

@@ -69,8 +69,8 @@ def test_advice_names_a_preset_only_if_settings_conflict() -> None:
     old = SpectraContent(fragments="ion trap", precursors="ion trap")
 
     def advised(preset: str, *contents: SpectraContent) -> str:
-        found = search.advice(contents, search.parameters_of(preset))
-        return "" if found is None else found.preset
+        result = search.advice(contents, search.parameters_of(preset))
+        return "" if result is None else result.preset
 
     assert advised("high-resolution", trap) == "low-resolution" and advised("low-resolution", trap) == ""
     assert advised("high-resolution", old) == "ion-trap" and advised("ion-trap", old) == ""
@@ -98,10 +98,10 @@ def test_advice_names_a_preset_only_if_settings_conflict() -> None:
 )
 def test_advise_compares_ion_series_with_activation(fragmentation: tuple[str, ...], series: str, advised: str) -> None:
     parameters = search_of_kind("identify").parameters_of("high-resolution").changed(ion_series=series)
-    found = advise("identify", [SpectraContent(fragments="exact", fragmentation=fragmentation)], parameters)
-    assert (found is None) == (advised == "")
-    assert found is None or found.sentences[0].endswith(f"and ion_series={series} matches others: set ion_series=activation")
-    assert found is None or f"makes ions {', '.join(advised)}, and" in found.sentences[0]
+    result = advise("identify", [SpectraContent(fragments="exact", fragmentation=fragmentation)], parameters)
+    assert (result is None) == (advised == "")
+    assert result is None or result.sentences[0].endswith(f"and ion_series={series} matches others: set ion_series=activation")
+    assert result is None or f"makes ions {', '.join(advised)}, and" in result.sentences[0]
 
 
 def test_advise_names_the_files_of_each_misfit() -> None:

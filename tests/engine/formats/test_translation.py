@@ -26,7 +26,7 @@ def records(proteins: Proteins) -> list[tuple[str, str]]:
 
 def by_biopython(name: str, nucleotides: str, direction: str, code: int, minimum: int) -> set[tuple[str, str]]:
     """Return the frames between stop codons, located by counting."""
-    length, found = len(nucleotides), set()
+    length, result = len(nucleotides), set()
     for strand in "+-" if direction == "six-frame" else "+" if direction == "forward" else "-":
         read = Seq(nucleotides) if strand == "+" else Seq(nucleotides).reverse_complement()
         for frame in range(3):
@@ -37,9 +37,9 @@ def by_biopython(name: str, nucleotides: str, direction: str, code: int, minimum
                 if strand == "-":
                     first, last = length - last + 1, length - first + 1
                 if len(protein.replace("X", "")) >= minimum:
-                    found.add((f"{name}:{first}-{last}({strand})", protein))
+                    result.add((f"{name}:{first}-{last}({strand})", protein))
                 at += 3 * len(protein) + 3
-    return found
+    return result
 
 
 @pytest.mark.filterwarnings("ignore:This table contains")
@@ -49,11 +49,11 @@ def test_frames_are_those_between_stop_codons_of_biopython(written: Callable[...
     chance = random.Random(code)
     contigs = {f"contig{n}": "".join(chance.choices("ACGTNRY", (9, 9, 9, 9, 0.2, 0.1, 0.1), k=n)) for n in (1, 2, 3, 4, 5, 61, 1000, 5003)}
     path = written("".join(f">{name} a contig\n{text.lower()}\n" for name, text in contigs.items()), "genome.fasta")
-    found = records(Translation(direction, code, 5).read([path], Progress()))  # type: ignore[arg-type]
+    result = records(Translation(direction, code, 5).read([path], Progress()))  # type: ignore[arg-type]
     expected = set()
     for name, text in contigs.items():
         expected |= by_biopython(name, text, direction, code, 5)
-    assert len(found) == len(set(found)) and set(found) == expected
+    assert len(result) == len(set(result)) and set(result) == expected
 
 
 def test_a_frame_is_what_its_place_spells(shared_data: Path) -> None:
@@ -83,12 +83,12 @@ def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
 
 def test_uracil_is_read_as_thymine_and_genbank_by_its_sequence(written: Callable[..., Path]) -> None:
     path = written(entry_files.GENBANK, "contig.gb")
-    found = records(Translation("six-frame", 11, 5).read([path], Progress()))
-    assert ("CTG1.1:1-21(+)", "MKWVTFI") in found and ("CTG1.1:34-48(-)", "MQFRA") in [
-        (name, text[:5]) for name, text in found if text[:2] == "MQ"
+    result = records(Translation("six-frame", 11, 5).read([path], Progress()))
+    assert ("CTG1.1:1-21(+)", "MKWVTFI") in result and ("CTG1.1:34-48(-)", "MQFRA") in [
+        (name, text[:5]) for name, text in result if text[:2] == "MQ"
     ]
     rna = written(f">CTG1.1\n{entry_files.CONTIG.replace('T', 'U')}\n", "rna.fasta")
-    assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == found
+    assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == result
 
 
 def test_protein_file_among_genomes_is_named(written: Callable[..., Path]) -> None:

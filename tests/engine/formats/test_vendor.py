@@ -87,8 +87,8 @@ def test_unsupported_content_is_recognised_with_a_remedy(tmp_path: Path, monkeyp
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     for name, path in files_of_makers(tmp_path).items():
-        found = vendor_format(path)
-        assert found is not None and name in found.name and converter_of(found) is None
+        file_format = vendor_format(path)
+        assert file_format is not None and name in file_format.name and converter_of(file_format) is None
         with pytest.raises(InputError, match=rf"is an? {name}.*Convert it to mzML with .*msconvert.*PATH") as raised:
             read_spectra([path])
         assert "\n" not in str(raised.value) and ("ThermoRawFileParser" in str(raised.value)) == (name == "Thermo raw file")
@@ -105,10 +105,10 @@ def test_a_thermo_file_is_read_by_the_converter_that_is_there(tmp_path: Path, pl
     notes = play(program)
     path = thermo(tmp_path)
     stages: list[str] = []
-    found = read_spectra([path, SAMPLE], progress=Progress(lambda event: stages.append(event.stage)))
+    spectra = read_spectra([path, SAMPLE], progress=Progress(lambda event: stages.append(event.stage)))
     expected = read_spectra([SAMPLE])
-    np.testing.assert_array_equal(found.mz, np.concatenate([expected.mz, expected.mz]))
-    assert found.files == (str(path), str(SAMPLE))
+    np.testing.assert_array_equal(spectra.mz, np.concatenate([expected.mz, expected.mz]))
+    assert spectra.files == (str(path), str(SAMPLE))
     assert stages[0].startswith("Converting a run.RAW with ") and "Reading spectra" in stages
     words = notes.read_text().splitlines()
     assert (f"-i={path}" in words) != (str(path) in words)
@@ -215,7 +215,7 @@ def test_folder_digest_covers_names_and_contents(tmp_path: Path) -> None:
 
 def test_converter_in_the_data_folder_is_not_run(play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play("ThermoRawFileParser")
-    found = vendor_format(thermo(tmp_path))
-    assert found is not None and converter_of(found) is not None
+    file_format = vendor_format(thermo(tmp_path))
+    assert file_format is not None and converter_of(file_format) is not None
     monkeypatch.chdir(tmp_path / "programs")
-    assert converter_of(found) is None
+    assert converter_of(file_format) is None

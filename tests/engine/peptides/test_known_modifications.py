@@ -43,10 +43,10 @@ def random_sites(chance: random.Random, sequence: str, n: int) -> Sites:
     names = defaultdict(list)
     for name, residue in annotated_names():
         names[residue].append(name)
-    found: Sites = defaultdict(list)
+    result: Sites = defaultdict(list)
     for at in [1, 2, len(sequence), *(chance.randrange(1, len(sequence) + 1) for _ in range(n))]:
-        found[at].append(chance.choice(names[sequence[at - 1]]))
-    return found
+        result[at].append(chance.choice(names[sequence[at - 1]]))
+    return result
 
 
 def written_database(folder: Path, sequences: dict[str, str], sites: dict[str, Sites], more: str = "") -> Path:
@@ -54,8 +54,8 @@ def written_database(folder: Path, sequences: dict[str, str], sites: dict[str, S
     for accession, sequence in sequences.items():
         features = [
             f'FT   {"LIPID  " if "oyl " in name else "MOD_RES"}         {at}\nFT                   /note="{name}; by something"\n'
-            for at, found in sites[accession].items()
-            for name in found
+            for at, result in sites[accession].items()
+            for name in result
         ]
         text.append(swiss_prot_entry(accession, f"{accession}_BOVIN", sequence, "".join(features) + more))
     path = folder / "database.dat"
@@ -90,60 +90,60 @@ def built(folder: Path, database: Path, settings: IdentificationParameters) -> I
     return build_indexes(databases, folder, settings, Resources(2, (), True, Progress()))
 
 
-def sequence_of(indexes: Indexes, entry: int) -> str:
+def entry_sequence(indexes: Indexes, entry: int) -> str:
     start, length = int(indexes.peptides.position[entry]), int(indexes.peptides.length[entry])
     return np.asarray(indexes.proteins.proteins.residues)[start : start + length].tobytes().decode()
 
 
-def forms_of(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float]]:
+def collect_forms(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float]]:
     """Return the forms of targets, and of decoys only, with their masses."""
     known, site, modification = indexes.peptides.forms
-    found: tuple[dict[Form, float], dict[Form, float]] = ({}, {})
+    result: tuple[dict[Form, float], dict[Form, float]] = ({}, {})
     if indexes.proteins.known is None:
-        return found
+        return result
     for entry in np.flatnonzero(known).tolist():
         row = known[entry]
         names = [str(indexes.proteins.known.modifications[m]) for m in modification[row].tolist() if m != 255]
         assert [*modification[row].tolist()] == sorted(modification[row].tolist())
         placed = tuple(sorted(zip(site[row].tolist(), names, strict=False)))
-        side = found[int(indexes.peptides.position[entry]) >= indexes.proteins.first_decoy_residue]
-        form = sequence_of(indexes, entry), placed
+        side = result[int(indexes.peptides.position[entry]) >= indexes.proteins.first_decoy_residue]
+        form = entry_sequence(indexes, entry), placed
         assert form not in side, "a form twice"
         side[form] = float(indexes.peptides.mass[entry])
-    return found
+    return result
 
 
 def digest(sequence: str, *, clip: bool = True) -> set[tuple[int, str]]:
     """Return tryptic peptides (not before proline) and their beginnings, from 1, with and without a first methionine."""
     cuts = [0, *(i + 1 for i in range(len(sequence) - 1) if sequence[i] in "KR" and sequence[i + 1] != "P"), len(sequence)]
-    found = set()
+    results = set()
     for i, start in enumerate(cuts[:-1]):
         for stop in cuts[i + 1 : i + 2 + MISSED]:
-            found.add((start + 1, sequence[start:stop]))
+            results.add((start + 1, sequence[start:stop]))
             if clip and start == 0 and sequence[0] == "M" and stop > 1:
-                found.add((2, sequence[1:stop]))
-    return {(start, peptide) for start, peptide in found if LENGTHS[0] <= len(peptide) <= LENGTHS[1]}
+                results.add((2, sequence[1:stop]))
+    return {(start, peptide) for start, peptide in results if LENGTHS[0] <= len(peptide) <= LENGTHS[1]}
 
 
-def end_of(one: SearchModification) -> str:
+def terminus_name(one: SearchModification) -> str:
     return "" if one.position == "anywhere" else one.position[-6]
 
 
 def carried(start: int, peptide: str, sites: Sites, variable: tuple[SearchModification, ...], whole: str) -> set[tuple[int, str, str]]:
     """Return site, modification and terminus of a peptide's modifications, from the names at one of its occurrences."""
-    found = set()
+    results = set()
     for at, names in sites.items():
         for name in names:
             if not 0 <= at - start < len(peptide):
                 continue
             one, place = annotated_names()[name, whole[at - 1]], at - start + 1
-            end = end_of(one)
+            end = terminus_name(one)
             if end and place != (1 if end == "N" else len(peptide)):
                 continue
             is_first, is_last = start == 1 or (start == 2 and whole[0] == "M"), start + len(peptide) - 1 == len(whole)
             if any(
                 abs(other.mass - one.mass) < 1e-4
-                and end_of(other) == end
+                and terminus_name(other) == end
                 and (not other.residues or whole[at - 1] in other.residues)
                 and (not other.position.startswith("protein") or (is_first if end == "N" else is_last))
                 for other in variable
@@ -151,8 +151,8 @@ def carried(start: int, peptide: str, sites: Sites, variable: tuple[SearchModifi
                 continue
             if end and not one.residues:
                 place = 0 if end == "N" else len(peptide) + 1
-            found.add((place, str(one), end))
-    return found
+            results.add((place, str(one), end))
+    return results
 
 
 def subsets(pairs: set[tuple[int, str, str]], most: int) -> Iterator[tuple[tuple[int, str], ...]]:
@@ -175,8 +175,8 @@ def expected_forms(sequences: dict[str, str], sites: dict[str, Sites], settings:
         + sum(parse_modification(name).mass for _, name in placed)
         + fixed
         * sum(letter == "C" and (i, True) not in {(place, "(C" in name) for place, name in placed} for i, letter in enumerate(peptide, 1))
-        for peptide, found in pairs.items()
-        for placed in subsets(found, settings.maximum_modifications)
+        for peptide, result in pairs.items()
+        for placed in subsets(result, settings.maximum_modifications)
     }
 
 
@@ -196,7 +196,7 @@ def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[st
 def test_forms_are_those_of_the_definition(known, tmp_path: Path, variable: tuple[str, ...]) -> None:
     database, sequences, sites = known
     settings = parameters(variable_modifications=variable)
-    targets, decoys = forms_of(built(tmp_path / "index", database, settings))
+    targets, decoys = collect_forms(built(tmp_path / "index", database, settings))
     expected = expected_forms(sequences, sites, settings)
     assert set(targets) == set(expected)
     for form, mass in targets.items():
@@ -207,17 +207,17 @@ def test_forms_are_those_of_the_definition(known, tmp_path: Path, variable: tupl
 @pytest.mark.parametrize("change", ["C", "", "GGK", "R"])
 def test_variants_have_the_known_modifications_around_them(known, tmp_path: Path, change: str) -> None:
     _, sequences, sites = known
-    of_all, sites_of_all, told = dict(sequences), dict(sites), []
+    of_all, sites_of_all, changes = dict(sequences), dict(sites), []
     at = 17
     for accession, sequence in sequences.items():
         changed = sequence[: at - 1] + change + sequence[at + 1 :]
-        told.append(f"{sequence[at - 1 : at + 1]} -> {change} (in X)" if change else "Missing (in X)")
+        changes.append(f"{sequence[at - 1 : at + 1]} -> {change} (in X)" if change else "Missing (in X)")
         of_all[f"{accession}:v"], longer = changed, len(changed) - len(sequence)
         sites_of_all[f"{accession}:v"] = {
             place + (longer if place > at else 0): names for place, names in sites[accession].items() if place not in (at, at + 1)
         }
     text = ""
-    for accession, variant in zip(sequences, told, strict=True):
+    for accession, variant in zip(sequences, changes, strict=True):
         (tmp_path / accession).mkdir()
         more = f'FT   VARIANT         {at}..{at + 1}\nFT                   /note="{variant}"\n'
         text += written_database(tmp_path / accession, {accession: sequences[accession]}, sites, more).read_text()
@@ -225,7 +225,7 @@ def test_variants_have_the_known_modifications_around_them(known, tmp_path: Path
     database.write_text(text)
     settings = parameters(known_variants=True)
     indexes = built(tmp_path / "index", database, settings)
-    targets, decoys = forms_of(indexes)
+    targets, decoys = collect_forms(indexes)
     assert set(targets) == set(expected_forms(of_all, sites_of_all, settings))
     assert set(targets) - set(expected_forms(sequences, sites, settings))
     assert 0.7 < len(decoys) / len(targets) < 1.3
@@ -240,7 +240,7 @@ def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
     database = written_database(tmp_path, sequences, {name: random_sites(chance, one, 300) for name, one in sequences.items()})
     # Cuts before proline, and where a first methionine may go, are others in decoys, with known modifications or without.
     settings = parameters(decoys=decoys, enzyme="Trypsin/P", clip_methionine=False)
-    targets, of_decoys = forms_of(built(tmp_path / "index", database, settings))
+    targets, of_decoys = collect_forms(built(tmp_path / "index", database, settings))
     assert len(targets) > 2000 and abs(len(of_decoys) - len(targets)) < 0.05 * len(targets)
     at_ends = [sum(len(placed) == 1 and "term" in placed[0][1] for _, placed in forms) for forms in (targets, of_decoys)]
     assert at_ends[0] > 50 and abs(at_ends[0] - at_ends[1]) < 0.2 * at_ends[0]
@@ -253,11 +253,11 @@ def test_residues_of_reversed_proteins_carry_what_they_carried(known, tmp_path: 
     position = proteins.known.position.astype(np.int64)
     protein = proteins.protein_of(position)
     residue = position - np.asarray(proteins.proteins.offsets)[protein] + 1
-    found = defaultdict(set)
+    results = defaultdict(set)
     for one, at, kind in zip(protein.tolist(), residue.tolist(), proteins.known.modification.tolist(), strict=True):
         modification = proteins.known.modifications[kind]
         if modification.position == "anywhere":
-            found[one].add((at, str(modification)))
+            results[one].add((at, str(modification)))
             assert proteins.proteins.sequence(one)[at - 1] in modification.residues
     for i, (accession, sequence) in enumerate(sequences.items()):
         on_residues = {
@@ -266,13 +266,13 @@ def test_residues_of_reversed_proteins_carry_what_they_carried(known, tmp_path: 
             for one in (annotated_names()[name, sequence[at - 1]] for name in names)
             if one.position == "anywhere"
         }
-        assert found[i] == on_residues
-        assert found[proteins.n_targets + i] == {(len(sequence) + 1 - at, name) for at, name in on_residues}
+        assert results[i] == on_residues
+        assert results[proteins.n_targets + i] == {(len(sequence) + 1 - at, name) for at, name in on_residues}
 
 
 def test_acetyl_after_clipped_methionine_is_terminal_in_decoys(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAGEEDLVIKTTTLLLLDER"}, {"Q00001": {2: ["N-acetylalanine"], 3: ["N-acetylglycine"]}})
-    targets, decoys = forms_of(built(tmp_path / "index", path, parameters()))
+    targets, decoys = collect_forms(built(tmp_path / "index", path, parameters()))
     assert set(targets) == {
         ("AGEEDLVIK", ((0, "Acetyl (N-term)"),)),
         ("AGEEDLVIKTTTLLLLDER", ((0, "Acetyl (N-term)"),)),
@@ -284,7 +284,7 @@ def test_known_modification_replaces_fixed_ones(tmp_path: Path) -> None:
     sequence, sites = "MCKACDEFGHKCAAAAAR", {2: ["N-acetylcysteine"], 5: ["S-palmitoyl cysteine"], 11: ["N6-acetyllysine"]}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
     settings = parameters(fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"))
-    targets, _ = forms_of(built(tmp_path / "index", path, settings))
+    targets, _ = collect_forms(built(tmp_path / "index", path, settings))
     label, carbamidomethyl = 229.162932, 57.021464
     one = targets["ACDEFGHK", ((2, "Palmitoyl (C)"), (8, "Acetyl (K)"))]
     assert one == pytest.approx(sequence_mass("ACDEFGHK") + 238.229666 + 42.010565 + label, abs=1e-6)
@@ -309,8 +309,8 @@ def test_index_with_forms_is_the_same_in_mass_ranges(known, tmp_path: Path) -> N
     some = build_peptide_index(
         tmp_path / "some", proteins, digestion, resources, memory_bytes=1 << 20, forms=searched(settings), selected=chosen
     )
-    of_some, _ = forms_of(Indexes(proteins, some))
-    of_all, _ = forms_of(Indexes(proteins, whole))
+    of_some, _ = collect_forms(Indexes(proteins, some))
+    of_all, _ = collect_forms(Indexes(proteins, whole))
     assert 0 < len(of_some) < len(of_all)
     assert {form for form in of_some if form not in of_all} == set()
 
@@ -319,7 +319,7 @@ def test_forms_are_limited_and_simplest_come_first(tmp_path: Path) -> None:
     sequence = "SSTTSSTTSSTTSSTTSSK"
     sites = {at: ["Phosphoserine" if one == "S" else "Phosphothreonine"] for at, one in enumerate(sequence[:-1], 1)}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
-    targets, _ = forms_of(built(tmp_path / "index", path, parameters(maximum_forms=30, maximum_modifications=6)))
+    targets, _ = collect_forms(built(tmp_path / "index", path, parameters(maximum_forms=30, maximum_modifications=6)))
     assert Counter(len(placed) for _, placed in targets) == {1: 18, 2: 12}
 
 
@@ -364,7 +364,7 @@ def test_known_modifications_are_refused_with_existing_decoys(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("column", "spoil"),
+    ("column", "corrupt"),
     [
         ("peptide_known", lambda values: values * 0 + len(values)),
         ("peptide_known", lambda values: values[:-1]),
@@ -377,12 +377,12 @@ def test_known_modifications_are_refused_with_existing_decoys(tmp_path: Path) ->
         ("known_modification", lambda values: values + np.uint8(100)),
     ],
 )
-def test_a_spoilt_index_is_refused(known, tmp_path: Path, column: str, spoil: Callable[[NDArray], NDArray]) -> None:
+def test_corrupt_index_is_refused(known, tmp_path: Path, column: str, corrupt: Callable[[NDArray], NDArray]) -> None:
     database, *_ = known
     settings = parameters()
     built(tmp_path / "index", database, settings)
     path = tmp_path / "index" / f"{column}.npy"
-    np.save(path, spoil(np.load(path)))
+    np.save(path, corrupt(np.load(path)))
     with pytest.raises(UnsoundIndexError):
         proteins = open_protein_index(tmp_path / "index")
         open_peptide_index(tmp_path / "index", proteins, Digestion.of(settings, "specific"))

@@ -116,7 +116,7 @@ NAMES: dict[str, tuple[Callable[[str], str], DecoyTag]] = {
     "in front of all parts": (lambda name: "sp|rev_" + "|rev_".join(name.split("|")[1:]), DecoyTag("rev_", is_suffix=False)),
     "at the end of the second part": (lambda name: second_part(name) + "|" + name.split("|")[2], DecoyTag("_REVERSED", is_suffix=True)),
     "at the end of both": (lambda name: second_part(name) + "|" + name.split("|")[2] + "_REVERSED", DecoyTag("_REVERSED", is_suffix=True)),
-    "a bar behind": (lambda name: second_part(name) + "|", DecoyTag("_REVERSED", is_suffix=True)),
+    "a bar after it": (lambda name: second_part(name) + "|", DecoyTag("_REVERSED", is_suffix=True)),
 }
 
 
@@ -143,11 +143,11 @@ def test_imported_names_are_recognised() -> None:
 
 
 @pytest.mark.parametrize("mirror", MIRRORS)
-@pytest.mark.parametrize("order", ["behind", "beside", "before"])
+@pytest.mark.parametrize("order", ["after", "alternating", "before"])
 def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: str) -> None:
     targets = natural(200)
     decoys = [(f"tr|Q{number}|X", MIRRORS[mirror](sequence)) for number, (_, sequence) in enumerate(targets)]
-    records = targets + decoys if order == "behind" else [one for pair in zip(targets, decoys, strict=True) for one in pair]
+    records = targets + decoys if order == "after" else [one for pair in zip(targets, decoys, strict=True) for one in pair]
     if order == "before":
         if mirror in ("first methionine stays", "tryptic stretches", "Lys-C stretches", "chymotryptic stretches"):
             pytest.skip("both of a pair begin with methionine: nothing shows which one is the decoy")
@@ -268,17 +268,17 @@ UNNAMED = [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(TARGETS)]
 
 def test_the_error_names_file_example_and_remedies(tmp_path: Path) -> None:
     targets, decoys = written(tmp_path / "targets.fasta", TARGETS), written(tmp_path / "decoys.fasta", REVERSED)
-    with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as told:
+    with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as error:
         built(tmp_path / "index", [targets, decoys])
-    assert told.value.path == str(decoys)
-    assert "decoys=existing decoy_prefix=rev_" in told.value.remedy and "decoys_in_database=leave-out" in told.value.remedy
-    with pytest.raises(InputError, match=r"in reversed or shuffled order \(the first is Q0") as told:
+    assert error.value.path == str(decoys)
+    assert "decoys=existing decoy_prefix=rev_" in error.value.remedy and "decoys_in_database=leave-out" in error.value.remedy
+    with pytest.raises(InputError, match=r"in reversed or shuffled order \(the first is Q0") as error:
         built(tmp_path / "index", [targets], [written(tmp_path / "contaminants.fasta", UNNAMED)])
-    assert told.value.path.endswith("contaminants.fasta") and "existing" not in told.value.remedy
+    assert error.value.path.endswith("contaminants.fasta") and "existing" not in error.value.remedy
     for parameters in (PredictionParameters(), ModifiedSearchParameters(), IdentificationParameters(decoys="none")):
-        with pytest.raises(InputError, match="40 proteins have names of decoys") as told:
+        with pytest.raises(InputError, match="40 proteins have names of decoys") as error:
             built(tmp_path / "index", [targets, decoys], parameters=parameters)
-        assert ("existing" in told.value.remedy) == (not isinstance(parameters, PredictionParameters))
+        assert ("existing" in error.value.remedy) == (not isinstance(parameters, PredictionParameters))
 
 
 @pytest.mark.parametrize("decoys", [REVERSED, UNNAMED], ids=["named", "unnamed"])

@@ -102,15 +102,15 @@ def test_existing_decoys_are_gathered_from_among_the_targets(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("decoys", ["existing", "reverse", "shuffle", "none"])
 def test_a_database_of_decoys_only_is_refused(tmp_path: Path, decoys: str) -> None:
-    with pytest.raises(InputError, match="every protein is a decoy") as told:
+    with pytest.raises(InputError, match="every protein is a decoy") as error:
         build(tmp_path, [("DECOY_A", "", "MK"), ("DECOY_B", "", "MR")], decoys)
-    assert told.value.path == "some.fasta"
+    assert error.value.path == "some.fasta"
 
 
 def test_a_prefix_that_matches_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no accession begins with the decoy prefix 'XXX_'") as told:
+    with pytest.raises(InputError, match="no accession begins with the decoy prefix 'XXX_'") as error:
         build(tmp_path, TARGETS, "existing", "XXX_")
-    assert told.value.remedy
+    assert error.value.remedy
 
 
 def test_decoys_in_a_database_that_is_to_get_decoys_are_refused(tmp_path: Path) -> None:

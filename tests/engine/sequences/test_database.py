@@ -49,9 +49,9 @@ def test_long_columns_are_sorted_in_batches(fasta, random_protein, monkeypatch):
     path = fasta("a.fasta", [(str(k), random_protein(k, 1 + 7 * k % 50)) for k in range(60)])
     whole = read_sequences([path], Progress())
     monkeypatch.setattr("proteoscope.engine.arrays._PIECE", 16)
-    pieces = read_sequences([path], Progress())
-    assert np.array_equal(whole.residues, pieces.residues)
-    assert np.array_equal(whole.description_bytes, pieces.description_bytes)
+    blockwise = read_sequences([path], Progress())
+    assert np.array_equal(whole.residues, blockwise.residues)
+    assert np.array_equal(whole.description_bytes, blockwise.description_bytes)
 
 
 def nucleotides_among(*sequences):
@@ -101,9 +101,9 @@ def test_cache_retains_the_most_recently_used_databases(fasta, random_protein, t
             os.utime(manifest, (manifest.stat().st_atime, manifest.stat().st_mtime - 3600))
         if k == 2:
             open_database([files[1]], [file_digest(files[1])], cache_store(), Progress())
-    kept = [np.load(file) for file in (tmp_path / "cache").rglob("residues.npy")]
+    remaining = [np.load(file) for file in (tmp_path / "cache").rglob("residues.npy")]
     used = [read_sequences([files[k]], Progress()).residues for k in (1, 3)]
-    assert len(kept) == 2 and all(any(np.array_equal(one, other) for other in kept) for one in used)
+    assert len(remaining) == 2 and all(any(np.array_equal(one, other) for other in remaining) for one in used)
 
 
 @pytest.mark.parametrize("text", ["", ">\n", ">name\n", ">name\n>other\n\n"])

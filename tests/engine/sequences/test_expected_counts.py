@@ -32,13 +32,13 @@ def test_expected_counts_are_those_of_random_sequences(scheme):
     lengths = np.sort(rng.integers(100, 600, 3000))
     subjects, offsets = random_sequences(lengths, 5)
     query, _ = random_sequences([300], 6)
-    found = score_all([query], subjects, offsets, used, 1, Progress())[0]
+    result = score_all([query], subjects, offsets, used, 1, Progress())[0]
     scores, counts = expected_counts(tabulated(used), 300, lengths)
     assert counts.sum() == pytest.approx(len(lengths), rel=0.02)
     mean = (scores * counts).sum() / counts.sum()
-    assert mean == pytest.approx(found.mean(), abs=1.5)
+    assert mean == pytest.approx(result.mean(), abs=1.5)
     for bound in (35, 40, 45, 50):
-        assert counts[scores >= bound].sum() == pytest.approx((found >= bound).sum(), rel=0.35, abs=8)
+        assert counts[scores >= bound].sum() == pytest.approx((result >= bound).sum(), rel=0.35, abs=8)
 
 
 def test_expected_counts_are_empty_without_statistics(scheme):

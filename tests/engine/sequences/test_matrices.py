@@ -95,7 +95,7 @@ def test_matrix_with_few_residues_is_completed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("", "has no matrix"),
         ("A C\nA 1 2\n", "different residues"),
@@ -108,10 +108,10 @@ def test_matrix_with_few_residues_is_completed(tmp_path):
         ("A C\nA 1 9999999\nC 1 2\n", "not within"),
     ],
 )
-def test_read_matrix_reports_the_error_of_a_broken_file(tmp_path, text, said):
+def test_read_matrix_reports_the_error_of_a_broken_file(tmp_path, text, expected):
     path = tmp_path / "broken.txt"
     path.write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=expected):
         read_matrix(str(path))
 
 
@@ -119,15 +119,15 @@ def test_codes_are_the_indices_of_residues():
     assert encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist() == list(range(27))
 
 
-@pytest.mark.parametrize("wish", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])
-def test_invalid_file_name_is_reported_briefly(wish):
+@pytest.mark.parametrize("name", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])
+def test_invalid_file_name_is_reported_briefly(name):
     with pytest.raises(ParameterError, match="there is no matrix") as caught:
-        matrix_name(wish)
+        matrix_name(name)
     assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         ("A\nA " + "9" * 4000 + "\n", "the score 9+... is not within"),
         ("A\nA " + "9" * 5000 + "\n", "is not a whole number"),
@@ -136,9 +136,9 @@ def test_invalid_file_name_is_reported_briefly(wish):
         ("A\nA 1\n" * 300_000, "too large"),
     ],
 )
-def test_hostile_matrix_is_reported_briefly(tmp_path, content, said):
+def test_hostile_matrix_is_reported_briefly(tmp_path, content, expected):
     (tmp_path / "mine.txt").write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=expected) as caught:
         read_matrix(str(tmp_path / "mine.txt"))
     assert len(str(caught.value)) < 500 + len(str(tmp_path))
 

@@ -73,11 +73,11 @@ def parsed(stack: Stack, format: str) -> list[Align.Alignment]:
 
 @A_FEW
 @given(PAIRS)
-def test_row_pairs_are_restored(found: list[tuple[int, str, str, int, int]]) -> None:
-    stack = stacked(found)
+def test_row_pairs_are_restored(result: list[tuple[int, str, str, int, int]]) -> None:
+    stack = stacked(result)
     shown = rows(stack)
     assert shown[0].replace("-", "") == QUERY
-    for (start, above, below, _, _), row in zip(found, shown[1:], strict=True):
+    for (start, above, below, _, _), row in zip(result, shown[1:], strict=True):
         # Columns in which both have a gap are others' insertions.
         own = [(a, b) for a, b in zip(shown[0], row, strict=True) if b != " " and (a, b) != ("-", "-")]
         assert ("".join(a for a, _ in own), "".join(b for _, b in own)) == (above, below)
@@ -87,36 +87,36 @@ def test_row_pairs_are_restored(found: list[tuple[int, str, str, int, int]]) -> 
 
 @A_FEW
 @given(PAIRS)
-def test_columns_are_opened_for_the_longest_insertion_alone(found: list[tuple[int, str, str, int, int]]) -> None:
+def test_columns_are_opened_for_the_longest_insertion_alone(result: list[tuple[int, str, str, int, int]]) -> None:
     longest = Counter[int]()
-    for start, above, _, _, _ in found:
+    for start, above, _, _, _ in result:
         place, run = start - 1, 0
         for letter in above:
             place, run = (place, run + 1) if letter == "-" else (place + 1, 0)
             longest[place] = max(longest[place], run)
-    stack = stacked(found)
+    stack = stacked(result)
     assert stack.n_columns == len(QUERY) + sum(longest.values())
     assert stack.query_place[~stack.is_opened].tolist() == list(range(len(QUERY)))
 
 
 @A_FEW
 @given(PAIRS)
-def test_what_follows_an_insertion_is_marked_in_its_row_alone(found: list[tuple[int, str, str, int, int]]) -> None:
-    expected = np.zeros((len(found) + 1, len(QUERY)), np.bool_)
-    for row, (start, above, _, _, _) in enumerate(found, start=1):
+def test_what_follows_an_insertion_is_marked_in_its_row_alone(result: list[tuple[int, str, str, int, int]]) -> None:
+    expected = np.zeros((len(result) + 1, len(QUERY)), np.bool_)
+    for row, (start, above, _, _, _) in enumerate(result, start=1):
         place = start
         for before, letter in zip("x" + above, above, strict=False):
             if letter != "-":
                 expected[row, place] = before == "-"
                 place += 1
-    assert np.array_equal(stacked(found).follows_insertion, expected)
+    assert np.array_equal(stacked(result).follows_insertion, expected)
 
 
 @A_FEW
 @given(PAIRS)
 @pytest.mark.parametrize("format", ["stockholm", "phylip", "clustal"])
-def test_a_stack_is_read_back_as_it_was(format: str, found: list[tuple[int, str, str, int, int]]) -> None:
-    stack = stacked(found)
+def test_a_stack_is_read_back_as_it_was(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
+    stack = stacked(result)
     (read,) = parsed(stack, format)
     assert [read[row] for row in range(len(stack))] == [row.replace(" ", "-") for row in rows(stack)]
     width = {"phylip": 10, "clustal": 30}.get(format)
@@ -129,8 +129,8 @@ def test_a_stack_is_read_back_as_it_was(format: str, found: list[tuple[int, str,
 
 @A_FEW
 @given(PAIRS)
-def test_a3m_has_query_columns_and_lower_case_insertions(found: list[tuple[int, str, str, int, int]]) -> None:
-    stack = stacked(found)
+def test_a3m_has_query_columns_and_lower_case_insertions(result: list[tuple[int, str, str, int, int]]) -> None:
+    stack = stacked(result)
     lines = stack_text(stack, "a3m").splitlines()
     headers, sequences = [], list[str]()
     for line in lines:
@@ -140,7 +140,7 @@ def test_a3m_has_query_columns_and_lower_case_insertions(found: list[tuple[int, 
         else:
             sequences[-1] += line
     assert headers == unique_names(stack.names)
-    for (start, above, below, _, _), read in zip(found, sequences[1:], strict=True):
+    for (start, above, below, _, _), read in zip(result, sequences[1:], strict=True):
         assert len([letter for letter in read if not letter.islower()]) == len(QUERY)
         pair = "".join(b.lower() if a == "-" else b for a, b in zip(above, below, strict=True))
         end = start + len(above.replace("-", ""))
@@ -151,11 +151,11 @@ def test_a3m_has_query_columns_and_lower_case_insertions(found: list[tuple[int, 
 @A_FEW
 @given(PAIRS.filter(bool))  # Bio.Align does not read a file of MAF without alignments
 @pytest.mark.parametrize("format", PAIR_FORMATS)
-def test_pairs_are_read_back_at_their_positions(format: str, found: list[tuple[int, str, str, int, int]]) -> None:
-    stack = stacked(found)
+def test_pairs_are_read_back_at_their_positions(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
+    stack = stacked(result)
     read = parsed(stack, format)
-    assert len(read) == len(found)
-    for k, ((start, above, below, subject_start, rest), one) in enumerate(zip(found, read, strict=True)):
+    assert len(read) == len(result)
+    for k, ((start, above, below, subject_start, rest), one) in enumerate(zip(result, read, strict=True)):
         query, subject = (0, 1) if format == "maf" else (1, 0)
         residues = len(below.replace("-", ""))
         assert [one.sequences[at].id for at in (query, subject)] == ["query", f"subject{k}"]
@@ -233,7 +233,7 @@ def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
     assert np.allclose(sequence_weights(letters), weights)
     background = {letter: float(BACKGROUND[ord(letter) - ord("A")]) for letter in AMINO_ACIDS}
     whole = sum(background.values())
-    for column, found in zip(zip(*lines, strict=True), conservation(letters).tolist(), strict=True):
+    for column, result in zip(zip(*lines, strict=True), conservation(letters).tolist(), strict=True):
         shares = {letter: sum(weight for weight, one in zip(weights, column, strict=True) if one == letter) for letter in AMINO_ACIDS}
         filled = sum(shares.values())
         divergence = 0.0
@@ -241,7 +241,7 @@ def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
             p, q = (shares[letter] + 1e-7) / (filled + 20e-7), background[letter] / whole
             mean = (p + q) / 2
             divergence += (p * math.log2(p / mean) + q * math.log2(q / mean)) / 2
-        assert found == pytest.approx(min(1.0, max(0.0, divergence * filled)), abs=1e-9)
+        assert result == pytest.approx(min(1.0, max(0.0, divergence * filled)), abs=1e-9)
 
 
 def test_column_of_a_rare_residue_is_most_conserved() -> None:

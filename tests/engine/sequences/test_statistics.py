@@ -89,8 +89,8 @@ def test_bit_scores_and_e_values_are_blasts(query_length, subject_length, score,
     """As blastp 2.12.0 prints them, without composition-based statistics, for a database of 9,055,569 residues."""
     statistics = tabulated(ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
-    found = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
-    assert found == pytest.approx(e_value, rel=0.012)
+    result = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
+    assert result == pytest.approx(e_value, rel=0.012)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_e_values_of_identity_are_blasts(query_length, subject_length, score, bi
     """As blastp 2.12.0 prints them with -matrix IDENTITY, for the same database."""
     statistics = tabulated(ScoringScheme(read_matrix("IDENTITY"), *default_gap_costs("IDENTITY")))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
-    found = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
-    assert found == pytest.approx(e_value, rel=0.012)
+    result = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
+    assert result == pytest.approx(e_value, rel=0.012)
 
 
 @pytest.mark.parametrize("name", ["DAYHOFF", "GONNET", "BLOSUMN"])
@@ -132,9 +132,9 @@ def test_default_gap_costs_are_in_the_table_of_each_matrix(name):
 def test_tabulated_e_values_are_right_for_chance(chance, matrix, gap_open, gap_extend):
     scores, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(matrix), gap_open, gap_extend)
-    found = scores(scheme)
+    result = scores(scheme)
     for share, tolerance in ((0.1, 0.2), (0.01, 0.25), (0.001, 0.5)):
-        observed = observed_over_expected(tabulated(scheme), found, query_lengths, subject_lengths, share)
+        observed = observed_over_expected(tabulated(scheme), result, query_lengths, subject_lengths, share)
         assert observed == pytest.approx(1, abs=tolerance), share
 
 

@@ -306,8 +306,8 @@ def test_sam_query_named_like_header_is_record(fasta, random_protein, tmp_path):
     proteins = [random_protein(k, 60) for k in range(2)]
     query = fasta("q.fasta", [("@SQ", proteins[0]), ("@CO", proteins[1])])
     database = fasta("d.fasta", [("a(b", proteins[0]), ("a)b", proteins[1])])
-    progress, asked = RecordingProgress(Progress()), SequenceSearchParameters(maximum_e_value=1e-6)
-    align([query], [database], tmp_path / "o.sam", asked, format="sam", device="cpu", progress=progress)
+    progress, parameters = RecordingProgress(Progress()), SequenceSearchParameters(maximum_e_value=1e-6)
+    align([query], [database], tmp_path / "o.sam", parameters, format="sam", device="cpu", progress=progress)
     lines = [line.split("\t") for line in (tmp_path / "o.sam").read_text().splitlines()]
     assert [line[0] for line in lines if line[0].startswith("@")] == ["@HD", "@SQ", "@SQ", "@PG"]
     assert [(line[0], line[2]) for line in lines if not line[0].startswith("@")] == [("%40SQ", "a%28b"), ("%40CO", "a%29b")]

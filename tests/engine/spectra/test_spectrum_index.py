@@ -68,9 +68,9 @@ def test_charges_are_those_of_the_file_or_all_that_may_be(mask: int, charges: li
 
 def test_queries_are_sorted_by_mass() -> None:
     index = build(spectra([THREE] * 4, [700.0, 300.0, 500.0, 450.0], [0b1100, 0, 0b10, 0b100]), plain())
-    found = queries(index)
-    assert [mass for _, _, mass in found] == sorted(mass for _, _, mass in found)
-    assert sorted((spectrum, charge) for spectrum, charge, _ in found) == [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 1), (3, 2)]
+    result = queries(index)
+    assert [mass for _, _, mass in result] == sorted(mass for _, _, mass in result)
+    assert sorted((spectrum, charge) for spectrum, charge, _ in result) == [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 1), (3, 2)]
 
 
 def test_spectra_with_few_peaks_or_no_precursor_are_not_searched() -> None:
@@ -86,8 +86,8 @@ def test_only_a_known_charge_removes_charge_reduced_precursors() -> None:
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     held = spectra([peaks, peaks, peaks], [400.0] * 3, [0b100, 0b1100, 0])
     index = build(held, plain(precursor_removal=1.5, ion_series="cz"))
-    kept = [index.arrays.mz[a:b].tolist() for a, b in zip(index.arrays.offsets, index.arrays.offsets[1:], strict=False)]
-    assert kept == [[600.0, 900.0], [600.0, 800.0, 900.0], [600.0, 800.0, 900.0]]
+    remaining = [index.arrays.mz[a:b].tolist() for a, b in zip(index.arrays.offsets, index.arrays.offsets[1:], strict=False)]
+    assert remaining == [[600.0, 900.0], [600.0, 800.0, 900.0], [600.0, 800.0, 900.0]]
 
 
 def test_collisions_leave_no_charge_reduced_precursors_to_remove() -> None:

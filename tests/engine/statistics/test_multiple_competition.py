@@ -11,8 +11,8 @@ from proteoscope.engine.statistics.multiple_competition import competition_q_val
 def plain_q_values(score, is_decoy, hypothesis, n_decoys):
     """Count the wins at or above each threshold, by the formula."""
     winners = []
-    for one in set(hypothesis.tolist()):
-        rows = [i for i in range(len(score)) if hypothesis[i] == one]
+    for true_hypothesis in set(hypothesis.tolist()):
+        rows = [i for i in range(len(score)) if hypothesis[i] == true_hypothesis]
         best = max(score[i] for i in rows)
         winners.append((best, any(is_decoy[i] for i in rows if score[i] == best), 1 / n_decoys[rows[0]]))
 
@@ -59,7 +59,7 @@ def false_shares(random, draw, n_true, n_false, n_decoys, level, trials):
         scores = [draw(random, 1 + int(d)) for d in decoys]
         for row in range(n_true):
             scores[row][0] += 4.0
-        hypothesis = np.repeat(np.arange(n_true + n_false), [len(one) for one in scores])
+        hypothesis = np.repeat(np.arange(n_true + n_false), [len(score) for score in scores])
         is_decoy = np.concatenate([np.arange(len(one)) > 0 for one in scores])
         q_value = competition_q_values(np.concatenate(scores), is_decoy, hypothesis, decoys.astype(float)[hypothesis])
         # A target is accepted if it wins its own competition.

@@ -27,39 +27,39 @@ def normal_mixture(n: int, share_true: float, seed: int, shift: float = 3.0) -> 
 def test_the_curve_is_near_the_truth_of_a_normal_mixture(n: int, bound: float) -> None:
     for seed in range(5):
         score, is_decoy, truth = normal_mixture(n, 0.5, seed)
-        found = posterior_error_probabilities(score, is_decoy)
+        result = posterior_error_probabilities(score, is_decoy)
         targets = ~is_decoy
-        assert np.abs(found - truth)[targets].mean() < bound
+        assert np.abs(result - truth)[targets].mean() < bound
 
 
 @pytest.mark.parametrize("share_true", [0.1, 0.5, 0.9])
 def test_mean_posterior_error_is_the_false_discovery_rate(share_true: float) -> None:
     score, is_decoy, _ = normal_mixture(50_000, share_true, 11)
-    found, q = posterior_error_probabilities(score, is_decoy), q_values(score, is_decoy)
+    result, q = posterior_error_probabilities(score, is_decoy), q_values(score, is_decoy)
     for level in (0.01, 0.05):
         accepted = ~is_decoy & (q <= level)
-        assert found[accepted].mean() == pytest.approx(level, rel=0.25)
+        assert result[accepted].mean() == pytest.approx(level, rel=0.25)
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-20, 20), st.booleans()), max_size=60), st.sampled_from([1e-6, 1.0, 1e6]))
 def test_any_input_gives_probabilities_that_fall_with_the_score(matches: list[tuple[int, bool]], unit: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float) * unit, np.array([m[1] for m in matches], bool)
-    found = posterior_error_probabilities(score, is_decoy)
-    assert found.shape == score.shape
-    assert np.isfinite(found).all()
-    assert ((found >= 0) & (found <= 1)).all()
-    ranked = found[np.argsort(score)]
+    result = posterior_error_probabilities(score, is_decoy)
+    assert result.shape == score.shape
+    assert np.isfinite(result).all()
+    assert ((result >= 0) & (result <= 1)).all()
+    ranked = result[np.argsort(score)]
     assert (np.diff(ranked) <= 1e-12).all()
     for value in np.unique(score):
-        assert len(np.unique(found[score == value])) == 1
+        assert len(np.unique(result[score == value])) == 1
 
 
 def test_posterior_errors_separate_distinct_classes() -> None:
     score = np.append(np.linspace(0, 1, 200), np.linspace(10, 11, 200))
-    found = posterior_error_probabilities(score, np.arange(400) < 200)
-    assert found[:200].min() > 0.9
-    assert found[200:].max() < 0.05
+    result = posterior_error_probabilities(score, np.arange(400) < 200)
+    assert result[:200].min() > 0.9
+    assert result[200:].max() < 0.05
 
 
 def test_without_any_target_every_match_is_false() -> None:

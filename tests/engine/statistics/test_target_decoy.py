@@ -27,8 +27,8 @@ def q_values_by_definition(score: list[int], is_decoy: list[bool], plus_one: boo
 @given(MATCHES, st.booleans())
 def test_q_values_are_the_lowest_accepting_rate(matches: list[tuple[int, bool]], plus_one: bool) -> None:
     score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
-    found = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one)
-    np.testing.assert_allclose(found, q_values_by_definition(score, is_decoy, plus_one))
+    q = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one)
+    np.testing.assert_allclose(q, q_values_by_definition(score, is_decoy, plus_one))
 
 
 @given(MATCHES, st.integers(0, 1000))
@@ -63,10 +63,10 @@ def test_interval_with_incomplete_decoys_covers_95_per_cent(ratio: float) -> Non
 
 def test_q_values_add_expected_decoys_up_to_one() -> None:
     score, is_decoy = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([False, False, False, True, False])
-    found = q_values(score, is_decoy, expected=np.array([0.1, 0.2, 0.6, 0.9, 1.6]))
-    np.testing.assert_allclose(found, [0.1, 0.1, 0.2, 0.5, 0.5])  # rates 0.1, 0.2 / 2, 0.6 / 3, 1.9 / 3 and 2 / 4
-    found = q_values(score, is_decoy, expected=np.array([0.1, 1.2, 3.6, 3.9, 4.0]))
-    np.testing.assert_allclose(found, [0.1, 1 / 3, 1 / 3, 0.5, 0.5])  # rates 0.1, 1 / 2, 1 / 3, 2 / 3 and 2 / 4
+    q = q_values(score, is_decoy, expected=np.array([0.1, 0.2, 0.6, 0.9, 1.6]))
+    np.testing.assert_allclose(q, [0.1, 0.1, 0.2, 0.5, 0.5])  # rates 0.1, 0.2 / 2, 0.6 / 3, 1.9 / 3 and 2 / 4
+    q = q_values(score, is_decoy, expected=np.array([0.1, 1.2, 3.6, 3.9, 4.0]))
+    np.testing.assert_allclose(q, [0.1, 1 / 3, 1 / 3, 0.5, 0.5])  # rates 0.1, 1 / 2, 1 / 3, 2 / 3 and 2 / 4
     np.testing.assert_allclose(q_values(score, is_decoy, expected=np.zeros(5)), q_values(score, is_decoy))
 
 
@@ -78,16 +78,16 @@ def test_q_values_with_expected_decoys_equal_their_definition(matches: list[tupl
         return min(decoys / targets, 1.0) if targets else 1.0
 
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
-    found = q_values(score, is_decoy, expected=level * np.exp(-score), at_once=at_once)
-    np.testing.assert_allclose(found, [min(rate(t) for t, _ in matches if t <= s) for s, _ in matches])
+    q = q_values(score, is_decoy, expected=level * np.exp(-score), at_once=at_once)
+    np.testing.assert_allclose(q, [min(rate(t) for t, _ in matches if t <= s) for s, _ in matches])
 
 
 @given(MATCHES, st.floats(0, 20))
 def test_what_is_to_be_expected_lies_between_none_and_one_more(matches: list[tuple[int, bool]], level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     expected = level * np.exp(-score)
-    judged, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)
-    assert (judged >= q_values(score, is_decoy)).all() and (judged <= cautious).all()
+    measured, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)
+    assert (measured >= q_values(score, is_decoy)).all() and (measured <= cautious).all()
     np.testing.assert_array_equal(q_values(score, is_decoy, plus_one=True, expected=expected), cautious)
 
 
@@ -103,30 +103,30 @@ def test_copies_of_a_run_have_its_rates(matches: list[tuple[int, bool]], copies:
 @pytest.mark.parametrize("n_right", [150, 400])
 def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
     """The plain ratio uses the luckiest threshold: at a nominal 1 % more is false."""
-    generator, judged, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
+    generator, measured, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
     for _ in range(150_000 // n_right):
         is_right = np.arange(3 * n_right) < n_right
         score = np.where(is_right, generator.normal(8.0, 2.0, len(is_right)), generator.gumbel(0.0, 0.8, len(is_right)))
         is_decoy = ~is_right & (generator.random(len(is_right)) < 0.5)
         tail = expected_decoys(score, is_decoy, score)
         for rates, counts in (
-            (q_values(score, is_decoy, expected=tail), judged),
+            (q_values(score, is_decoy, expected=tail), measured),
             (q_values(score, is_decoy), plain),
             (q_values(score, is_decoy, plus_one=True), cautious),
         ):
             accepted = (rates <= 0.01) & ~is_decoy
             counts += np.count_nonzero(accepted & ~is_right), np.count_nonzero(accepted)
-    assert judged[0] / judged[1] < 0.0105
+    assert measured[0] / measured[1] < 0.0105
     assert plain[0] / plain[1] > 0.011
-    assert plain[1] > judged[1] > cautious[1]
+    assert plain[1] > measured[1] > cautious[1]
 
 
 @pytest.mark.parametrize("n", [30, 100, 1000])
 def test_expected_decoys_agree_with_new_samples(n: int) -> None:
     """Exponential tails, like those of best scores: the mean of the estimate at a high score, against the truth."""
     generator, at = np.random.default_rng(11), np.array([np.log(2.0) + 3.0])
-    found = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
-    assert np.mean(found) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
+    results = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
+    assert np.mean(results) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
 
 
 def test_few_decoys_use_prior_knowledge_or_one() -> None:
@@ -138,19 +138,21 @@ def test_few_decoys_use_prior_knowledge_or_one() -> None:
 
 
 def test_short_lists_hold_one_per_cent_on_average() -> None:
-    """Thirty right answers among so many spectra, false ones as best scores are: of what is told as 1 % at most 1.5 % is false, over many
-    runs; down to the first decoy more than 2 %."""
-    generator, judged, plain, nulls = np.random.default_rng(3), np.zeros(2), np.zeros(2), 0
+    """At a reported 1 %, at most 1.5 % are false on average, but more than 2 % with a cut at the first decoy.
+
+    Each of many runs has thirty correct answers among many spectra, and false scores drawn as the best of several.
+    """
+    generator, measured, plain, nulls = np.random.default_rng(3), np.zeros(2), np.zeros(2), 0
     for _ in range(1500):
         is_right = np.arange(120) < 30
         false = generator.gumbel(0.0, 0.8, 120)
         score, is_decoy = np.where(is_right, generator.normal(8.0, 2.0, 120), false), ~is_right & (generator.random(120) < 0.5)
-        for of, counts in ((expected_decoys(score, is_decoy, score), judged), (None, plain)):
+        for of, counts in ((expected_decoys(score, is_decoy, score), measured), (None, plain)):
             accepted = (q_values(score, is_decoy, expected=of) <= 0.01) & ~is_decoy
             counts += np.count_nonzero(accepted & ~is_right), np.count_nonzero(accepted)
         label = generator.random(120) < 0.5
         nulls += np.count_nonzero((q_values(false, label, expected=expected_decoys(false, label, false)) <= 0.01) & ~label)
-    assert judged[0] / judged[1] < 0.015 and judged[1] > 0.85 * plain[1]
+    assert measured[0] / measured[1] < 0.015 and measured[1] > 0.85 * plain[1]
     assert plain[0] / plain[1] > 0.02
     assert nulls / 1500 < 0.05
 
@@ -180,8 +182,8 @@ def test_best_row_of_a_group_is_its_first_maximum(rows: list[tuple[int, int]]) -
     for number, (group, score) in enumerate(rows):
         if group not in expected or score > rows[expected[group]][1]:
             expected[group] = number
-    found = best_by_group(np.array([r[0] for r in rows], np.int64), np.array([r[1] for r in rows], float))
-    assert found.tolist() == [expected[group] for group in sorted(expected)]
+    result = best_by_group(np.array([r[0] for r in rows], np.int64), np.array([r[1] for r in rows], float))
+    assert result.tolist() == [expected[group] for group in sorted(expected)]
 
 
 def at_most(k: int, n: int) -> Fraction:

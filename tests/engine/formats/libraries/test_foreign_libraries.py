@@ -23,7 +23,7 @@ def read(path: Path, text: str) -> tuple[SpectralLibrary, tuple[str, ...]]:
     return library, progress.messages
 
 
-def peaks_of(library: SpectralLibrary, row: int) -> list[tuple[float, float]]:
+def list_peaks(library: SpectralLibrary, row: int) -> list[tuple[float, float]]:
     """Return the peaks of an entry."""
     some = slice(library.offsets[row], library.offsets[row + 1])
     return list(zip(library.mz[some].tolist(), library.intensity[some].tolist(), strict=True))
@@ -57,7 +57,7 @@ def test_msp_keys_in_any_order_belong_to_their_entry(tmp_path: Path, order: tupl
         f"C{100 + i}" for i in range(4)
     ]
     assert library.precursor_mz.tolist() == [100.5, 101.5, 102.5, 103.5] and library.charge.tolist() == [1, 2, 1, 2]
-    assert [peaks_of(library, i)[0] for i in range(4)] == [(50.5, i + 1) for i in range(4)]
+    assert [list_peaks(library, i)[0] for i in range(4)] == [(50.5, i + 1) for i in range(4)]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -117,7 +117,7 @@ def test_msp_peaks_are_read_with_their_separators(tmp_path: Path, name: str) -> 
     head = "Name: {}\nPrecursorMZ: 300.5\nNum Peaks: {}\n"
     text = head.format("a", 4) + PEAK_TEXTS[name] + "\n" + head.format("b", 1) + "50.5 1\n"
     library, messages = read(tmp_path / "a.msp", text)
-    assert messages == () and [peaks_of(library, i) for i in range(2)] == [PEAKS, [(50.5, 1.0)]]
+    assert messages == () and [list_peaks(library, i) for i in range(2)] == [PEAKS, [(50.5, 1.0)]]
 
 
 @pytest.mark.parametrize("text", ["70.25 10 76.5 35\n", "70.25 10, 76.5 35\n"])

@@ -95,9 +95,9 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_no_library_is_like_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
     then, reason = REFUSED[name]
-    with pytest.raises(InputError, match=reason) as told:
+    with pytest.raises(InputError, match=reason) as error:
         read_libraries([blib(tmp_path / "a.blib", then)])
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 def test_views_and_triggers_of_a_database_are_not_run(tmp_path: Path) -> None:
@@ -112,49 +112,49 @@ def test_views_and_triggers_of_a_database_are_not_run(tmp_path: Path) -> None:
 def test_unread_write_ahead_log_is_reported(tmp_path: Path) -> None:
     path = blib(tmp_path / "a.blib")
     (tmp_path / "a.blib-wal").write_bytes(b"x")
-    told: list[str] = []
+    messages: list[str] = []
 
-    class Told(Progress):
+    class Recording(Progress):
         def message(self, text: str, level: str = "info") -> None:
-            told.append(f"{level}: {text}")
+            messages.append(f"{level}: {text}")
 
-    assert len(read_libraries([path], Told())) == 3
-    assert any("a.blib-wal, which is not read" in one and one.startswith("warning") for one in told)
+    assert len(read_libraries([path], Recording())) == 3
+    assert any("a.blib-wal, which is not read" in message and message.startswith("warning") for message in messages)
 
 
-def memory_of(path: Path) -> tuple[str, int]:
+def measure_memory(path: Path) -> tuple[str, int]:
     """Return the result of reading a file, and the megabytes beyond those of reading a small one."""
     script = (
         "import json, sys; from pathlib import Path; from proteoscope.engine.errors import InputError\n"
         "from proteoscope.engine.formats.libraries.reading import read_libraries\n"
         "def peak(): return int(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
         "read_libraries([sys.argv[1]]); before = peak()\n"
-        "try: read_libraries([sys.argv[2]]); told = 'read'\n"
-        "except InputError as error: told = str(error)\n"
-        "print(json.dumps([told, (peak() - before) // 1024]))\n"
+        "try: read_libraries([sys.argv[2]]); message = 'read'\n"
+        "except InputError as error: message = str(error)\n"
+        "print(json.dumps([message, (peak() - before) // 1024]))\n"
     )
     small = blib(path.with_name("small.blib"))
     done = subprocess.run([sys.executable, "-c", script, str(small), str(path)], check=True, capture_output=True, text=True)
-    told, megabytes = json.loads(done.stdout)
-    return told, megabytes
+    message, megabytes = json.loads(done.stdout)
+    return message, megabytes
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is told as Linux does")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured as on Linux")
 def test_peaks_that_unpack_to_gigabytes_take_no_such_memory(tmp_path: Path) -> None:
     n = 1 << 20
     peaks = zlib.compress(np.full(n, 100.0).tobytes()), zlib.compress(np.ones(n, np.float32).tobytes())
-    told, megabytes = memory_of(blib(tmp_path / "a.blib", n=300, n_peaks=n, peaks=peaks))
-    assert re.search(r"unfolds to more than [0-9,]+ peaks", told)
+    message, megabytes = measure_memory(blib(tmp_path / "a.blib", n=300, n_peaks=n, peaks=peaks))
+    assert re.search(r"unfolds to more than [0-9,]+ peaks", message)
     assert megabytes < 500  # all peaks of a batch would take 5 GB
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is told as Linux does")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured as on Linux")
 def test_json_with_too_many_objects_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.mzlib.json"
     head = b'{"format_version": "1.0", "attributes": [{"accession": "MS:1003186", "name": "x", "value": "1.0"}], "spectra": [{"mzs": ['
     path.write_bytes(head + b"[]," * 12_000_000 + b"1]}]}")
-    told, megabytes = memory_of(path)
-    assert "longer than 16 MB" in told
+    message, megabytes = measure_memory(path)
+    assert "longer than 16 MB" in message
     assert megabytes < 700  # as objects all of it takes 1 GB
 
 

@@ -194,11 +194,11 @@ def test_mzspeclib_text_and_json_agree(tmp_path: Path) -> None:
         ],
         "spectrum_attribute_sets": {"all": [], "DECOY": [term("MS:1003072", "decoy", value_accession="MS:1003195")]},
     }
-    found, text = _read(tmp_path, "a.mzSpecLib.json", json.dumps(made, indent=1)), _read(tmp_path, "a.mzSpecLib.txt", SPECLIB)
+    result, text = _read(tmp_path, "a.mzSpecLib.json", json.dumps(made, indent=1)), _read(tmp_path, "a.mzSpecLib.txt", SPECLIB)
     for column in ("name", "peptidoform", "sequence"):
-        assert getattr(found, column).equals(getattr(text, column))
+        assert getattr(result, column).equals(getattr(text, column))
     for column in ("charge", "is_decoy", "precursor_mz", "retention_time", "mz", "intensity", "offsets"):
-        np.testing.assert_array_equal(getattr(found, column), getattr(text, column))
+        np.testing.assert_array_equal(getattr(result, column), getattr(text, column))
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
@@ -284,9 +284,9 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_files_without_a_library_are_reported_in_one_line(tmp_path: Path, name: str) -> None:
     content, reason = HOSTILE[name]
-    with pytest.raises(InputError, match=reason) as told:
+    with pytest.raises(InputError, match=reason) as error:
         _read(tmp_path, "a", content)
-    assert "\n" not in str(told.value) and len(str(told.value)) < 1000
+    assert "\n" not in str(error.value) and len(str(error.value)) < 1000
 
 
 def test_code_in_an_untrusted_database_is_not_run(tmp_path: Path) -> None:
@@ -315,15 +315,15 @@ def test_code_in_an_untrusted_database_is_not_run(tmp_path: Path) -> None:
 
 
 def _found(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
-    assert found is not None
-    return found[1]
+    result = re.search(pattern, text)
+    assert result is not None
+    return result[1]
 
 
 def test_the_files_of_other_programs_are_read(shared_data: Path) -> None:
     folder = shared_data / "libraries"
-    for one in formats_of("libraries"):
-        for path in sorted(folder.glob(f"*{one.suffixes[0]}")):
+    for file_format in formats_of("libraries"):
+        for path in sorted(folder.glob(f"*{file_format.suffixes[0]}")):
             with ByteSource(path) as source:
                 assert recognise(source).sort == "libraries", path
     path = folder / "nist-bsa_consensus.msp"
@@ -352,8 +352,8 @@ def test_attribute_sets_count_once(tmp_path: Path, n_attributes: int, n_named: i
         "100.1\t5\n200.1\t6\n300.1\t7\n\n"
     )
     if is_read:
-        (found,) = read_libraries([path]).proteins.to_pylist()
-        assert found == PROTEIN_SEPARATOR.join(f"P{i}" for i in range(n_attributes))
+        (result,) = read_libraries([path]).proteins.to_pylist()
+        assert result == PROTEIN_SEPARATOR.join(f"P{i}" for i in range(n_attributes))
         return
     with pytest.raises(InputError, match=r"line 1005: .*its attribute sets hold more than 1,000"):
         read_libraries([path])
