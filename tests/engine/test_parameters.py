@@ -79,7 +79,7 @@ def test_number_is_accepted_only_within_its_bounds(value):
     else:
         with pytest.raises(ParameterError) as caught:
             Parameters.checked({"turns": str(value)})
-        # The field, the value and the bound that it breaks.
+        # Field, value and the bound that the value exceeds.
         assert "turns" in str(caught.value)
         assert str(value) in str(caught.value)
         assert str(caught.value).endswith(" 1" if value < 1 else " 9")

@@ -11,7 +11,7 @@ from proteoscope.engine.chemistry.formulas import formula_mass
 from proteoscope.engine.chemistry.modifications import unimod
 
 GROUPS = (
-    # A part of the name, and the atoms that it adds.
+    # Part of a name, and the atoms that it adds.
     (r"dipyrrolyl", "C20H22N2O8"),
     (r"Diphthamide", "C7H14N2O"),
     (r"trimethyl", "C3H6"),
@@ -114,10 +114,10 @@ def test_annotated_name_has_the_mass_of_its_chemistry(name: str, residue: str) -
     added, _, lost = next(formula for part, formula in GROUPS if re.search(part, name)).partition("|")
     assert one.mass == pytest.approx(weight(added) - weight(lost), abs=2e-4)
     assert one.unimod_id is not None and unimod().by_id(one.unimod_id).mass == one.mass
-    # The residue that the name ends in, but for a tyrosine that is called a phenylalanine.
+    # The residue at the end of the name, except for a tyrosine derivative that is named after phenylalanine.
     named = [letter for text, letter in RESIDUES.items() if re.search(rf"{text}$", name)]
     assert not named or residue in named or name.startswith("3',4'-")
-    # Unimod lists the residue, or any at that end.
+    # Unimod lists the residue, or any residue at that terminus.
     assert one.position != "anywhere" or one.residues == residue
     assert one.residues in ("", residue) and unimod().by_id(one.unimod_id).sites_covering(one.residues, one.position)
 

@@ -15,7 +15,7 @@ from pyteomics import parser
 from proteoscope.engine.chemistry.enzymes import ENZYMES, Enzyme, cleavage_sites, digest, enzyme
 from proteoscope.engine.errors import ParameterError
 
-# The vocabulary's rules, PSI-MS 4.1.258 (has_regexp), of the agents that look only at the two residues of a bond.
+# The vocabulary's rules, PSI-MS 4.1.258 (has_regexp), of the enzymes whose rules involve only the two residues of a bond.
 PSI_RULES = {
     "MS:1001251": r"(?<=[KR])(?!P)",
     "MS:1001303": r"(?<=R)(?!P)",

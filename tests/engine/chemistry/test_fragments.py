@@ -14,7 +14,7 @@ from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 
-# pyteomics calls the radical of electron transfer z-dot, or z+1 as here.
+# pyteomics calls the radical z ion of electron transfer z-dot or, as here, z+1.
 PYTEOMICS_NAME = {"z": "z-dot"}
 
 
@@ -33,7 +33,7 @@ def test_every_ion_agrees_with_pyteomics(sequence: str, maximum_charge: int) -> 
 
 
 def test_published_ions_of_glu_fibrinopeptide() -> None:
-    # EGVNDNEEGFFSAR, the y ions that instruments are calibrated by.
+    # EGVNDNEEGFFSAR, whose y ions are used to calibrate instruments.
     ions = fragment_ions("EGVNDNEEGFFSAR", series="y", maximum_charge=1)
     results = dict(zip(ions.labels(), ions.mz, strict=True))
     published = {"y1": 175.119, "y3": 333.188, "y4": 480.257, "y5": 627.325, "y6": 684.346, "y7": 813.389, "y9": 1056.475, "y11": 1285.544}

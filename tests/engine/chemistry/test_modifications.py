@@ -54,7 +54,7 @@ def test_masses_follow_from_compositions() -> None:
             number, symbol = re.fullmatch(r"(\d*)([A-Z][a-z]?)", unit).groups()
             mass += int(count or 1) * pyteomics_mass.nist_mass[symbol][int(number or 0)][0]
         compared += 1
-        # Unimod's own table of elements is older in the sixth digit, and there are sums of hundreds of atoms.
+        # Unimod's older element masses differ in the sixth digit, which adds up over hundreds of atoms.
         assert entry.mass == pytest.approx(mass, abs=0.006), entry
     assert compared == len(unimod()) > 1500
 

@@ -68,7 +68,7 @@ def test_masses_agree_with_pyteomics(peptidoform: Peptidoform) -> None:
         assert peptidoform.mz is None
     else:
         assert other.charge_state.charge == peptidoform.charge
-    # Places, not only sums.
+    # The positions are compared, not only the masses.
     places = [(0, tag.value) for tag in other.n_term] + [
         (i, tag.value) for i, (_, tags) in enumerate(other.sequence, 1) for tag in tags or []
     ]
@@ -81,7 +81,7 @@ def test_masses_agree_with_pyteomics(peptidoform: Peptidoform) -> None:
     ["<[+10.5]@M>MPM[+5]", "[+5]^2?MPM", "{+3}MPM", "M[Formula:C2H3NO]K", "{Glycan:Hex}EM", "N[Glycan:HexNAc2Hex5]M", "M[+1][+2]K"],
 )
 def test_rare_proforma_masses_agree_with_pyteomics(text: str) -> None:
-    # pyteomics takes sugars to four decimals.
+    # pyteomics rounds masses of glycans to four decimals.
     assert parse(text).mass == pytest.approx(proforma.ProForma.parse(text).mass, abs=1e-3)
 
 

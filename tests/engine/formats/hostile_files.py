@@ -181,7 +181,7 @@ def signalling() -> bytes:
 
 
 CASES: dict[str, Hostile] = {
-    # Scans that took time with the square of the size.
+    # Files whose parsing once took quadratic time.
     "digits": Hostile(lambda: b"1" * 130_000, "is in no known format"),
     "digits and a point": Hostile(lambda: b"1" * 65_000 + b"." + b"1" * 65_000 + b"x", "is in no known format"),
     "comments without an end, recognised": Hostile(lambda: b'<?xml version="1.0"?>' + b"<!--" * 260_000, "broken XML"),
@@ -202,7 +202,7 @@ CASES: dict[str, Hostile] = {
     "titles of points and zeros": Hostile(lambda: mgf_spectrum("TITLE=" + ".0000000000" * 1400, "PEPMASS=5\n") * 64, "read 128"),
     "lines of one number": Hostile(lambda: b"BEGIN IONS\nPEPMASS=5\n" + b"1\n" * 500_000 + b"END IONS\n", "line 3: a peak has no"),
     "tags of spectra": Hostile(lambda: MZML + b"<spectrum>" * 100_000, "the spectrum has no end", skipped="cut off"),
-    # Bombs.
+    # Decompression bombs.
     "gzip of one line of residues": Hostile(
         lambda: gzipped(b"M", 100 * MILLION, b">A\n"), "unfolds to more than [0-9,]+ bytes", "proteins"
     ),
@@ -267,7 +267,7 @@ CASES: dict[str, Hostile] = {
     "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "third level"),
     "a large profile": Hostile(large_profile, "read 1"),
     "terms of a group, again and again": Hostile(many_references, "XML tags belong to one spectrum"),
-    # One absurd spectrum among others.
+    # One invalid spectrum among valid ones.
     "precursor of 1e308": Hostile(lambda: mgf_spectrum("PEPMASS=1e308"), "the precursor m/z is larger than 100,000", skipped="read 1"),
     "precursor of 1e308 in mzML": Hostile(
         lambda: with_term("MS:1000744", "1e308"), "scan=2: the precursor m/z is larger", skipped="read 2"
@@ -291,7 +291,7 @@ CASES: dict[str, Hostile] = {
     "name of two lines": Hostile(
         lambda: mzml(mzml_spectrum(0), mzml_spectrum(1, name="a\nb&#10;c", ions="")).encode(), "spectrum a b c: the prec", skipped="read 1"
     ),
-    # What mutations found.
+    # Cases found by fuzzing.
     "broken tag after an empty group": Hostile(
         lambda: mzml(many_references_to_nothing() + mzml_spectrum(1)).replace("</spectrumList>", "</spectrumList><x y>").encode(),
         "scan=1: the XML is broken",
@@ -346,7 +346,7 @@ def main() -> None:
     """Read every case, strictly and leaving out broken spectra."""
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         path = Path(folder, "file")
-        # What is loaded and compiled for each format belongs to the program, not to the file.
+        # Modules and compiled functions of each format are loaded before memory is limited: they are not due to the file.
         for text in (MGF, mzml(mzml_spectrum(0, zipped=True)).encode(), mzxml(mzxml_scan(1)).encode(), b"S\t1\t1\t5\n", b"500 1\n1 1\n"):
             path.write_bytes(text)
             read_spectra([path], threads=1)

@@ -35,7 +35,7 @@ def named_in_mgf(tmp_path: Path, lines: list[str]) -> list[str]:
         ("TITLE=FTMS + p NSI d Full ms2 500.25@etd50.00@hcd20.00 [120-1000]\n", "EThcD"),
         ("TITLE=x scan=3 Activation: CID\n", "CID"),
         ("TITLE=x\nACTIVATION=CID\n", "CID"),
-        # The name of a file proves nothing.
+        # The file name is no evidence of the activation.
         ("TITLE=HCD_against_ETD.12.12.2\n", ""),
         ("TITLE=someone@ecdysone.org\n", ""),
         ("", ""),
@@ -95,7 +95,7 @@ FILTER = '<cvParam cvRef="MS" accession="MS:1000512" name="filter string" value=
         (term(1000598) + term(1000422), "", "EThcD"),
         (term(1002631), "", "EThcD"),
         (term(1000044), "", ""),
-        # Older converters name the first of two activations.
+        # Older converters name only the first of two activations.
         (term(1000598), FILTER.format("hcd20.00"), "EThcD"),
         ("", FILTER.format("cid20.00"), "ETciD"),
         (term(1000422), FILTER.format("cid20.00"), "HCD"),
@@ -120,7 +120,7 @@ def test_written_activations_are_read_back(tmp_path: Path, kind: str) -> None:
 
 
 def test_spectra_tables_have_activations(tmp_path: Path) -> None:
-    from pyarrow import parquet  # loaded late by the program too
+    from pyarrow import parquet  # the program also imports it late
 
     spectra = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
     activation = np.arange(len(spectra), dtype=np.uint8) % len(Activation)

@@ -40,7 +40,7 @@ def frames() -> dict[int, tuple[int, Frame]]:
             tofs = np.sort(random.choice(900, 12, replace=False)) * 200 + 7
             scans[scan] = list(zip(tofs.tolist(), random.integers(1, 500, 12).tolist(), strict=True))
         results[number] = (0 if number in (1, 4) else 8, scans)
-    # An ion in neighbouring times of flight and several scans: one peak; and two with a valley in between.
+    # One ion in neighbouring times of flight and several scans is one peak; two ions with a valley between them are two.
     results[2][1][6] = [(50_000, 10), (50_001, 40), (50_002, 10), (90_000, 30), (90_001, 5), (90_002, 25)]
     results[3][1][7] = [(50_001, 40)]
     return results
@@ -122,7 +122,7 @@ def write_run(folder: Path, measured: dict[int, tuple[int, Frame]] | None = None
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pytest.importorskip("opentimspy", reason="opentimspy is not installed")
-    monkeypatch.setenv("PATH", str(tmp_path))  # no msconvert, which would be asked first
+    monkeypatch.setenv("PATH", str(tmp_path))  # without msconvert, which would be preferred
     return write_run(tmp_path / "run.d")
 
 
@@ -153,7 +153,7 @@ def test_each_precursor_is_one_spectrum_of_all_its_frames(run: Path) -> None:
         mz, intensity = spectra.peaks(row)
         assert intensity.sum() == sum(expected.values()) and (np.diff(mz) > 0).all()
         if row:
-            # None of their times of flight are neighbours.
+            # No two times of flight are neighbours.
             assert intensity.tolist() == [expected[tof] for tof in sorted(expected)]
             np.testing.assert_allclose(mz, [compute_mz(tof) for tof in sorted(expected)], rtol=2e-6)
 

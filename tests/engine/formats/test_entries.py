@@ -268,7 +268,7 @@ def test_broken_coding_sequence_is_left_out_and_reported(written: Callable[..., 
     progress = RecordingProgress(Progress())
     proteins = read_proteins([written(text.replace(" 1..24\n", f" {place}\n"), "contig.dat")], progress=progress)
     assert [proteins.accession(i) for i in range(len(proteins))] == ["TOY_2"]
-    n = text.count(" 1..24\n")  # the gene of the same place is another feature
+    n = text.count(" 1..24\n")  # the gene with the same location is a second feature
     message = "1 feature whose place or text is" if n == 1 else f"{n} features whose places or texts are"
     assert any(f"{message} broken left out" in line for line in map(str, progress.messages))
 

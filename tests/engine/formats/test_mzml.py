@@ -125,7 +125,7 @@ def test_numpress_agrees_with_pynumpress(make: Any, written: Callable[..., Path]
     numpress = pytest.importorskip("pynumpress", reason="pynumpress is the independent implementation")
     random = np.random.default_rng(n)
     mz = np.sort(random.uniform(100.0, 2000.0, n))
-    # Numbers of both signs of the second difference, and long runs of equal ones.
+    # Numbers with positive and negative second differences, and long runs of equal numbers.
     mz[n // 2 : n // 2 + 20] = mz[n // 2 : n // 2 + 1]
     mz.sort()
     intensity = np.round(random.uniform(1.0, 1e6, n) ** random.choice([0.3, 1.0]))
@@ -315,9 +315,9 @@ def windows(make: Any, targets: list[float], half: float) -> str:
     ("targets", "half", "is_told"),
     [
         ([400.0 + 25 * k for k in range(20)] * 3, 12.5, True),
-        ([400.0 + 25 * k for k in range(20)] * 2, 12.5, False),  # twice may be chance
-        ([400.0 + 25 * k for k in range(20)] * 3, 0.8, False),  # peptides that are watched
-        ([400.0 + 0.7 * k for k in range(60)], 4.0, False),  # precursors that are chosen, in wide windows
+        ([400.0 + 25 * k for k in range(20)] * 2, 12.5, False),  # two repetitions may be by chance
+        ([400.0 + 25 * k for k in range(20)] * 3, 0.8, False),  # targeted peptides
+        ([400.0 + 0.7 * k for k in range(60)], 4.0, False),  # selected precursors in wide windows
     ],
 )
 def test_repeated_wide_windows_are_reported_once_as_dia(

@@ -118,7 +118,7 @@ def test_numbers_are_those_of_float_or_counted(tmp_path: Path, format: str) -> N
         value = parse_value(text)
         assert len(names) + n_out == 3, (field, text)
         if math.isnan(value) and not (text.lower() in NO_VALUE and (field in ("time", "height") or (is_library and field == "mz"))):
-            is_time = is_library and field == "time"  # no search needs it: it is unknown, and counted
+            is_time = is_library and field == "time"  # not needed by any search: the time is unknown, and the entry is counted
             assert n_out == (not is_time), (field, text)
             assert any("left out" in message or "retention time cannot be read" in message for message in messages)
             continue

@@ -13,7 +13,7 @@ from pyteomics import mgf, mzml, mzxml
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.spectra.columns import Spectra
 
-# pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
+# pyteomics reads its vocabulary with psims if installed, which leaves the file open.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed file.*psi-ms:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*psi-ms:pytest.PytestUnraisableExceptionWarning"),
@@ -159,7 +159,7 @@ def test_blocks_threads_and_gzip_change_nothing(shared_data: Path, tmp_path: Pat
     path = shared_data / "spectra" / name
     whole = read_spectra([path], threads=1)
     packed = tmp_path / "packed"
-    # Two gzip members, one after the other, as parallel packers write.
+    # Two consecutive gzip members, as parallel compressors write.
     content = path.read_bytes()
     packed.write_bytes(gzip.compress(content[:500_000], 1) + gzip.compress(content[500_000:], 1))
     same(read_spectra([packed]), whole)

@@ -73,7 +73,7 @@ def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
     from proteoscope.kernels.cpu.translation import BASES
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some codons are stops and residues
+        warnings.simplefilter("ignore")  # in some tables, a codon is a stop and a residue
         for code in ambiguous_dna_by_id:
             codons = list(map("".join, product(BASES, repeat=3)))
             translated = iter(str(Seq("".join(codon for codon in codons if "-" not in codon)).translate(table=code)))

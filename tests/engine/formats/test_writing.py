@@ -24,7 +24,7 @@ from proteoscope.engine.formats.writing import write_spectrum_file, written_form
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.spectra.columns import Spectra
 
-# pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
+# pyteomics reads its vocabulary with psims if installed, which leaves the file open.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed file.*psi-ms:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*psi-ms:pytest.PytestUnraisableExceptionWarning"),
@@ -53,7 +53,7 @@ def test_what_is_written_is_read_back_to_the_last_bit(spectra: Spectra, tmp_path
     result = read_spectra([tmp_path / f"out.{format}"], takes_negative=True)
     for name in ("offsets", "mz", "intensity", "precursor_mz"):
         np.testing.assert_array_equal(getattr(result, name), getattr(spectra, name))
-    # A negative ion without a charge has no place in text.
+    # Text formats cannot express a negative ion without a charge.
     says_sign = (spectra.charge_mask != NEGATIVE) | (format == "mzml")
     np.testing.assert_array_equal(result.charge_mask[says_sign], spectra.charge_mask[says_sign])
     np.testing.assert_array_equal(result.scan, spectra.scan)
@@ -98,7 +98,7 @@ def test_pyteomics_reads_the_same_from_mzml(spectra: Spectra, tmp_path: Path) ->
             assert np.float32(ion.get("peak intensity", 0)) == spectra.precursor_intensity[i]
             time = result["scanList"]["scan"][0].get("scan start time", np.nan)
             np.testing.assert_allclose(60 * float(time), spectra.retention_time[i], rtol=1e-15)
-        # By the index of the file: a place that is wrong by a byte leads elsewhere.
+        # Reading by the index of the file detects offsets that are wrong by a byte.
         assert reader[spectra.identifier[700]]["index"] == 700
 
 
@@ -139,7 +139,7 @@ def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
     write_spectrum_file(tmp_path / "out.mzML", read_spectra([tmp_path / "a b.mgf"]))
     (source,) = etree.parse(tmp_path / "out.mzML").iterfind(".//{*}sourceFile")
     terms = {one.get("accession"): one.get("value") for one in source}
-    # The vocabulary's identifiers of spectra, format of the file and checksum, of which the standard demands one each.
+    # The vocabulary's terms for spectrum identifiers, file format and checksum: the standard requires one of each.
     assert terms == {
         "MS:1000774": "",
         "MS:1001062": "",
@@ -148,7 +148,7 @@ def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
 
 
 def test_pyteomics_reads_the_same_from_mgf_and_ms2(spectra: Spectra, tmp_path: Path) -> None:
-    usual = np.array([row for row in range(len(spectra)) if row not in (3, 5)])  # it knows no negative charge of MS2
+    usual = np.array([row for row in range(len(spectra)) if row not in (3, 5)])  # pyteomics reads no negative charges from MS2
     write_spectrum_file(tmp_path / "out.mgf", spectra, rows=usual)
     with mgf.read(str(tmp_path / "out.mgf"), use_index=False) as reader:
         for row, result in zip(usual.tolist(), reader, strict=True):

@@ -184,7 +184,7 @@ def expected_forms(sequences: dict[str, str], sites: dict[str, Sites], settings:
 def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, Sites]]:
     chance = random.Random(request.param)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=length)) for i, length in enumerate((40, 90, 200))}
-    # Proteins that share peptides, of which each knows other places.
+    # Proteins that share peptides and have annotations at different residues.
     sequences["Q00009"] = sequences["Q00002"][50:150]
     sites = {accession: random_sites(chance, sequence, len(sequence) // 3) for accession, sequence in sequences.items()}
     return written_database(tmp_path, sequences, sites), sequences, sites
@@ -238,7 +238,7 @@ def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
     chance = random.Random(decoys)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=800)) for i in range(4)}
     database = written_database(tmp_path, sequences, {name: random_sites(chance, one, 300) for name, one in sequences.items()})
-    # Cuts before proline, and where a first methionine may go, are others in decoys, with known modifications or without.
+    # Clipping of methionine and cuts before proline differ between targets and decoys in any case: they are excluded.
     settings = parameters(decoys=decoys, enzyme="Trypsin/P", clip_methionine=False)
     targets, of_decoys = collect_forms(built(tmp_path / "index", database, settings))
     assert len(targets) > 2000 and abs(len(of_decoys) - len(targets)) < 0.05 * len(targets)
@@ -304,7 +304,7 @@ def test_index_with_forms_is_the_same_in_mass_ranges(known, tmp_path: Path) -> N
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
     for one, other in zip(parts.forms, whole.forms, strict=True):
         np.testing.assert_array_equal(one, other)
-    # The proteins that share peptides know other residues of them.
+    # Proteins that share peptides have annotations at different residues.
     chosen = np.array([0, 3, 4, 7])
     some = build_peptide_index(
         tmp_path / "some", proteins, digestion, resources, memory_bytes=1 << 20, forms=searched(settings), selected=chosen
@@ -326,7 +326,7 @@ def test_forms_are_limited_and_simplest_come_first(tmp_path: Path) -> None:
 def test_what_has_no_mass_is_counted(tmp_path: Path) -> None:
     more = (
         'FT   MOD_RES         2\nFT                   /note="Some adduct"\n'
-        'FT   MOD_RES         3\nFT                   /note="Phosphoserine"\n'  # of another residue
+        'FT   MOD_RES         3\nFT                   /note="Phosphoserine"\n'  # the sequence has another residue at this position
         'FT   CARBOHYD        4\nFT                   /note="N-linked (GlcNAc...) asparagine"\n'
         'FT   MOD_RES         5..6\nFT                   /note="Phosphoserine"\n'
     )

@@ -297,7 +297,7 @@ def test_leaving_decoys_out_gives_the_index_of_the_targets(tmp_path: Path, decoy
     assert indexes.proteins.n_left_out == 40
     one, other = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("plain", "index"))
     assert one.keys() == other.keys()
-    assert [name for name in one if one[name] != other[name]] == ["proteins.json"]  # the count of those left out
+    assert [name for name in one if one[name] != other[name]] == ["proteins.json"]  # the number of sequences left out
 
 
 @pytest.mark.parametrize(
@@ -338,6 +338,6 @@ def test_a_refused_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.Mo
     for _ in range(2):
         with pytest.raises(InputError, match="names of decoys"):
             open_indexes(databases, tmp_path / "spare", IdentificationParameters(), resources)
-    for _ in range(2):  # built, and opened from the cache
+    for _ in range(2):  # first built, then opened from the cache
         open_indexes(databases, tmp_path / "spare", IdentificationParameters(decoys_in_database="leave-out"), resources)
     assert sum("40 proteins were left out as decoys" in text for text in messages) == 2

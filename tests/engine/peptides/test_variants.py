@@ -128,7 +128,7 @@ def test_variant_peptides_are_those_of_changed_proteins(known, tmp_path: Path) -
 @pytest.mark.parametrize("decoys", ["pseudo-reverse", "shuffle"])
 def test_other_decoys_are_as_many(known, tmp_path: Path, decoys: str) -> None:
     database, *_ = known
-    # Decoys have other cuts than their targets, with variants or without, where a first methionine may go and before proline.
+    # Clipping of methionine and cuts before proline differ between targets and decoys even without variants: they are excluded.
     made = {"decoys": decoys, "clip_methionine": False, "enzyme": "Trypsin/P"}
     targets, of_decoys = collect_peptides(built(tmp_path / "index", database, parameters(**made)))
     bare, bare_decoys = collect_peptides(built(tmp_path / "bare", database, parameters(**made, known_variants=False)))
@@ -150,14 +150,14 @@ def test_each_place_in_an_entry_is_one_that_its_variant_changes(known, tmp_path:
         accession, change = name.split("|")[1], name.rpartition(":")[2]
         whole = sequences[accession]
         peptide = proteins.proteins.sequence(protein)[start - int(proteins.proteins.offsets[protein]) :][:length]
-        # A methionine that is clipped, or missing residues of a repeat, may leave what was there before.
+        # Clipping a methionine, or deleting part of a repeat, may give the original peptide.
         if re.fullmatch(r"[A-Z]\d\d+[A-Z]", change):
             assert peptide not in digest(whole), (name, peptide)
 
 
 def test_what_cannot_be_applied_is_counted(tmp_path: Path) -> None:
     more = (
-        'FT   VARIANT         5\nFT                   /note="W -> K"\n'  # the sequence has another residue there
+        'FT   VARIANT         5\nFT                   /note="W -> K"\n'  # the sequence has another residue at this position
         'FT   VARIANT         6\nFT                   /note="Requires a partner"\n'
         'FT   VARIANT         7\nFT                   /note="I -> L (of the same mass)"\n'
     )

@@ -107,7 +107,7 @@ def test_no_line_of_python_is_run_for_each_alignment(scheme, monkeypatch):
     few, many = (one.with_places(np.tile(one.query_places[:1], (len(one), 1)), one.subject_places) for one in (few, many))
     align_pairs(few, scheme, 1, Progress())
     lines = [lines_run(lambda pairs=pairs: align_pairs(pairs, scheme, 1, Progress())) for pairs in (few, many)]
-    # Some lines for each vector of subjects, and the partition of the test itself.
+    # A few lines are executed per vector of subjects, plus those of the partition into vectors.
     assert lines[1] - lines[0] < 100 * (200 // lane_count(16) + 1)
 
 

@@ -20,7 +20,7 @@ def test_expected_counts_by_definition(scheme):
         e_values = [statistics.e_values(np.array([score]), 250, np.array([length]), int(length))[0] for length in lengths]
         return sum(1 - np.exp(-e_value) for e_value in e_values)
 
-    # So few subjects are each a group of their own.
+    # With so few subjects, every one is its own group.
     for score in (20, 30, 40, 55):
         assert counts[score - 1] == pytest.approx(passed(score) - passed(score + 1), rel=1e-9, abs=1e-12)
     assert passed(len(scores)) >= 1e-3 > passed(len(scores) + 1)

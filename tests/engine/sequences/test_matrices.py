@@ -131,7 +131,7 @@ def test_invalid_file_name_is_reported_briefly(name):
     [
         ("A\nA " + "9" * 4000 + "\n", "the score 9+... is not within"),
         ("A\nA " + "9" * 5000 + "\n", "is not a whole number"),
-        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a residue"),  # its capitals are two letters, S and T
+        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a residue"),  # its upper case is two characters, S and T
         ("A " * 400_000 + "\n", "the residue A occurs twice"),
         ("A\nA 1\n" * 300_000, "too large"),
     ],

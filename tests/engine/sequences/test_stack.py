@@ -78,7 +78,7 @@ def test_row_pairs_are_restored(result: list[tuple[int, str, str, int, int]]) ->
     shown = rows(stack)
     assert shown[0].replace("-", "") == QUERY
     for (start, above, below, _, _), row in zip(result, shown[1:], strict=True):
-        # Columns in which both have a gap are others' insertions.
+        # Columns with gaps in both rows are insertions of other sequences.
         own = [(a, b) for a, b in zip(shown[0], row, strict=True) if b != " " and (a, b) != ("-", "-")]
         assert ("".join(a for a, _ in own), "".join(b for _, b in own)) == (above, below)
         first = len(row) - len(row.lstrip())
@@ -149,7 +149,7 @@ def test_a3m_has_query_columns_and_lower_case_insertions(result: list[tuple[int,
 
 
 @A_FEW
-@given(PAIRS.filter(bool))  # Bio.Align does not read a file of MAF without alignments
+@given(PAIRS.filter(bool))  # Bio.Align does not read MAF files without alignments
 @pytest.mark.parametrize("format", PAIR_FORMATS)
 def test_pairs_are_read_back_at_their_positions(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(result)

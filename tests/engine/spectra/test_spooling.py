@@ -33,7 +33,7 @@ def test_a_column_is_what_was_added_to_it_wherever_it_lies(parts: list[list[int]
             for part in parts:
                 values = np.array([0, *part], np.int32)
                 column.append(values[1:])
-                values[:] = 7  # a view is copied: its array may change
+                values[:] = 7  # views are copied, since their array may change
             np.testing.assert_array_equal(column.finish(), expected)
 
 

@@ -55,7 +55,7 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
         in_bin[int((mz - low) / width)].append(height)
     merged = {b: MERGINGS[values["peak_merging"]](heights) for b, heights in in_bin.items()}
     if values["intensity_transform"] == "rank":
-        # The place among the sorted heights, from 1, where equal ones share the first.
+        # The rank among the sorted intensities, from 1; equal intensities share the lowest rank.
         shown = {b: 1 + sum(other < height for other in merged.values()) for b, height in merged.items()}
     else:
         shown = {b: TRANSFORMS[values["intensity_transform"]](height) for b, height in merged.items()}
@@ -88,7 +88,7 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
 )
 def test_vectors_agree_with_their_definition(changes):
     random = np.random.default_rng(5)
-    # Whole heights, each once in a spectrum, so that neither ties nor the rounding of sums decide.
+    # Integer intensities without repetitions, so that neither ties nor rounding affect the result.
     peaks = []
     for n in (0, 1, 5, 15, 30, 60):
         places, heights = np.sort(random.integers(40, 400, n)) + 0.25, random.permutation(99)[:n] + 1.0

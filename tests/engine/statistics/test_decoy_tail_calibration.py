@@ -43,7 +43,7 @@ def false_proportions(rng: np.random.Generator, draw: Draw, pool: NDArray[np.flo
     """
     spread = (pool[-100:] - pool[-100]).mean()
     wrong = draw(rng, 3 * n_true)
-    depth = rng.normal(8.0, 3.5, n_true)  # natural logarithms into the tail
+    depth = rng.normal(8.0, 3.5, n_true)  # depth in the tail, as a natural logarithm
     place = np.clip(len(pool) * (1.0 - np.exp(-np.maximum(depth, 0.0))), 0, len(pool) - 1).astype(int)
     true = pool[place] + spread * np.maximum(depth - np.log(len(pool)), 0.0)
     score = wrong.copy()
@@ -66,7 +66,7 @@ def test_expected_decoys_hold_the_rate_for_each_shape(shape: str) -> None:
     by_size = [np.mean([false_proportions(rng, SHAPES[shape], pool, n, 0.01) for _ in range(number)], axis=0) for n, number in lists]
     tail, plain = np.mean(by_size, axis=0)
     assert tail < 0.013
-    assert plain > 0.015  # the lists are hard enough to show a wrong rule
+    assert plain > 0.015  # the lists are difficult enough to reveal a wrong rule
 
 
 @pytest.mark.parametrize("shape", ["hyperscore", "logistic", "two qualities"])

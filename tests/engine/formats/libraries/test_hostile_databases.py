@@ -155,7 +155,7 @@ def test_json_with_too_many_objects_is_refused(tmp_path: Path) -> None:
     path.write_bytes(head + b"[]," * 12_000_000 + b"1]}]}")
     message, megabytes = measure_memory(path)
     assert "longer than 16 MB" in message
-    assert megabytes < 700  # as objects all of it takes 1 GB
+    assert megabytes < 700  # as Python objects, all of it would take 1 GB
 
 
 ODD = (
@@ -212,7 +212,7 @@ def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -
                 table = chance.choice(list(COLUMNS))
                 column = chance.choice(COLUMNS[table])
                 if chance.random() < 0.2:
-                    # A column without a type keeps values as they are; of another one they are converted.
+                    # SQLite converts values to the type of their column, but not in a column without a type.
                     made.execute(f"ALTER TABLE {table} RENAME COLUMN {column} TO other")
                     made.execute(f"ALTER TABLE {table} ADD COLUMN {column} {chance.choice(('', 'BLOB', 'TEXT'))}")
                     made.execute(f"UPDATE {table} SET {column} = other")

@@ -302,7 +302,7 @@ def test_code_in_an_untrusted_database_is_not_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no table RefSpectraPeaks"):
         read_libraries([path])
     endless = _blib(tmp_path / "product.blib", *PACKED)
-    with closing(sqlite3.connect(endless)) as made:  # each of the spectra has all of the peaks
+    with closing(sqlite3.connect(endless)) as made:  # every spectrum has all peaks
         made.executescript(
             "CREATE TABLE copy AS SELECT * FROM RefSpectra; DROP TABLE RefSpectra; ALTER TABLE copy RENAME TO RefSpectra;"
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"

@@ -88,7 +88,7 @@ def test_mzspeclib_has_the_mass_of_the_analyte(tmp_path):
         for sequence, carried in zip(part.sequence.to_pylist(), part.modifications.mass().tolist(), strict=True)
     ]
     assert results == pytest.approx(expected, abs=2e-5)
-    assert "MS:1003207" not in text  # whose value is a term that this program has not
+    assert "MS:1003207" not in text  # its value is a term that the program does not know
 
 
 def test_blib_names_the_files_of_its_spectra(tmp_path):
