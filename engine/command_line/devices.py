@@ -113,7 +113,7 @@ def _report(options: argparse.Namespace) -> None:
     if not path.parent.is_dir():
         raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")
     with terminal_progress(is_quiet=options.quiet) as progress:
-        device = execution.devices.chosen_device(options.device, progress)
+        device = execution.devices.resolve_device(options.device, progress)
         cards = execution.cards.open_cards(device, progress)
         if not cards:
             device = execution.devices.processor()

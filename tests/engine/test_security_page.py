@@ -138,7 +138,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "| SQLite files": (
         *UNFOLDING,
         "engine/project/test_strangers.py::test_tables_that_are_views_are_refused",
-        "engine/formats/libraries/test_readers.py::test_what_a_database_of_a_stranger_holds_is_not_run",
+        "engine/formats/libraries/test_readers.py::test_code_in_an_untrusted_database_is_not_run",
     ),
     "A file may expand": UNFOLDING,
     "Everything read from a file is counted": UNFOLDING,
@@ -175,7 +175,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "A vendor's run is converted": (
         "engine/formats/test_vendor.py::test_a_thermo_file_is_read_by_the_converter_that_is_there",
-        "engine/formats/test_vendor.py::test_a_converter_beside_the_data_is_not_run",
+        "engine/formats/test_vendor.py::test_converter_in_the_data_folder_is_not_run",
     ),
     "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_hold_nothing_but_a_description_and_parameters",),
     "**The cache**": (
