@@ -9,7 +9,7 @@ from typing import Literal
 
 from proteoscope.engine.errors import ParameterError
 
-__all__ = ["WorkersWish", "checked_address", "is_loopback", "parse_workers"]
+__all__ = ["WorkersRequest", "checked_address", "is_loopback", "parse_workers"]
 
 _EXPECTED = "expected local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
 _MAXIMUM_LOCAL = 256
@@ -19,7 +19,7 @@ _LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]")
 
 
 @dataclass(frozen=True)
-class WorkersWish:
+class WorkersRequest:
     """Workers as they are wished.
 
     Attributes
@@ -34,7 +34,7 @@ class WorkersWish:
     address: str = ""
 
 
-def parse_workers(text: str) -> WorkersWish:
+def parse_workers(text: str) -> WorkersRequest:
     """The wish in a text.
 
     Raises
@@ -45,13 +45,13 @@ def parse_workers(text: str) -> WorkersWish:
     if sort == "local":
         if not rest.isdecimal() or len(rest) > _MAXIMUM_DIGITS or not 1 <= int(rest) <= _MAXIMUM_LOCAL:
             raise ParameterError(f"workers = '{text:.60}': expected local:N with N from 1 to {_MAXIMUM_LOCAL}")
-        return WorkersWish(text, "local", count=int(rest))
+        return WorkersRequest(text, "local", count=int(rest))
     if sort in ("ssh", "slurm"):
         if not rest or not Path(rest).is_file():
             raise ParameterError(f"workers = '{text:.200}': there is no such file; {_EXPECTED}")
-        return WorkersWish(text, "ssh" if sort == "ssh" else "slurm", file=Path(rest).absolute())
+        return WorkersRequest(text, "ssh" if sort == "ssh" else "slurm", file=Path(rest).absolute())
     if sort in ("tls", "tcp"):
-        return WorkersWish(text, "address", address=checked_address(text))
+        return WorkersRequest(text, "address", address=checked_address(text))
     raise ParameterError(f"workers = '{text:.60}': {_EXPECTED}")
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from proteoscope.engine.end_signals import heeded_signals
 from proteoscope.engine.errors import WorkersError
-from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configured
+from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configure
 from proteoscope.engine.execution.cluster.option import checked_address
-from proteoscope.engine.execution.cluster.remote import DEVICE, THREADS
+from proteoscope.engine.execution.cluster.worker_process import DEVICE, THREADS
 from proteoscope.engine.execution.devices import chosen_device
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import scratch_folder
@@ -100,7 +100,7 @@ def serve_workers(
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(asyncio.gather(*(nanny.close(timeout=1) for nanny in nannies)), 5)
 
-    configured()
+    configure()
     asyncio.run(serve())
 
 
@@ -128,7 +128,7 @@ def serve_scheduler(address: str, security: Any, ready: Any) -> None:
         finally:
             await scheduler.close()
 
-    configured()
+    configure()
     asyncio.run(serve())
 
 

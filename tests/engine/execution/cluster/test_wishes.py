@@ -11,9 +11,9 @@ import pytest
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.cluster.certificates import ROLES, Certificates, make_certificates, read_certificates, write_certificates
+from proteoscope.engine.execution.cluster.launchers import Host, read_hosts, read_slurm, ssh_command
 from proteoscope.engine.execution.cluster.option import checked_address, parse_workers
-from proteoscope.engine.execution.cluster.remote import described, make
-from proteoscope.engine.execution.cluster.starting import Host, read_hosts, read_slurm, ssh_command
+from proteoscope.engine.execution.cluster.worker_process import program_version, version_difference
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_a_wrong_bundle_is_refused(line: str) -> None:
 
 
 def test_programs_that_differ_are_told_apart_in_a_phrase() -> None:
-    own = make()
-    assert described(own, dict(own)) == ""
-    assert described({**own, "version": "0.0.1"}, own) == f"version 0.0.1 there, version {own['version']} here"
-    assert "sources 0123" in described({**own, "sources": "0123"}, own)
-    assert "1 sources of kernels there" in described({**own, "kernels": 1}, own)
+    own = program_version()
+    assert version_difference(own, dict(own)) == ""
+    assert version_difference({**own, "version": "0.0.1"}, own) == f"version 0.0.1 there, version {own['version']} here"
+    assert "sources 0123" in version_difference({**own, "sources": "0123"}, own)
+    assert "1 sources of kernels there" in version_difference({**own, "kernels": 1}, own)
 
 
 @pytest.mark.parametrize(

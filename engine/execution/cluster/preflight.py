@@ -6,8 +6,8 @@ from pathlib import Path
 
 from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.cluster.certificates import needs_cryptography, read_certificates
+from proteoscope.engine.execution.cluster.launchers import read_hosts, read_slurm
 from proteoscope.engine.execution.cluster.option import parse_workers
-from proteoscope.engine.execution.cluster.starting import read_hosts, read_slurm
 
 __all__ = ["checked_workers"]
 

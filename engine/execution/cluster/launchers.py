@@ -28,8 +28,8 @@ from proteoscope.engine.execution.cluster.certificates import (
     write_certificates,
 )
 from proteoscope.engine.execution.cluster.cluster import Cluster
-from proteoscope.engine.execution.cluster.connection import SILENT, Connection, configured, nothing_to_stop
-from proteoscope.engine.execution.cluster.option import WorkersWish, parse_workers
+from proteoscope.engine.execution.cluster.connection import SILENT, Connection, configure, no_check
+from proteoscope.engine.execution.cluster.option import WorkersRequest, parse_workers
 from proteoscope.engine.files import open_regular, storage_error, temporary_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 
@@ -95,7 +95,7 @@ def open_cluster(
     """
     wished = parse_workers(wish)
     needs_cryptography()
-    configured()
+    configure()
     progress.stage("Starting workers")
     with ExitStack() as stack:
         started = _start(wished, stack, device, threads, certificates)
@@ -116,7 +116,7 @@ class _Started(NamedTuple):
     security: Any
     n: int
     seconds: float
-    check: Callable[[], None] = nothing_to_stop
+    check: Callable[[], None] = no_check
 
 
 def _await(connection: Connection, started: _Started, progress: Progress) -> None:
@@ -126,7 +126,7 @@ def _await(connection: Connection, started: _Started, progress: Progress) -> Non
         )
 
 
-def _start(wished: WorkersWish, stack: ExitStack, device: str, threads: int | None, certificates: Path | None) -> _Started:
+def _start(wished: WorkersRequest, stack: ExitStack, device: str, threads: int | None, certificates: Path | None) -> _Started:
     if wished.sort == "address":
         security = None
         if wished.address.startswith("tls:"):
@@ -175,7 +175,7 @@ def _client(address: str, security: Any) -> Any:
 
     try:
         with _without_warnings():
-            return Client(address, security=security, set_as_default=False, timeout=20)
+            return Client(address, security=security, set_as_default=False, direct_to_workers=True, timeout=20)
     except (OSError, TimeoutError) as error:
         raise WorkersError(f"the scheduler at {address} cannot be reached: {' '.join(str(error).split())[:200]}") from None
 
