@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from proteoscope.engine.execution.cluster.certificates import (
-    AUTHORITY,
+    CERTIFICATE,
     USUAL_DAYS,
     make_certificates,
     needs_cryptography,
@@ -205,7 +205,7 @@ class WorkersDialog(QDialog):
         """Whether certificates can be made in the folder that stands there."""
         folder = self.certificates.path
         try:
-            return folder is not None and not self.certificates.problem() and not (folder / AUTHORITY).exists()
+            return folder is not None and not self.certificates.problem() and not (folder / CERTIFICATE).exists()
         except OSError:
             return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -111,36 +112,26 @@ class _SentWork:
     """A workload and the states of its rounds as bytes, packed once for all workers."""
 
     def __init__(self, work: Work, spool: Spool) -> None:
-        self._work, self._spool, self.users = work, spool, 0
+        self.opening = work.kind, work.sources, work.settings, address_of_class(KINDS[work.kind]())
+        self._spool, self.users = spool, 0
         self._lock = threading.Lock()
-        self._packed: tuple[bytes, NamedColumns] | None = None
-        self._rounds: list[tuple[Any, Any, tuple[bytes, NamedColumns]]] = []
+        self._packed: list[tuple[tuple[Any, ...], bytes, NamedColumns]] = []
 
-    def packed(self) -> tuple[bytes, NamedColumns]:
+    def packed(self, *values: Any) -> tuple[bytes, Mapping[str, ColumnFile]]:
+        """Return values as bytes, with the files of their large arrays: those of `opening`, or the state and items of a round."""
         with self._lock:
-            if self._packed is None:
-                address = address_of_class(KINDS[self._work.kind]())
-                self._packed = self._pack([self._work.kind, self._work.sources, self._work.settings, address])
-            return self._packed
-
-    def round(self, state: Any, items: NDArray[np.int64] | None) -> tuple[bytes, NamedColumns]:
-        """Return the packed state and items of a round, with the files for their large arrays."""
-        with self._lock:
-            for packed_state, packed_items, packed in self._rounds:
-                if packed_state is state and packed_items is items:
-                    return packed
-            packed = self._pack([state, items])
-            self._rounds.append((state, items, packed))
-            if len(self._rounds) > _STORED_ROUNDS:
-                self._rounds.pop(0)[2][1].remove()
-            return packed
-
-    def _pack(self, value: Any) -> tuple[bytes, NamedColumns]:
-        named = NamedColumns(self._spool)
-        return pack(value, named.name), named
+            for packed_values, packed, named in self._packed:
+                if all(map(operator.is_, packed_values, values)):
+                    return packed, named.files
+            named = NamedColumns(self._spool)
+            packed = pack(list(values), named.name)
+            self._packed.append((values, packed, named))
+            if len(self._packed) > 1 + _STORED_ROUNDS:
+                self._packed.pop(1)[2].remove()
+            return packed, named.files
 
     def close(self) -> None:
-        for _, named in [*([self._packed] if self._packed else []), *(packed for *_, packed in self._rounds)]:
+        for _, _, named in self._packed:
             named.remove()
 
 
@@ -154,14 +145,12 @@ class _RemoteComputation:
     def open(self, *, with_card: bool) -> None:
         with _lost_before():
             self._actor = self._cluster.connection.actor(self.device, self._progress.check)
-            packed, named = self._sent.packed()
-            self._send("open", packed, named.files, with_card)
+            self._send("open", self._sent.opening, with_card)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Begin a round."""
         with _lost_before():
-            packed, named = self._sent.round(state, items)
-            self._send("begin", packed, named.files)
+            self._send("begin", (state, items))
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Compute a partition there; what is not fetched is not computed."""
@@ -178,9 +167,9 @@ class _RemoteComputation:
     def call(self, name: str, *arguments: Any) -> Any:
         return self._cluster.connection.call(self.device, self._actor, name, *arguments, check=self._progress.check)
 
-    def _send(self, name: str, packed: bytes, files: Mapping[str, ColumnFile], *more: Any) -> None:
-        """Call a function with packed data, and copy the files that its machine does not see."""
-        digests = dict[str, str]()
+    def _send(self, name: str, values: tuple[Any, ...], *more: Any) -> None:
+        """Call a function with packed values, and copy the files that its machine does not see."""
+        (packed, files), digests = self._sent.packed(*values), dict[str, str]()
         while missing := self.call(name, packed, [(list(file), digests.get(path, "")) for path, file in files.items()], *more):
             digests |= {path: self._cluster.copy(self, files[path]) for path in missing}
 

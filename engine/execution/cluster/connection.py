@@ -12,8 +12,8 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine
-from concurrent.futures import CancelledError, Future, wait
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from concurrent.futures import Future, wait
 from typing import Any
 
 from proteoscope.engine.errors import WorkersError, shortened
@@ -23,7 +23,7 @@ from proteoscope.engine.execution.remote_workers import WorkerLostError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
 
-__all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configure", "no_check"]
+__all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configure"]
 
 _CHECK_SECONDS = 0.05  # between two checks for a cancel during a call
 _DIRECT_SECONDS = 4.0  # to reach a worker without the scheduler, which otherwise passes calls on
@@ -68,10 +68,6 @@ def _is_unrelated(record: logging.LogRecord) -> bool:
     """Return True unless a record is about a connection of `distributed` that ended."""
     error = record.exc_info[1] if record.exc_info else None
     return not type(error).__module__.startswith("distributed")
-
-
-def no_check() -> None:
-    """Check nothing during a call."""
 
 
 class RemoteDevice:
@@ -135,7 +131,9 @@ class Connection:
         with self._changed:
             return list(self._devices.values())
 
-    def wait(self, n: int, seconds: float, progress: Progress, check: Callable[[], None] = no_check, *, but: Collection[str] = ()) -> bool:
+    def wait(
+        self, n: int, seconds: float, progress: Progress, checks: Sequence[Callable[[], None]] = (), *, but: Collection[str] = ()
+    ) -> bool:
         """Wait for workers, and for all that the scheduler knows by then.
 
         Parameters
@@ -146,8 +144,8 @@ class Connection:
             Maximum time.
         progress : Progress
             Checked for a cancel.
-        check : callable
-            Called again and again; what it raises ends the wait.
+        checks : sequence of callable
+            Called again and again; what they raise ends the wait.
         but : collection of str
             Names of workers that do not count.
 
@@ -165,8 +163,8 @@ class Connection:
         """
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            progress.check()
-            check()
+            for check in (progress.check, *checks):
+                check()
             self._require_client()
             with self._changed:
                 if self._others(but) and len(self._devices) + len(self._refusals) >= max(n, len(self._present)):
@@ -181,7 +179,7 @@ class Connection:
     def _others(self, but: Collection[str]) -> list[RemoteDevice]:
         return [device for device in self.devices() if device.name not in but]
 
-    def actor(self, device: RemoteDevice, check: Callable[[], None] = no_check) -> Any:
+    def actor(self, device: RemoteDevice, check: Callable[[], None]) -> Any:
         """Start a `RemoteWorkload` in a worker, where it lives as long as the result is referred to.
 
         Raises
@@ -189,17 +187,13 @@ class Connection:
         WorkerLostError
             The worker was lost.
         WorkersError
-            It cannot run one. And what `check` raises.
+            The connection failed. And what `check` raises.
         """
-        self._require(device)
-        try:
-            future = self._client.submit(RemoteWorkload, actor=True, workers=[device.address], allow_other_workers=False, pure=False)
-        except RuntimeError:  # the client was closed meanwhile
-            raise WorkersError(_DISCONNECTED) from None
+        options = {"actor": True, "workers": [device.address], "allow_other_workers": False, "pure": False}
         with self._client.as_current():  # to which the actor belongs
-            return self._result(device, future, check)
+            return self._result(device, lambda: self._client.submit(RemoteWorkload, **options), check)
 
-    def call(self, device: RemoteDevice, actor: Any, name: str, *arguments: Any, check: Callable[[], None] = no_check) -> Any:
+    def call(self, device: RemoteDevice, actor: Any, name: str, *arguments: Any, check: Callable[[], None]) -> Any:
         """Call a function of an actor; see `proteoscope.engine.execution.cluster.worker_process.FUNCTIONS`.
 
         Raises
@@ -211,18 +205,11 @@ class Connection:
         WorkersError
             The function or the connection failed. And what `check` raises.
         """
-        self._require(device)
-        try:
-            future = actor.call(name, *arguments)
-        except RuntimeError:  # the actor is lost, or the client was closed meanwhile
-            raise self._loss(device, "it lost what was open there") from None
-        answer = self._result(device, future, check)
-        if not isinstance(answer, bytes) or not isinstance(answer := unpack(answer), dict):
-            raise WorkersError(f"{device.name} ({device.description}) could not {name}: {_INCOMPATIBLE}")
+        answer = unpack(self._result(device, lambda: actor.call(name, *arguments), check))
         if "answer" in answer:
             return answer["answer"]
-        text = shortened(str(answer.get("error")), _MAXIMUM_CHARACTERS)
-        if answer.get("is_of_device"):
+        text = shortened(answer["error"], _MAXIMUM_CHARACTERS)
+        if answer["is_of_device"]:
             raise DeviceError(f"{device.name} ({device.description}): {text}")
         raise WorkersError(f"{device.name} ({device.description}) could not {name}: {text}")
 
@@ -234,9 +221,10 @@ class Connection:
             self._devices.clear()
             self._changed.notify_all()
 
-    def _result(self, device: RemoteDevice, future: Any, check: Callable[[], None]) -> Any:
-        """Wait for the result of a future of `distributed`, as long as its worker is there."""
-        pending = self._start(_result_of(future))
+    def _result(self, device: RemoteDevice, begin: Callable[[], Awaitable[Any]], check: Callable[[], None]) -> Any:
+        """Wait for a result of `distributed`, as long as its worker is there."""
+        self._require(device)
+        pending = self._start(_result_of(begin))
         try:
             while not wait([pending], _CHECK_SECONDS).done:
                 check()
@@ -245,10 +233,12 @@ class Connection:
             pending.cancel()
         try:
             return pending.result()
-        except (OSError, CancelledError) as error:
-            raise self._loss(device, str(error)) from None
         except Exception as error:  # whatever the worker raised
-            raise self._failure(device, error) from None
+            with self._changed:
+                self._changed.wait_for(lambda: device.address not in self._present, _LOSS_SECONDS)
+            self._require(device)
+            text = f"{device.name} ({device.description}) does not answer: {type(error).__name__}: {shortened(str(error))}"
+            raise WorkerLostError(text) from None
 
     def _start(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Run a coroutine on the loop of the client."""
@@ -265,11 +255,6 @@ class Connection:
         self._require(device)
         text = f"{type(error).__name__}: {shortened(str(error), _MAXIMUM_CHARACTERS)}"
         return WorkersError(f"{device.name} ({device.description}): {_INCOMPATIBLE} ({text})")
-
-    def _loss(self, device: RemoteDevice, text: str) -> Exception:
-        """Return the loss of a worker as an error, or that of the scheduler."""
-        self._require_client()
-        return WorkerLostError(f"{device.name} ({device.description}) does not answer: {shortened(text, _MAXIMUM_CHARACTERS)}")
 
     def _require_client(self) -> None:
         if self._is_closed or self._client.status not in ("running", "connecting"):
@@ -349,5 +334,5 @@ class Connection:
             self._client.direct_to_workers = False
 
 
-async def _result_of(future: Awaitable[Any]) -> Any:
-    return await future
+async def _result_of(begin: Callable[[], Awaitable[Any]]) -> Any:
+    return await begin()

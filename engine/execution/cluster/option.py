@@ -1,4 +1,4 @@
-"""Which workers a user wishes: the value of ``--workers``. Light, so that wrong ones are told at once."""
+"""Value of ``--workers``. Imports no library for workers, so that a wrong value is reported at once."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ _LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]")
 
 @dataclass(frozen=True)
 class WorkersRequest:
-    """Workers as they are wished.
+    """Request for workers.
 
     Attributes
     ----------
-    text : the value. sort : how they come to be. count : of local ones. file : of hosts, or of a configuration. address : of a scheduler.
+    text : str
+        The value.
+    sort : str
+        How workers are started or found.
+    count : int
+        Number of local workers.
+    file : Path or None
+        File of hosts, or Slurm configuration.
+    address : str
+        Of a scheduler.
     """
 
     text: str
@@ -35,11 +44,12 @@ class WorkersRequest:
 
 
 def parse_workers(text: str) -> WorkersRequest:
-    """The wish in a text.
+    """Read a value of ``--workers``.
 
     Raises
     ------
-    ParameterError : it is none, its file is not there, or it would send without encryption beyond this machine.
+    ParameterError
+        It is not valid, its file does not exist, or it would send without encryption beyond this machine.
     """
     sort, _, rest = text.partition(":")
     if sort == "local":
@@ -56,20 +66,21 @@ def parse_workers(text: str) -> WorkersRequest:
 
 
 def checked_address(text: str) -> str:
-    """The address of a scheduler.
+    """Return the address of a scheduler after validating it.
 
     Raises
     ------
-    ParameterError : it is none, or it would send without encryption beyond this machine.
+    ParameterError
+        It is not an address, or it would send without encryption beyond this machine.
     """
     found = _ADDRESS.fullmatch(text)
     if found is None or not 0 <= int(found["port"]) < 65536:
-        raise ParameterError(f"'{text:.100}' is no address of a scheduler; expected tls://HOST:PORT")
+        raise ParameterError(f"'{text:.100}' is not a scheduler address; expected tls://HOST:PORT")
     if found["protocol"] == "tcp" and not is_loopback(found["host"]):
         raise ParameterError(f"{text}: without encryption only this machine itself can be reached; use tls:// and certificates")
     return text
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, reached by itself."""
+    """Return True if a host is this machine, reached by itself."""
     return _LOOPBACK.fullmatch(host) is not None

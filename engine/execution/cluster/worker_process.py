@@ -63,11 +63,10 @@ def program_version() -> dict[str, Any]:
     Returns
     -------
     dict
-        `version` of the program, number of `kernels` (their source files), digest of all `sources`, and version of `python`.
+        `version` of the program, digest of all `sources`, and version of `python`.
     """
     return {
         "version": VERSION,
-        "kernels": sum(1 for pattern in _SOURCES for _ in (_PROGRAM / "kernels").rglob(pattern)),
         "sources": source_digest(),
         "python": ".".join(platform.python_version_tuple()[:2]),
     }
@@ -75,7 +74,7 @@ def program_version() -> dict[str, Any]:
 
 def version_difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     """Describe the first difference between two results of `program_version`, or return ''."""
-    names = {"version": "version {}", "python": "Python {}", "kernels": "{} sources of kernels", "sources": "sources {:.12}"}
+    names = {"version": "version {}", "python": "Python {}", "sources": "sources {:.12}"}
     for name, text in names.items():
         if there.get(name) != here.get(name):
             return f"{text.format(there.get(name))} there, {text.format(here.get(name))} here"

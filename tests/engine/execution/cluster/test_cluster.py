@@ -204,7 +204,7 @@ from pathlib import Path
 from distributed import Worker
 from proteoscope.engine.execution.cluster.certificates import read_certificates
 from proteoscope.engine.execution.cluster import worker_process
-security = read_certificates(Path(sys.argv[2]), "worker").security()
+security = read_certificates(Path(sys.argv[2])).security()
 if sys.argv[3] == "version":
     worker_process.VERSION = "0.0.1"
 elif sys.argv[3] == "answer":
