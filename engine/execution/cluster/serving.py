@@ -95,7 +95,6 @@ def serve_workers(
                     security=security,
                     memory_limit=0,
                     local_directory=str(folder),
-                    resources={"GPU": 1} if name != "cpu" else {},
                     silence_logs=SILENT,
                     config=CONFIGURATION,
                     env={**environment, DEVICE: name, THREADS: str(each)},

@@ -131,6 +131,7 @@ class RemoteWorkload:
 
     def __del__(self) -> None:
         """Close the workload: the run has ended, or does not need it."""
+        self._results = iter(())  # a search ends before what it uses is closed
         self._stack.close()
         self._arrival.close()
 

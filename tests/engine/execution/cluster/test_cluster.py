@@ -259,6 +259,35 @@ def test_a_cancel_leaves_no_work_open_on_workers_that_go_on(workers: Workers, tm
     when(lambda: len(lines(closed)) == 8, 10.0)
 
 
+_RUN = """
+import sys
+from pathlib import Path
+import numpy as np
+from proteoscope.engine.execution.cluster.launchers import open_cluster
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.kinds import register_kinds
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
+register_kinds([(NAME, load)])
+with open_cluster(sys.argv[1], Progress(), certificates=Path(sys.argv[2])) as cluster:
+    with Executor(Resources(1, elsewhere=cluster)).session(squares(np.arange(10_000), seconds=0.05, trace=Path(sys.argv[3]))) as session:
+        session.run()
+"""
+
+
+def test_workers_close_workload_of_killed_run(workers: Workers, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    command = [sys.executable, "-c", _RUN, workers.address, str(workers.certificates), str(trace)]
+    process = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
+    try:
+        when(lambda: len(lines(trace)) >= 10)
+    finally:
+        process.kill()
+        process.wait()
+    when(lambda: len(lines(Path(f"{trace}.closed"))) == len(lines(Path(f"{trace}.opened"))))
+
+
 def test_a_search_ends_when_the_scheduler_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.execution.cluster.cluster._WAIT_SECONDS", 1.0)
     monkeypatch.setattr("proteoscope.engine.execution.cluster.launchers._END_SECONDS", 0.5)
