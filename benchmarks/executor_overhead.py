@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.figures import emit
 from proteoscope.engine.execution.cards import open_cards
-from proteoscope.engine.execution.cluster.starting import open_cluster
+from proteoscope.engine.execution.cluster.launchers import open_cluster
 from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.kinds import KINDS, kind_of

@@ -55,13 +55,13 @@ def _make_certificates(options: argparse.Namespace) -> None:
 
 
 def _run_scheduler(options: argparse.Namespace) -> None:
-    security = _security(options, "scheduler")
+    security = _security(options)
 
     cluster.serving.serve_scheduler(options.address, security, lambda address: say(f"The scheduler listens at {address}"))
 
 
 def _start_workers(options: argparse.Namespace) -> None:
-    security = _security(options, "worker")
+    security = _security(options)
 
     cluster.serving.serve_workers(
         options.address,
@@ -73,8 +73,8 @@ def _start_workers(options: argparse.Namespace) -> None:
     )
 
 
-def _security(options: argparse.Namespace, role: Any) -> Any:
-    """Return certificates of a role for `distributed`, or None for local use without any.
+def _security(options: argparse.Namespace) -> Any:
+    """Return certificates for `distributed`, or None for local use without any.
 
     Raises
     ------
@@ -88,5 +88,5 @@ def _security(options: argparse.Namespace, role: Any) -> Any:
     if options.certificates is None:
         raise ParameterError(f"{options.address}: give the folder of the certificates with --certificates DIR")
     if options.certificates == "-":
-        return cluster.certificates.Certificates.from_bundle(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
-    return cluster.certificates.read_certificates(Path(options.certificates), role).security()
+        return cluster.certificates.Certificates.from_line(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
+    return cluster.certificates.read_certificates(Path(options.certificates)).security()

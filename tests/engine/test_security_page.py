@@ -163,13 +163,11 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/matches/writers/test_mzidentml.py::test_addresses_are_relative_to_the_export",
     ),
     "While a run writes, `project.lock`": (f"{PAGE_TEST}::test_project_lock_names_machine_and_process_while_run_writes",),
-    "Machines that compute for each other": (
-        "engine/execution/cluster/test_untrusted.py::test_certificates_of_another_authority_are_refused",
-    ),
+    "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_refused",),
     "Without them nothing listens": ("engine/execution/cluster/test_wishes.py::test_a_wish_that_cannot_be_is_refused_in_a_sentence",),
     "Certificates that are not valid now": (
         "engine/execution/cluster/test_untrusted.py::test_certificates_are_refused_outside_their_time",
-        "engine/execution/cluster/test_untrusted.py::test_certificates_of_another_authority_are_refused",
+        "engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_refused",
         "engine/execution/cluster/test_untrusted.py::test_damaged_certificates_are_refused",
         "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_refused",
     ),
