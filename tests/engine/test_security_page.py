@@ -33,7 +33,7 @@ SENTENCES = (
     f"a preset has up to {parameters._MAXIMUM_PRESET_BYTES:,} bytes",
     f"a table of samples {separated_rows._MAXIMUM_BYTES >> 20} MB and {separated_rows._MAXIMUM_ROWS:,} rows",
     f"a structure {reading.MAXIMUM_BYTES >> 20} MB",
-    f"a peptide {noted_peptides._MAXIMUM_LETTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
+    f"a peptide {noted_peptides._MAXIMUM_CHARACTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
     f"a Parquet report {parquet._MAXIMUM_ROWS:,} rows",
     f"the sets that one entry of mzSpecLib names {mzspeclib._MAXIMUM_OF_SETS:,} attributes",
     f"a column of BinaryCIF {binary_cif._MAXIMUM_ENCODINGS} encodings",
