@@ -181,8 +181,8 @@ def test_presets_hold_nothing_but_a_description_and_parameters():
 HOSTILE_PRESETS = {
     "a key of 45,000 parts": (".".join("a" * 45_000) + " = 1", "line 1: has more than 1,000 points"),
     "a key of 60,000 parts": (".".join("a" * 60_000) + " = 1", "longer than the 100,000 bytes"),
-    "lists within lists": ("a = " + "[" * 30_000, "too deep within each other"),
-    "tables within tables": ("a = " + "{a=" * 30_000, "too deep within each other"),
+    "lists within lists": ("a = " + "[" * 30_000, "nested too deeply"),
+    "tables within tables": ("a = " + "{a=" * 30_000, "nested too deeply"),
     "a number of 5,000 digits": ("turns = " + "9" * 5000, "is not a preset: Exceeds the limit"),
     "too large": ("# " + "x" * 100_000, "longer than the 100,000 bytes"),
 }

@@ -127,7 +127,7 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkey
     (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{one}\n" for i, one in enumerate(proteins)), encoding="ascii")
     parameters = IdentificationParameters()
     digestion = Digestion.of(parameters, "semi-specific")
-    monkeypatch.setattr(peptide_index, "_RESIDUES_FOR_A_CARD", 0)  # so few are else counted on threads
+    monkeypatch.setattr(peptide_index, "_RESIDUES_FOR_A_GPU", 0)  # so few are else counted on threads
     built = []
     told: list[str] = []
     for name, cards in (("threads", []), ("card", [ShimCard(failing_launch=failing)])):

@@ -42,7 +42,7 @@ def small(monkeypatch):
     """Little is held at a time, of reads as of lines."""
     monkeypatch.setattr(fastq, "BLOCK_BYTES", 1 << 16)
     monkeypatch.setattr(spooling, "_MAXIMUM_BYTES", 1 << 12)
-    monkeypatch.setattr(spooling, "_PIECE", 1 << 12)
+    monkeypatch.setattr(spooling, "_CHUNK_VALUES", 1 << 12)
     monkeypatch.setattr(placing, "_READS_OF_ROUND", 1 << 8)
     monkeypatch.setattr(records, "_ROWS", 1 << 7)
     monkeypatch.setattr(records, "_COPIED_BYTES", 1 << 14)

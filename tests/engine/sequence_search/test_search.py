@@ -238,7 +238,7 @@ class Looks(Progress):
 
 @pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_ONE_QUERY])
 def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path, monkeypatch, format):
-    monkeypatch.setattr("proteoscope.engine.sequences.hits._HITS_OF_A_PIECE", 1)
+    monkeypatch.setattr("proteoscope.engine.sequences.hits._BATCH_HITS", 1)
     monkeypatch.setattr("proteoscope.engine.sequences.alignment._CELLS_OF_A_TASK", 1)
 
     def search(looks, name):

@@ -32,9 +32,9 @@ def rescored(alignment, scheme):
     query=st.text("ARNDWC", min_size=1, max_size=60),
     subject=st.text("ARNDWCU", min_size=1, max_size=60),
     gap=st.tuples(st.integers(0, 12), st.integers(0, 3)),
-    cells_kept=st.sampled_from([1, 40, 500, 1 << 24]),
+    stored_cells=st.sampled_from([1, 40, 500, 1 << 24]),
 )
-def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, cells_kept):
+def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, stored_cells):
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 
@@ -44,7 +44,7 @@ def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, cell
     aligner = PairwiseAligner(mode="local", substitution_matrix=Array(LETTERS, dims=2, data=scheme.matrix.scores.astype(float)))
     aligner.open_gap_score, aligner.extend_gap_score = -scheme.first_residue_cost, -scheme.gap_extend
     best = int(aligner.score(query, subject))
-    alignment = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), cells_kept=cells_kept)
+    alignment = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), stored_cells=stored_cells)
     assert alignment.score == best == rescored(alignment, scheme)
     top, _, bottom = alignment.lines()
     assert top.replace("-", "") == query[alignment.query_start : alignment.query_end]

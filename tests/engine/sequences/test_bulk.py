@@ -60,15 +60,15 @@ def found_of(pairs, scheme):
 
 
 @pytest.mark.parametrize("gap_open", [11, 40_000])  # the second needs 32 bits
-@pytest.mark.parametrize("cells_kept", [1 << 24, 1000])
-def test_many_pairs_are_aligned_as_each_by_itself(gap_open, cells_kept):
+@pytest.mark.parametrize("stored_cells", [1 << 24, 1000])
+def test_many_pairs_are_aligned_as_each_alone(gap_open, stored_cells):
     scheme, pairs = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1), pairs_of(9)
     alone = [
         align_pair(pairs.queries[slice(*one)], pairs.subjects[slice(*other)], scheme, Progress())
         for one, other in zip(pairs.query_places, pairs.subject_places, strict=True)
     ]
     known = Pairs(pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, np.array([one.score for one in alone], np.int64))
-    together = align_pairs(known, scheme, 2, Progress(), cells_kept=cells_kept)
+    together = align_pairs(known, scheme, 2, Progress(), stored_cells=stored_cells)
     assert together.cigars.strings() == [alignment.cigar for alignment in alone]
     lines = zip(together.query.strings(), together.middle.strings(), together.subject.strings(), strict=True)
     assert list(lines) == [one.lines() for one in alone]

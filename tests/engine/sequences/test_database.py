@@ -48,7 +48,7 @@ def test_headers_without_descriptions_can_be_packed(fasta, tmp_path):
 def test_long_columns_are_sorted_in_batches(fasta, random_protein, monkeypatch):
     path = fasta("a.fasta", [(str(k), random_protein(k, 1 + 7 * k % 50)) for k in range(60)])
     whole = read_sequences([path], Progress())
-    monkeypatch.setattr("proteoscope.engine.arrays._PIECE", 16)
+    monkeypatch.setattr("proteoscope.engine.arrays._BATCH_VALUES", 16)
     blockwise = read_sequences([path], Progress())
     assert np.array_equal(whole.residues, blockwise.residues)
     assert np.array_equal(whole.description_bytes, blockwise.description_bytes)
@@ -82,7 +82,7 @@ def test_sequences_are_classified_equally_in_batches(random_protein, monkeypatch
     sequences = [random_protein(k, 3 * k % 120, "ACGT" if k % 3 else "ARNDCQEGHILKMFPSTWYV") for k in range(90)]
     whole = nucleotides_among(*sequences)
     assert 30 < sum(whole) < 60
-    monkeypatch.setattr("proteoscope.engine.arrays._PIECE", 100)
+    monkeypatch.setattr("proteoscope.engine.arrays._BATCH_VALUES", 100)
     assert nucleotides_among(*sequences) == whole
 
 

@@ -164,7 +164,7 @@ def test_spectra_preprocessed_some_at_a_time_are_the_same(monkeypatch: pytest.Mo
     ]
     held = spectra(peaks, random.uniform(300, 900, len(peaks)).tolist(), [0b100] * len(peaks))
     at_once = build(held, plain(minimum_peaks=2))
-    monkeypatch.setattr(arrays, "_PIECE", 10)
+    monkeypatch.setattr(arrays, "_BATCH_VALUES", 10)
     apart = build(held, plain(minimum_peaks=2))
     for name in ("offsets", "mz", "weight", "correlation_weight"):
         np.testing.assert_array_equal(getattr(apart.arrays, name), getattr(at_once.arrays, name))
