@@ -190,8 +190,8 @@ class DeviceCard(Section):
 
 
 def speed_text(speed: float) -> str:
-    """Return a speed as ``34.3 billion a second``, in the unit of its workload."""
+    """Return a speed as ``34.3 billion per second``, in the unit of its workload."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
         if speed >= size:
-            return f"{QLocale().toString(speed / size, 'f', 1)} {word} a second"
-    return f"{QLocale().toString(speed, 'f', 1)} a second"
+            return f"{QLocale().toString(speed / size, 'f', 1)} {word} per second"
+    return f"{QLocale().toString(speed, 'f', 1)} per second"

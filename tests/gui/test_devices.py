@@ -113,7 +113,7 @@ def test_the_page_has_each_device_and_why_one_cannot_be_used(
     copied = QGuiApplication.clipboard().text()
     for part in ("Proteoscope", "NVIDIA H200, compute capability 9.0, driver 570.86", "150.0 GB, usable", "not usable: it is too old"):
         assert part in copied
-    assert "Calibrated: not yet" in copied
+    assert "Calibrated: no:" in copied
 
 
 def test_where_there_is_no_gpu_the_page_says_why_and_what_to_do(page: DevicePage, survey: DeviceDetector, qtbot: QtBot) -> None:
@@ -279,7 +279,7 @@ def test_a_device_that_is_gone_is_said_at_the_field(survey: DeviceDetector, mach
     with qtbot.waitSignal(choice.changed):
         survey.detect()
     qtbot.waitUntil(lambda: bool(choice.problem()))
-    assert choice.message.text() == "There is no cuda:0 on this machine" and not choice.message.isHidden()
+    assert choice.message.text() == "This machine has no device cuda:0" and not choice.message.isHidden()
     assert choice.value() == "cuda:0", "the choice is the user's"
     choice.choose("all")
     assert "No GPU is usable" in choice.problem()

@@ -93,7 +93,7 @@ def test_a_form_of_another_search_needs_no_code_of_its_own(qtbot: QtBot, theme: 
     qtbot.addWidget(form)
     form.set_values({"cutoff": 1.0, "remark": "x"})
     assert form.parameters is None
-    assert form.problems == {"cutoff": "Expected less than 1", "remark": "Expected at least 2 letters"}
+    assert form.problems == {"cutoff": "Expected less than 1", "remark": "Expected at least 2 characters"}
     form.reset_all()
     assert form.parameters == OtherParameters()
 
