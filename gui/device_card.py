@@ -87,10 +87,13 @@ class DeviceCard(Section):
         """Show the calibration and the recorded speeds of the device."""
         locale = QLocale()
         if account.measured is None:
-            outcome = "no: estimates use the calibration of another machine" if self.device.usable else "no"
+            outcome = "not yet; estimates use the calibration of another machine" if self.device.usable else "no"
         else:
             when = locale.toString(QDateTime.fromSecsSinceEpoch(int(account.measured.timestamp())), QLocale.FormatType.ShortFormat)
-            outcome = f"{when}, {account.kinds} workload types; " + ", ".join(f"{name.lower()} {text}" for name, text in account.figures)
+            types = "workload type" if account.kinds == 1 else "workload types"
+            outcome = f"{when}, {locale.toString(account.kinds)} {types}; " + ", ".join(
+                f"{name.lower()} {text}" for name, text in account.figures
+            )
         self.calibrated.setText(outcome)
         self.calibrate_button.setText("Calibrate" if account.measured is None else "Calibrate again")
         if self.clock is not None:

@@ -130,5 +130,5 @@ class DropHandler(QObject):
 
 def _takers(searches: list[SearchPages], sorts: set[FileSort]) -> list[SearchPages]:
     """Return the first search that takes all of these file types, otherwise all searches that take some of them."""
-    some = [one for one in searches if sorts & one.search.sorts]
+    some = [search for search in searches if sorts & search.search.sorts]
     return [one for one in some if sorts <= one.search.sorts][:1] or some

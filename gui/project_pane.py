@@ -121,7 +121,7 @@ class ProjectPane(QWidget):
         )
         self._titles: dict[tuple[str, str], str] = {}
         buttons = (self.compare_button, self.resume_button, self.about_button)
-        self.setMinimumWidth(max(_MINIMUM_WIDTH, *(2 * _EDGE + one.minimumSizeHint().width() for one in buttons)))
+        self.setMinimumWidth(max(_MINIMUM_WIDTH, *(2 * _EDGE + button.minimumSizeHint().width() for button in buttons)))
         page = QVBoxLayout(self)
         page.setContentsMargins(_EDGE, _EDGE, _EDGE, _EDGE)
         page.addWidget(self.name)
@@ -292,7 +292,7 @@ class ProjectPane(QWidget):
             return f"Up to {views.run_comparison.MAXIMUM_RUNS} runs can be compared"
         for record in records:
             try:
-                if not views.run_comparison.has_matches([one.name for one in self.project.results(record.id)]):
+                if not views.run_comparison.has_matches([result.name for result in self.project.results(record.id)]):
                     return f"{record.id} has no tables of PSMs, peptides and protein groups to compare"
             except ProteoscopeError as error:
                 return str(error)

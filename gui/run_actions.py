@@ -110,10 +110,12 @@ class RunActions(QObject):
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
         """Read the details of a run and the runs comparable with it; called in a thread."""
         pages = self._searches.get(run.kind)
-        names = [one.name for one in project.results(run.id)]
+        names = [result.name for result in project.results(run.id)]
         others = []
         if views.run_comparison.has_matches(names):
-            others = [one for one in views.run_comparison.comparable_runs(project)[::-1] if one.id != run.id]
+            others = [
+                comparable_run for comparable_run in views.run_comparison.comparable_runs(project)[::-1] if comparable_run.id != run.id
+            ]
         return views.run_account.run_account(project, run, None if pages is None else pages.search), others, not project.read_only
 
     def _show(self, read: tuple[RunAccount, list[RunRecord], bool]) -> None:

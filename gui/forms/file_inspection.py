@@ -213,7 +213,7 @@ class FileInspector(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-survey")
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-inspection")
         self._counter = ThreadPoolExecutor(1, thread_name_prefix="file-counter")
         self._is_open, self._delivery_lock = True, Lock()
         self._found.connect(self._deliver)
@@ -333,7 +333,7 @@ def _left_over(path: Path, what: str) -> FileKind:
 
 
 def _add(inspection: FileInspection, path: Path) -> None:
-    """Add a file, or the content of a folder, to a survey."""
+    """Add a file, or the content of a folder, to an inspection."""
     endings = tuple(suffix for sort in SORTS for suffix in suffixes_of(sort))
     if (path / "project.sqlite").is_file():
         inspection.projects.append(path)

@@ -195,7 +195,7 @@ class FileList(QWidget):
         return all(path in self._known for path in self.paths)
 
     def take(self, found: Iterable[FileKind]) -> None:
-        """Add the files of a survey that fit this input."""
+        """Add the inspected files that fit this input."""
         self.add(file.path for file in found if file.sorts & self._sorts)
 
     def add(self, paths: Iterable[Path]) -> None:

@@ -410,7 +410,7 @@ class SearchForm(QWidget):
         changing = [one.changed for one in self.inputs.values()]
         changing += [path.changed for path in self._paths.values()]
         changing += [one.changed for one in self.runs.values()]
-        changing += [one.changed for one in self.designs.values()]
+        changing += [design.changed for design in self.designs.values()]
         changing += [box.toggled for box in self.options.values()]
         for signal in (*changing, self.project.changed, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)

@@ -53,7 +53,7 @@ def records_of_spectra(run: FinishedRun) -> list[InputRecord]:
             records = [*run.project.inputs(run.run.id), *_records_of_source(run)]
     except ProteoscopeError:
         records = []
-    return list({one.path: one for one in records if one.kind == "spectra"}.values())
+    return list({record.path: record for record in records if record.kind == "spectra"}.values())
 
 
 def _source_folder(run: FinishedRun) -> Path | None:

@@ -138,7 +138,7 @@ class QuantityView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         overview = self._overviews[run.run.id]
         self._run, self._overview, self._ms1_spectra = run, overview, RunSurveys(run)
-        self.filters.open([one.comparison for one in overview.volcanos], float(run.parameters["change_fdr"]))
+        self.filters.open([volcano.comparison for volcano in overview.volcanos], float(run.parameters["change_fdr"]))
         self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
         self.figures.setTabVisible(0, bool(overview.volcanos))
         has_traces = bool(self.ions.total)
@@ -241,7 +241,7 @@ class QuantityView(RunView):
         self._scope_traces(overview.peptidoforms_of(accession), f"of {accession}")
 
     def _scope_traces(self, peptidoforms: tuple[str, ...], text: str, *, takes_first: bool = False) -> None:
-        scope = any_of(tuple(compares("peptide", "=", one) for one in peptidoforms))
+        scope = any_of(tuple(compares("peptide", "=", peptidoform) for peptidoform in peptidoforms))
         self.ions.show_rows(scope=[scope], scope_text=text, takes_first=takes_first)
 
     def _lose_protein(self, panel: TablePanel) -> None:

@@ -195,7 +195,7 @@ def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton
 
 def _page(account: RunAccount) -> str:
     """Return the details as HTML for Qt's text widgets, with all content escaped."""
-    worst = [one for one in account.messages if one.level != "info"]
+    worst = [message for message in account.messages if message.level != "info"]
     tones = {"warning": colours().attention, "error": colours().wrong}
     parts = [f"<p>{escape(account.search)} · {escape(account.run.status)} · {escape(account.run.message)}</p>"]
     parts += [

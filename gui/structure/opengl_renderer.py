@@ -200,13 +200,13 @@ class OpenGLRenderer:
 
     def _drawn_whole(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
         frame = self._bound("smooth", seen.size)
-        self._draw([(one, None) for one in bodies], seen)
+        self._draw([(body, None) for body in bodies], seen)
         return frame
 
     def _drawn_where_changed(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
         """Return a picture without antialiasing, redrawing only changed triangles if possible."""
         few = _small(bodies) if QOpenGLFramebufferObject.hasOpenGLFramebufferBlit() else []
-        many = [one for one in bodies if one not in few]
+        many = [body for body in bodies if body not in few]
         frame = self._bound("plain", seen.size)
         if not many:
             self._last = None
@@ -349,7 +349,7 @@ class OpenGLRenderer:
 
 def _small(bodies: Sequence[_Uploaded]) -> list[_Uploaded]:
     """Return the smallest bodies with few triangles in total, in their order."""
-    sizes = np.array([one.n_indices // 3 for one in bodies], np.int64)
+    sizes = np.array([body.n_indices // 3 for body in bodies], np.int64)
     by_size = np.argsort(sizes, kind="stable")
     few = by_size[np.cumsum(sizes[by_size]) <= _FEW_TRIANGLES]
     return [bodies[k] for k in np.sort(few).tolist()]

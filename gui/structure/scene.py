@@ -234,7 +234,7 @@ class Scene:
     def points(self) -> NDArray[np.float32]:
         """Return all shown Cα, shape (k, 3)."""
         shown = [self.places(trace) for trace in self.traces]
-        shown += [one.position for one in self.other_traces]
+        shown += [other_trace.position for other_trace in self.other_traces]
         return np.concatenate([np.empty((0, 3), np.float32), *shown])
 
     def aligned_points(self) -> NDArray[np.float32]:

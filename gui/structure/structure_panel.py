@@ -120,7 +120,7 @@ class StructurePanel(QWidget):
         self.note.hide()
         self.style_box = self._box("Style of the chains", STYLES, self.scene.style, self._choose_style)
         self.colour_box = self._box(
-            "Colours of the residues", {one.name: one.title for one in schemes}, self.scene.scheme, self._choose_scheme
+            "Colours of the residues", {scheme.name: scheme.title for scheme in schemes}, self.scene.scheme, self._choose_scheme
         )
         for i, one in enumerate(schemes):
             self.colour_box.setItemData(i, one.help, Qt.ItemDataRole.ToolTipRole)
@@ -634,7 +634,7 @@ class StructurePanel(QWidget):
         """Return chains without predicted confidence whose B-factors are still needed by the confidence scheme."""
         if self.scene.scheme != "confidence":
             return []
-        return [one for one in self.scene.traces if one not in self.scene.b_factors and np.isnan(one.chains.confidence).all()]
+        return [trace for trace in self.scene.traces if trace not in self.scene.b_factors and np.isnan(trace.chains.confidence).all()]
 
     def _read_b_factors(self) -> None:
         """Read the B-factors shown by the confidence scheme for chains that are not predictions."""

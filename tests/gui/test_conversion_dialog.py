@@ -70,7 +70,11 @@ def test_what_is_no_choice_is_marked_and_told(dialog: ConversionDialog, tmp_path
 
 
 def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: ConversionDialog, tmp_path: Path) -> None:
-    for name, said in (("some.txt", "needs one of these extensions"), ("no/some.mgf", "Folder not found"), ("run.mgf", "would be written over")):
+    for name, said in (
+        ("some.txt", "needs one of these extensions"),
+        ("no/some.mgf", "Folder not found"),
+        ("run.mgf", "would be written over"),
+    ):
         dialog.out.line.setText(str(tmp_path / name))
         assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
@@ -80,7 +84,7 @@ def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
 ) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     dialog.which.setCurrentIndex(2)
-    assert "Choose the project" in dialog.stage.text() and not dialog.action_button.isEnabled()
+    assert "Choose a project" in dialog.stage.text() and not dialog.action_button.isEnabled()
     dialog.project.line.setText(str(identified_sample))
     assert "is none of the files that run" in finish(dialog, window, qtbot)
     assert not (tmp_path / "some.mgf").exists()

@@ -113,7 +113,7 @@ def test_the_page_has_each_device_and_why_one_cannot_be_used(
     copied = QGuiApplication.clipboard().text()
     for part in ("Proteoscope", "NVIDIA H200, compute capability 9.0, driver 570.86", "150.0 GB, usable", "not usable: it is too old"):
         assert part in copied
-    assert "Calibrated: no:" in copied
+    assert "Calibrated: not yet" in copied
 
 
 def test_where_there_is_no_gpu_the_page_says_why_and_what_to_do(page: DevicePage, survey: DeviceDetector, qtbot: QtBot) -> None:
@@ -195,12 +195,12 @@ def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
     page = window.device_page
     qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)
     card = page.cards["cpu"]
-    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("no:")
+    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("not yet;")
     assert "structure search, evidence on structures: 34.0 billion a second (structures)" in card.earlier.text()
     qtbot.mouseClick(card.calibrate_button, Qt.MouseButton.LeftButton)
     assert card.cancel_button.isVisible() and not card.calibrate_button.isVisible()
     qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
-    qtbot.waitUntil(lambda: "1 kinds of work" in card.calibrated.text())
+    qtbot.waitUntil(lambda: "1 workload type;" in card.calibrated.text())
     assert known_parameters(processor(), available_threads()) is not None
     assert card.calibrate_button.text() == "Calibrate again" and "measured" in card.stage.text()
     assert "measured" in window.message_bar.label.text()

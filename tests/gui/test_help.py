@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.searches import SEARCHES, search_of_kind
-from proteoscope.gui.help.help_targets import manual_folder, manual_page, help_target
+from proteoscope.gui.help.help_targets import help_target, manual_folder, manual_page
 from proteoscope.gui.help.help_window import HelpWindow
 from proteoscope.gui.help.shortcuts import shortcuts_of
 from proteoscope.gui.help.text_dialogs import BugReportDialog, CitingDialog

@@ -220,7 +220,7 @@ def test_survey_reports_files_that_cannot_be_looked_at(tmp_path: Path, monkeypat
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "is_file", refuse)
-    found = file_inspection._survey([tmp_path / "x.mgf"])
+    found = file_inspection._inspect([tmp_path / "x.mgf"])
     assert len(found.files) == 1 and "Permission denied" in found.files[0].problem
 
 

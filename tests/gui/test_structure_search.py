@@ -65,7 +65,11 @@ def test_files_are_known_by_what_they_hold(files: tuple[Path, Path], tmp_path: P
     assert known[folder].format == "folder with 11 files of structures"
     assert known[listed].format == "list of 2 files of structures"
     assert all(known[path].sort == "structures" for path in (query, folder, packed, unnamed, listed))
-    assert "is not a structure file" in known[liar].problem and known[other].problem and "contains no structure files" in known[tmp_path / "empty"].problem
+    assert (
+        "is not a structure file" in known[liar].problem
+        and known[other].problem
+        and "contains no structure files" in known[tmp_path / "empty"].problem
+    )
 
 
 def test_drops_find_their_place_and_say_what_they_hold(

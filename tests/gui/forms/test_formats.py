@@ -20,7 +20,9 @@ from tests.toy_format import TOY, write_toy
 
 def test_a_new_format_is_known_by_its_line_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_toy(tmp_path / "run.toy")
-    assert [kind.format for kind in inspect_paths([tmp_path]).files] == ["MGF"], "its suffix is of no format, and its content looks like one"
+    assert [kind.format for kind in inspect_paths([tmp_path]).files] == ["MGF"], (
+        "its suffix is of no format, and its content looks like one"
+    )
     monkeypatch.setattr(registry, "FORMATS", (TOY, *registry.FORMATS))
     kind = file_kind(path)
     assert (kind.sort, kind.format, kind.problem) == ("spectra", "Toy", "")

@@ -20,7 +20,7 @@ from proteoscope.gui.structure.camera import Camera
 from proteoscope.gui.structure.canvas import make_renderer
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer, finest
 from proteoscope.gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
-from proteoscope.gui.structure.rendering import Body, Backdrop, Renderer, RenderingError
+from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer, RenderingError
 from proteoscope.gui.structure.scene import STYLES, Scene
 from tests.conftest import REPOSITORY
 from tests.gui.structure.examples import scene_of
@@ -174,7 +174,9 @@ def test_what_is_too_large_is_refused(opengl: OpenGLRenderer) -> None:
 
 def test_a_large_picture_is_drawn_coarser_while_it_is_turned() -> None:
     scene = scene_of(0)
-    image = DrawnRenderer().picture(scene.bodies(1000), Camera(), scene.sphere(), Backdrop(QColor("white")), QSize(2000, 1500), is_smooth=False)
+    image = DrawnRenderer().picture(
+        scene.bodies(1000), Camera(), scene.sphere(), Backdrop(QColor("white")), QSize(2000, 1500), is_smooth=False
+    )
     assert image.size() == QSize(2000, 1500)
 
 

@@ -23,7 +23,7 @@ from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.canvas import BACKGROUNDS
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 from proteoscope.gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
-from proteoscope.gui.structure.rendering import Body, Backdrop, Renderer
+from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer
 from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick
 from proteoscope.gui.structure.structure_panel import StructurePanel
 from proteoscope.gui.theme import Theme
