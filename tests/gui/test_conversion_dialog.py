@@ -27,7 +27,7 @@ def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog
     return found
 
 
-def test_files_that_are_dropped_are_taken(dialog: ConversionDialog, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dropped_files_are_added(dialog: ConversionDialog, tmp_path: Path, qtbot: QtBot) -> None:
     other = write_spectra(tmp_path / "other.mgf")
     (tmp_path / "proteins.fasta").write_text(">P1\nPEPTIDER\n")
     drop(dialog, other, tmp_path / "proteins.fasta")
@@ -42,7 +42,7 @@ def finish(dialog: ConversionDialog, window: MainWindow, qtbot: QtBot) -> str:
     return dialog.stage.text()
 
 
-def test_spectra_of_a_charge_and_a_mass_are_written(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_spectra_of_a_charge_and_mass_are_written(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     dialog.charges.setText("2")
     dialog.masses.setText("..900")
@@ -63,13 +63,13 @@ def test_spectra_of_a_charge_and_a_mass_are_written(dialog: ConversionDialog, wi
         ("times", "9..1", "no range of times"),
     ],
 )
-def test_what_is_no_choice_is_marked_and_told(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:
+def test_invalid_choice_is_marked_and_reported(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     getattr(dialog, line).setText(text)
     assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: ConversionDialog, tmp_path: Path) -> None:
+def test_output_needs_a_known_suffix_and_is_no_input(dialog: ConversionDialog, tmp_path: Path) -> None:
     for name, said in (
         ("some.txt", "needs one of these extensions"),
         ("no/some.mgf", "Folder not found"),
@@ -79,7 +79,7 @@ def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: Conversio
         assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
+def test_identified_spectra_need_a_matching_project(
     dialog: ConversionDialog, window: MainWindow, identified_sample: Path, sample_data: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
@@ -94,7 +94,7 @@ def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
     assert f"{Project.open(identified_sample).record('identify-0001')['counts']['psms']} of" in finish(dialog, window, qtbot)
 
 
-def test_a_conversion_that_is_cancelled_leaves_nothing(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_cancelled_conversion_leaves_no_file(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     qtbot.waitUntil(dialog.action_button.isEnabled)
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000):

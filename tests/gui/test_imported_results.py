@@ -37,7 +37,7 @@ def imported(window: MainWindow, tmp_path: Path, qtbot: QtBot, request: pytest.F
     return view
 
 
-def test_dropped_results_are_imported_and_shown_as_an_identification_with_the_engines_scores(imported: IdentificationView) -> None:
+def test_dropped_results_are_imported_with_engine_scores(imported: IdentificationView) -> None:
     accepted = [one for one in TRUTH if one.q_value <= 0.01]
     assert sorted(shown(imported.psms, "peptide")) == sorted(one.text for one in accepted)
     assert sorted(shown(imported.psms, "score_e_value")) == sorted(one.e_value for one in accepted)
@@ -48,13 +48,13 @@ def test_dropped_results_are_imported_and_shown_as_an_identification_with_the_en
 
 
 @pytest.mark.parametrize("imported", ["dia-nn"], indirect=True)
-def test_without_a_database_the_window_says_why_there_is_no_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
+def test_missing_database_is_given_as_reason_for_no_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
     click_row(imported.proteins, 0, qtbot)
     settle(imported, qtbot)
     assert "is not known. Import the results with its database" in imported.coverage.text
 
 
-def test_a_database_may_be_given_and_need_not_be(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_database_is_optional(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     drop(window, write_results("sage", tmp_path))
     page = window.searches["import"]
     qtbot.waitUntil(lambda: page.made_form is not None and not page.form.inputs["results"].is_empty)
@@ -66,6 +66,6 @@ def test_a_database_may_be_given_and_need_not_be(window: MainWindow, tmp_path: P
 
 
 @pytest.mark.parametrize("imported", ["peptideshaker"], indirect=True)
-def test_matches_without_q_values_are_counted_and_told_to_have_none(imported: IdentificationView) -> None:
+def test_matches_without_q_values_are_counted_and_reported(imported: IdentificationView) -> None:
     assert "4 PSMs" in imported.header.text and "without q-values" in imported.header.text
     assert "FDR" not in imported.header.text

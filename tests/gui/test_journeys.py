@@ -50,9 +50,7 @@ def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -
     qtbot.waitUntil(lambda: files.is_empty)
 
 
-def test_reads_and_their_genome_in_the_wrong_order_and_then_in_the_right_one(
-    window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_reads_and_genome_are_swapped_and_then_aligned(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     chance = random.Random(3)
     genome, reads = read_files(tmp_path / "data", "".join(chance.choice("ACGT") for _ in range(6000)), 20)
     window.new_search("reads")
@@ -78,9 +76,7 @@ def test_reads_and_their_genome_in_the_wrong_order_and_then_in_the_right_one(
     assert "--" not in window.results.header.message, "no words of the command line"
 
 
-def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_comes_back(
-    window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_empty_filter_export_comparison_and_restored_run(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     project, *_ = project_with_runs(tmp_path / "p", n_runs=2)
     window.open_project(project.folder)
     results = window.results
@@ -133,7 +129,7 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
 
 
 @pytest.mark.parametrize("kind", [*(pytest.param(one, marks=pytest.mark.long) for one in ("explain", "evidence")), "modified", "quantify"])
-def test_a_filter_that_leaves_nothing_is_undone_and_what_is_sorted_is_copied(
+def test_empty_filter_is_undone_and_sorted_rows_copied(
     window: MainWindow, hand: Hand, kind: str, finished_run: Callable[[str], Path], qtbot: QtBot
 ) -> None:
     window.open_project(finished_run(kind))
@@ -177,7 +173,7 @@ def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.mark.usefixtures("hand")
-def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_no_results_page_is_cut_off_at_1024(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.resize(1024, 700)
     for kind in ("identify", "import", "library", "modified", "explain", "reads", "quantify", "evidence"):
         window.open_project(finished_run(kind))

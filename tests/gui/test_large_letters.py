@@ -95,7 +95,7 @@ def assert_fits(top: QWidget) -> None:
 
 
 @SIZES
-def test_forms_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
+def test_forms_are_readable(small_window: MainWindow, qtbot: QtBot) -> None:
     for search in SEARCHES:
         small_window.new_search(search.kind)
         small_window.form.parameters.unfold()
@@ -105,7 +105,7 @@ def test_forms_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
 
 
 @SIZES
-def test_results_can_be_read(small_window: MainWindow, finished_run: Callable[[str], Path], large: QSize, qtbot: QtBot) -> None:
+def test_results_are_readable(small_window: MainWindow, finished_run: Callable[[str], Path], large: QSize, qtbot: QtBot) -> None:
     for kind in _KINDS:
         small_window.open_project(finished_run(kind))
         view = small_window.results
@@ -124,7 +124,7 @@ def test_results_can_be_read(small_window: MainWindow, finished_run: Callable[[s
 
 
 @SIZES
-def test_pages_and_dialogs_can_be_read(small_window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_pages_and_dialogs_are_readable(small_window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     assert_fits(small_window.start_page)
     small_window.show_devices()
     qtbot.waitUntil(lambda: small_window.devices.is_known and not small_window.device_page.is_busy)
@@ -150,7 +150,7 @@ def test_pages_and_dialogs_can_be_read(small_window: MainWindow, finished_run: C
 
 
 @SIZES
-def test_the_tour_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
+def test_tour_is_readable(small_window: MainWindow, qtbot: QtBot) -> None:
     small_window.assistance.start_tour()
     tour = small_window.assistance.tour
     assert tour is not None
@@ -161,7 +161,7 @@ def test_the_tour_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
     tour.leave()
 
 
-def test_a_page_scrolls_where_it_needs_more_than_there_is_and_only_there(qtbot: QtBot) -> None:
+def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
     """Its texts may wrap in more lines; Qt's own area would give it the height that it would like."""
     from PySide6.QtWidgets import QListWidget, QVBoxLayout
 
@@ -189,7 +189,7 @@ def test_a_page_scrolls_where_it_needs_more_than_there_is_and_only_there(qtbot: 
     qtbot.waitUntil(lambda: down.maximum() == across.maximum() == 0)
 
 
-def test_a_bar_folds_where_its_groups_have_no_room_beside_each_other(qtbot: QtBot) -> None:
+def test_toolbar_folds_when_its_groups_do_not_fit(qtbot: QtBot) -> None:
     bar = FoldingBar((4, 4, 4, 4), 4)
     first, second = QLabel("first group"), QLabel("second group")
     bar.first.addWidget(first)
@@ -205,12 +205,12 @@ def test_a_bar_folds_where_its_groups_have_no_room_beside_each_other(qtbot: QtBo
     assert bar.minimumSizeHint().height() > height and bar.minimumSizeHint().width() <= 200
 
 
-def test_letters_may_be_twice_as_large() -> None:
+def test_font_may_be_twice_as_large() -> None:
     """What the Web Content Accessibility Guidelines ask for (1.4.4)."""
     assert FONT_SCALES[-1] == 200
 
 
-def test_the_test_sees_what_is_beyond_an_edge(qtbot: QtBot) -> None:
+def test_check_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
     page, inner = QWidget(), QLabel("a text that is longer than its place")
     inner.setParent(page)
     inner.setGeometry(80, 0, 40, 20)

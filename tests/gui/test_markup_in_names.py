@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Project:
     return Project.open(folder)
 
 
-def test_a_protein_and_a_chain_called_like_markup_are_shown_as_text(project: Project, qtbot: QtBot) -> None:
+def test_names_like_markup_are_shown_as_text(project: Project, qtbot: QtBot) -> None:
     view = EvidenceView(EVIDENCE)
     opened(view, project, qtbot)
     click_row(view.proteins, 0, qtbot)
@@ -90,7 +90,7 @@ def test_a_protein_and_a_chain_called_like_markup_are_shown_as_text(project: Pro
     assert n > 3
 
 
-def test_hits_and_bars_called_like_markup_have_tips_of_text(qtbot: QtBot) -> None:
+def test_hits_and_bars_named_like_markup_have_text_tooltips(qtbot: QtBot) -> None:
     hits = HitList()
     qtbot.addWidget(hits)
     hits._add(MARKUP, "kept", 1, None)

@@ -70,7 +70,7 @@ def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[st
     return answer
 
 
-def test_dropped_paths_are_those_of_this_machine(tmp_path: Path) -> None:
+def test_dropped_paths_belong_to_this_machine(tmp_path: Path) -> None:
     content = QMimeData()
     addresses = [
         "http://example.org/x.mzML",
@@ -88,7 +88,7 @@ def test_dropped_paths_are_those_of_this_machine(tmp_path: Path) -> None:
     assert paths == [tmp_path / "a.mgf", tmp_path / "b\nc.mgf"] and n_others == len(addresses) - 2
 
 
-def test_dropped_paths_are_none_of_other_contents() -> None:
+def test_other_dropped_contents_have_no_paths() -> None:
     for content_type in ("text/html", "application/x-color", "text/uri-list", "application/octet-stream"):
         content = QMimeData()
         content.setData(content_type, b"\xff\x00<a href='file:///etc/passwd'>" * 1000)
@@ -170,13 +170,13 @@ def test_window_answers_folder_of_many_files(answers: Callable[[list[QUrl]], tup
     assert stall < STALL_SECONDS
 
 
-def test_window_counts_addresses_elsewhere(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+def test_window_counts_remote_addresses(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
     (tmp_path / "a.mgf").write_text(MGF)
     text, _ = answers([QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl.fromLocalFile(str(tmp_path / "a.mgf"))])
     assert "2 of what was dropped" in text
 
 
-def test_window_refuses_drop_of_addresses_elsewhere(window: MainWindow) -> None:
+def test_window_refuses_drop_of_remote_addresses(window: MainWindow) -> None:
     assert not drop_urls(window, [QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl("file:")])
     assert not drop_urls(window, [])
 
@@ -215,7 +215,7 @@ def settings_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pa
     yield path
 
 
-def test_survey_reports_files_that_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspection_reports_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> bool:
         raise PermissionError(13, "Permission denied", str(path))
 

@@ -32,7 +32,7 @@ def described(button: QAbstractButton) -> bool:
     return around is not None and bool(re.search(r"\w\w", button.accessibleName()))
 
 
-def test_signs_of_forms_and_results_are_told_in_words(window: MainWindow) -> None:
+def test_form_and_result_icons_have_texts(window: MainWindow) -> None:
     for kind, pages in window.searches.items():
         found = [one for page in (pages.form, pages.results) for one in signs(page)]
         assert len(found) > 3, kind
@@ -45,7 +45,7 @@ def test_signs_of_forms_and_results_are_told_in_words(window: MainWindow) -> Non
         assert silent == [], kind
 
 
-def test_signs_around_the_pages_are_told_in_words(window: MainWindow) -> None:
+def test_page_icons_have_texts(window: MainWindow) -> None:
     around = (window.start_page, window.project_pane, window.jobs, window.log, window.message_bar, window.dock_project, window.dock_jobs)
     silent = [f"{type(one).__name__} {one.text()!r}" for part in around for one in signs(part) if not described(one)]
     assert silent == []

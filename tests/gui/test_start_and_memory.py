@@ -93,18 +93,18 @@ def started(display: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[_S
     return _Started(*at_first), drawing
 
 
-def test_the_start_loads_and_makes_what_is_seen_and_no_more(started: tuple[_Started, list[str]]) -> None:
+def test_start_loads_only_what_is_visible(started: tuple[_Started, list[str]]) -> None:
     at_first, _ = started
     assert at_first.loaded == [] and at_first.made == []
     assert at_first.n_widgets <= _MAXIMUM_WIDGETS and at_first.n_modules <= _MAXIMUM_MODULES
 
 
-def test_a_window_that_shows_no_structure_imports_nothing_of_opengl(started: tuple[_Started, list[str]]) -> None:
+def test_window_without_structure_imports_no_opengl(started: tuple[_Started, list[str]]) -> None:
     _, drawing = started
     assert drawing == []
 
 
-def test_pages_are_made_in_small_pieces_while_nothing_runs(window: MainWindow, qtbot: QtBot) -> None:
+def test_pages_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtBot) -> None:
     busy = True
     preparation = Preparation([window.searches["align"]], lambda: not busy, window)
     preparation.begin()
@@ -125,7 +125,7 @@ def test_pages_are_made_in_small_pieces_while_nothing_runs(window: MainWindow, q
     qtbot.waitUntil(lambda: not preparation._timer.isActive())
 
 
-def test_a_form_that_is_asked_for_while_it_is_made_is_whole(window: MainWindow) -> None:
+def test_form_requested_while_built_is_complete(window: MainWindow) -> None:
     pages = window.searches["modified"]
     for _ in range(5):
         assert pages.prepare()
@@ -135,9 +135,7 @@ def test_a_form_that_is_asked_for_while_it_is_made_is_whole(window: MainWindow) 
 
 
 @pytest.mark.parametrize("page", ["form", "results"])
-def test_a_page_that_cannot_be_made_says_why_each_time_and_is_made_when_it_can(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
+def test_page_that_fails_explains_why_and_is_built_later(window: MainWindow, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     pages = window.searches["modified"]
 
     def broken(*_: object, **__: object) -> None:
@@ -164,9 +162,7 @@ def test_a_page_that_cannot_be_made_says_why_each_time_and_is_made_when_it_can(
     assert all(window.pages.indexOf(made) >= 0 for made in (pages.form, pages.results))
 
 
-def test_a_look_at_the_young_is_never_one_at_all_that_came_while_modules_were_imported(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_young_collection_stays_young_after_imports(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many objects as a quarter of a second of importing makes are left each time; none of them is garbage."""
     n_at_once, looked_at, kept = 25_000, [], []
     assert gc.get_threshold()[0] < n_at_once, "a test before this one changed the thresholds of the whole process"
@@ -189,7 +185,7 @@ def test_a_look_at_the_young_is_never_one_at_all_that_came_while_modules_were_im
     assert len(looked_at) == 30 and max(looked_at) < 5 * n_at_once
 
 
-def test_results_that_are_closed_leave_no_objects(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_closed_results_leave_no_objects(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project_with_results(tmp_path / "identify")
     project_with_search(tmp_path / "align")
     project_with_structures(tmp_path / "structures")
@@ -221,7 +217,7 @@ def _held(window: MainWindow) -> Counter[str]:
     return Counter({**ours, "children of the window": len(window.findChildren(QObject))})
 
 
-def test_a_finished_job_holds_neither_its_work_nor_its_settings() -> None:
+def test_finished_job_holds_no_work_or_settings() -> None:
     class Large:
         pass
 

@@ -35,7 +35,7 @@ def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
     devices.close()
 
 
-def test_ion_trap_spectra_and_the_default_preset_are_told_and_mended_by_one_click(form: SearchForm, qtbot: QtBot) -> None:
+def test_advice_on_ion_trap_spectra_is_applied_by_one_click(form: SearchForm, qtbot: QtBot) -> None:
     form.file_lists["spectra"].add([Path(str(resources.path("samples", "BSA1.mzML.gz")))])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].is_examined)
     touches: list[bool] = []
@@ -52,7 +52,7 @@ def test_ion_trap_spectra_and_the_default_preset_are_told_and_mended_by_one_clic
     assert str(form.parameters.parameters.fragment_tolerance) == "0.5 Da"
 
 
-def test_a_form_without_spectra_tells_nothing(form: SearchForm) -> None:
+def test_form_without_spectra_shows_no_advice(form: SearchForm) -> None:
     form.check()
     assert form.advice.advice is None and not form.advice.isVisible()
 

@@ -162,9 +162,7 @@ def _accepted(kind: str, project: Project) -> dict[int, str]:
     return {int(row.get("scan") or row["spectrum_id"].rpartition("=")[2]): row["peptide"] for row in accepted}
 
 
-def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(
-    run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot
-) -> None:
+def test_map_has_every_spectrum_and_its_identification(run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot) -> None:
     kind, project = run
     assert at_first.is_map_read == at_first.is_map_in_sight, "nothing is read before somebody looks"
     _figures(view).setCurrentWidget(view.spectra.map)
@@ -181,7 +179,7 @@ def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(
     assert found[IDENTIFIED] == set(_accepted("identify", project)) if kind == "explain" else not found[EXPLAINED]
 
 
-def test_a_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> None:
+def test_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> None:
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     points = view.spectra.map.points
@@ -213,7 +211,7 @@ def test_a_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -
 
 
 @pytest.mark.parametrize(("name", "level"), [("total_ion_current", 2), ("surveys", 1)])
-def test_chromatograms_are_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
+def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
     """Also of a run that goes on from another, whose file it is."""
     page = view.spectra.chromatogram
     _figures(view).setCurrentWidget(page)
@@ -227,7 +225,7 @@ def test_chromatograms_are_those_of_the_file(view: AnyView, name: str, level: in
 
 
 @pytest.mark.parametrize("run", ["explain"], indirect=True)
-def test_the_list_tells_what_became_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
+def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
     """Beside the tables that both runs export."""
     project, panel = run[1], view.spectra.panel
     assert " · identify-0001 · " in run_title(project, project.runs()[-1], view.search), "not that of a table"
@@ -250,9 +248,7 @@ def test_the_list_tells_what_became_of_each_spectrum(run: tuple[str, Project], v
 
 
 @pytest.mark.parametrize("run", ["library", "modified", "explain"], indirect=True)
-def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(
-    view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot
-) -> None:
+def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot) -> None:
     """Of an identification that is tested with all its spectra."""
     matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
@@ -282,7 +278,7 @@ def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(
     assert view.mirror.spectra is None
 
 
-def test_spectra_of_small_molecules_are_identified_on_the_map(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_small_molecule_spectra_are_identified_on_the_map(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     """Of a library without decoys, whose matches have no q-values and no peptides."""
     run, library = files
     entries, spectra = compound_entries(3)

@@ -161,7 +161,7 @@ def as_read(tip: str | None) -> str | None:
     ],
     indirect=True,
 )
-def test_shown_told_copied_and_saved_is_one_value_in_the_header_s_unit(
+def test_shown_copied_and_saved_values_share_one_unit(
     locale: QLocale, table: tuple[RunView, TablePanel], tmp_path: Path, qtbot: QtBot
 ) -> None:
     _, panel = table
@@ -240,7 +240,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[one[1] for one in FILTERS])
-def test_a_number_typed_into_the_filter_means_what_the_column_shows(
+def test_typed_filter_number_uses_the_column_unit(
     kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     view = opened(kind, projects, views, qtbot)
@@ -257,9 +257,7 @@ def test_a_number_typed_into_the_filter_means_what_the_column_shows(
             assert sorted(number_in_view(view.panels[name], column)) == sorted(expected), f"{name}, {which} {limit}"
 
 
-def test_the_charge_that_is_chosen_is_the_charge_that_is_shown(
-    projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
-) -> None:
+def test_selected_charge_is_the_shown_charge(projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot) -> None:
     view = opened("identify", projects, views, qtbot)
     assert isinstance(view, IdentificationView)
     before = column_texts(view.psms, "charge")
@@ -280,7 +278,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[one[1] for one in TEXTS])
-def test_a_text_that_is_shown_finds_its_row(
+def test_visible_text_finds_its_row(
     kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     """Also one with a tab, a quotation mark, and several accessions."""

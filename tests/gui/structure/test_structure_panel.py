@@ -115,7 +115,7 @@ def front_residue(panel: StructurePanel, number: int) -> Pick:
     raise AssertionError("no residue of the chain is in front")
 
 
-def test_the_chosen_hit_is_shown_with_its_query_and_drawn(view: StructureView, by: str) -> None:
+def test_selected_hit_is_drawn_with_its_query(view: StructureView, by: str) -> None:
     panel = panel_of(view)
     pair = pair_of(view)
     assert [trace.name for trace in panel.scene.traces] == [pair.query_name, pair.subject_name]
@@ -130,7 +130,7 @@ def test_the_chosen_hit_is_shown_with_its_query_and_drawn(view: StructureView, b
     assert not cut_off(view)
 
 
-def test_what_draws_is_made_and_compiled_before_the_first_smooth_picture(
+def test_renderer_compiles_before_the_first_smooth_image(
     opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In software each takes as long as the window may stand still: making the context, the sample, and the picture are of three turns."""
@@ -169,7 +169,7 @@ def test_what_draws_is_made_and_compiled_before_the_first_smooth_picture(
 
 
 @DRAWN
-def test_a_click_on_a_residue_marks_it_everywhere(view: StructureView, qtbot: QtBot) -> None:
+def test_click_on_residue_marks_it_in_all_views(view: StructureView, qtbot: QtBot) -> None:
     panel, pair = panel_of(view), pair_of(view)
     pick = front_residue(panel, 1)
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=place_of(panel, pick))
@@ -193,7 +193,7 @@ def test_a_click_on_a_residue_marks_it_everywhere(view: StructureView, qtbot: Qt
     assert panel.scene.picks == [pick, other] and view.alignment.plot.marks
 
 
-def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_click_on_column_picks_both_residues(drawn_view: StructureView, qtbot: QtBot) -> None:
     view, panel, pair = drawn_view, panel_of(drawn_view), pair_of(drawn_view)
     plot = view.alignment.plot
     column = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[7])
@@ -223,7 +223,7 @@ def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbo
     assert list(plot.marks) == [first] and [pick.row for pick in panel.scene.picks] == [pair.of_query[first], pair.of_target[first]]
 
 
-def test_the_table_of_pairs_sorts_by_distance_and_is_copied(drawn_view: StructureView) -> None:
+def test_pair_table_sorts_by_distance_and_is_copied(drawn_view: StructureView) -> None:
     table, pair = panel_of(drawn_view).pair_table, pair_of(drawn_view)
     panel_of(drawn_view).tabs.setCurrentIndex(1)
     table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
@@ -239,7 +239,7 @@ def test_the_table_of_pairs_sorts_by_distance_and_is_copied(drawn_view: Structur
 
 
 @DRAWN
-def test_a_hit_chosen_in_the_table_is_superposed_at_once_and_the_view_stays(view: StructureView, qtbot: QtBot) -> None:
+def test_selected_hit_is_superposed_and_the_view_stays(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     camera = panel.canvas.camera.turned(20, 10)
     panel.canvas._take(camera)
@@ -260,7 +260,7 @@ def test_a_hit_chosen_in_the_table_is_superposed_at_once_and_the_view_stays(view
     assert panel.scene.query is not None and panel.scene.query.name == pair_of(view).query_name == "other"
 
 
-def test_selected_hits_are_superposed_together_and_switched_by_the_keyboard(view: StructureView, qtbot: QtBot) -> None:
+def test_selected_hits_are_superposed_and_toggled_by_keys(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     view.superpose_selected()
     settle(view, qtbot)
@@ -278,7 +278,7 @@ def test_selected_hits_are_superposed_together_and_switched_by_the_keyboard(view
     assert all(hit.is_shown for hit in panel.scene.hits)
 
 
-def test_a_picked_residue_of_another_hit_marks_the_query_in_the_alignment(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_picked_residue_of_other_hit_marks_the_query(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     drawn_view.superpose_selected()
     settle(drawn_view, qtbot)
@@ -291,7 +291,7 @@ def test_a_picked_residue_of_another_hit_marks_the_query_in_the_alignment(drawn_
 
 
 @DRAWN
-def test_hands_turn_pan_and_zoom(view: StructureView, qtbot: QtBot) -> None:
+def test_mouse_rotates_pans_and_zooms(view: StructureView, qtbot: QtBot) -> None:
     canvas = panel_of(view).canvas
     before = canvas.camera
 
@@ -338,7 +338,7 @@ def test_hands_turn_pan_and_zoom(view: StructureView, qtbot: QtBot) -> None:
     assert not canvas.camera.is_perspective
 
 
-def test_a_view_that_nobody_has_moved_grows_with_its_room(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_unmoved_view_grows_with_its_widget(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     canvas = panel.canvas
 
@@ -358,7 +358,7 @@ def test_a_view_that_nobody_has_moved_grows_with_its_room(drawn_view: StructureV
     assert canvas.camera is moved
 
 
-def test_it_spins_until_it_is_told_to_stop_or_hidden(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_spin_ends_when_stopped_or_hidden(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     before = panel.canvas.camera
     panel.spin_action.trigger()
@@ -367,7 +367,7 @@ def test_it_spins_until_it_is_told_to_stop_or_hidden(drawn_view: StructureView, 
     assert not panel.canvas.is_spinning and not panel.spin_action.isChecked()
 
 
-def test_it_is_centred_on_a_residue_and_on_what_is_aligned(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_view_centres_on_residue_or_aligned_part(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     canvas = panel.canvas
     pick = front_residue(panel, 0)
@@ -407,7 +407,7 @@ def test_every_style_extent_background_and_scheme_is_drawn(view: StructureView, 
     assert not panel.canvas.overlay.legend and not panel.canvas.overlay.ends
 
 
-def test_it_follows_the_look_of_the_window(drawn_view: StructureView, theme: Theme, qtbot: QtBot) -> None:
+def test_panel_follows_the_theme(drawn_view: StructureView, theme: Theme, qtbot: QtBot) -> None:
     canvas = panel_of(drawn_view).canvas
     light = canvas.background_colour
     theme.choose("dark")
@@ -416,7 +416,7 @@ def test_it_follows_the_look_of_the_window(drawn_view: StructureView, theme: The
     assert canvas.grab().toImage().pixelColor(2, 2) == canvas.background_colour
 
 
-def test_where_there_is_little_room_it_stands_below_the_alignment_or_takes_its_place(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_panel_moves_below_or_replaces_alignment_when_narrow(drawn_view: StructureView, qtbot: QtBot) -> None:
     view = drawn_view
     assert view.alignment.isVisible() and panel_of(view).isVisible()
     # What a window of 1024 x 700 with its project pane has.
@@ -434,7 +434,7 @@ def test_where_there_is_little_room_it_stands_below_the_alignment_or_takes_its_p
     assert view.alignment.isVisible() and panel_of(view).isVisible()
 
 
-def test_that_it_is_shown_is_kept_and_a_hit_without_files_says_why(
+def test_visibility_is_remembered_and_missing_files_explained(
     drawn_view: StructureView, project: Project, searched: Path, qtbot: QtBot, tmp_path: Path
 ) -> None:
     state = drawn_view.state()
@@ -455,7 +455,7 @@ def test_that_it_is_shown_is_kept_and_a_hit_without_files_says_why(
         hidden.rename(query)
 
 
-def test_the_memory_of_opengl_is_flat_however_many_hits_are_looked_at(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
+def test_opengl_memory_is_flat_over_many_hits(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
     view = shown(project, qtbot)
     panel = panel_of(view)
     seen = set()
@@ -472,7 +472,7 @@ def test_the_memory_of_opengl_is_flat_however_many_hits_are_looked_at(opengl: Op
     assert panel.canvas._renderer is None
 
 
-def test_atoms_of_ligands_and_side_chains_are_picked_and_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     query = panel.scene.query
     assert query is not None
@@ -519,7 +519,7 @@ def test_atoms_of_ligands_and_side_chains_are_picked_and_measured(drawn_view: St
 
 
 @DRAWN
-def test_surfaces_are_made_of_the_files_and_stand_around_their_chains(view: StructureView, qtbot: QtBot) -> None:
+def test_surfaces_surround_their_chains(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     panel.style_box.setCurrentIndex(panel.style_box.findData("surface"))
     assert panel.scene.style == "surface"
@@ -540,7 +540,7 @@ def test_surfaces_are_made_of_the_files_and_stand_around_their_chains(view: Stru
     panel.canvas.close_renderer()
 
 
-def test_where_a_file_is_gone_a_ribbon_stays_and_that_is_told_once(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_ribbon_stays_and_missing_file_is_reported_once(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     heard: list[str] = []
     panel.message.connect(heard.append)
