@@ -52,7 +52,7 @@ def test_form_explains_each_wrong_file(window: MainWindow, files: list[Path], qt
     for one in form.file_lists.values():
         for path in one.paths:
             known = file_kind(path)
-            fits = known.sort is not None and known.sort in one._asked.sorts
+            fits = known.sort is not None and known.sort in one._spec.sorts
             fault = one._fault(known)
             assert (fault == "") == fits, (path.name, fault)
             assert fits or path.name in fault

@@ -166,7 +166,7 @@ def test_block_columns_are_added_filled_undone_and_removed(design: DesignEditor,
     assert design.block_actions["subject"].isChecked() and not design.block_actions["plex"].isChecked()
     assert model.headerData(4, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole).startswith("Individual from which")
     model.set_cells(((row, 4), text) for row, text in enumerate(["a", "b", "a", "b"]))
-    assert design.problem() == "" and "Block columns of the comparison: subject." in design.message.text()
+    assert design.problem() == "" and "Blocks of the comparison: subject." in design.message.text()
     assert design.text().splitlines()[1].split("\t")[4] == "a"
     model.undo()
     model.undo()

@@ -446,8 +446,8 @@ def test_folders_are_searched_for_matching_files(tmp_path: Path, qtbot: QtBot, t
     survey.all_within([tmp_path], answers.append)
     qtbot.waitUntil(lambda: bool(answers))
     survey.close()
-    assert [file.path.name for file in answers[0].of_sort("spectra")] == ["a.MGF"]
-    assert [file.path.name for file in answers[0].of_sort("proteins")] == ["b.fasta"]
+    assert [file.path.name for file in answers[0].of_type("spectra")] == ["a.MGF"]
+    assert [file.path.name for file in answers[0].of_type("proteins")] == ["b.fasta"]
     assert [file.path.name for file in answers[0].left_out] == ["notes.txt"]
 
 

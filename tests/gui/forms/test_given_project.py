@@ -165,7 +165,7 @@ def test_unidentified_spectra_are_searched_for_modifications(window: MainWindow,
     assert window.form is form and form.project_folder() == project.folder
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
-    assert task is not None and task.title == f"Find modified peptides in what {project.folder.name} left"
+    assert task is not None and task.title == f"Find modified peptides in results of {project.folder.name}"
     assert task.request.options["from_project"] == project.folder and task.request.options["run"] == "identify-0001"
     assert not task.request.inputs["spectra"] and not task.request.inputs["database"]
     form.projects["from_project"].line.setText(str(project.folder.parent))
