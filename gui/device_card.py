@@ -99,7 +99,9 @@ class DeviceCard(Section):
         if self.clock is not None:
             self.clock.setText("unknown" if account.clock_hz is None else f"{locale.toString(account.clock_hz / 1e6, 'f', 0)} MHz maximum")
         self.earlier.setText(
-            "\n".join(f"{', '.join(one.searches) or one.kind}: {speed_text(one.speed)} ({one.kind})" for one in account.speeds)
+            "\n".join(
+                f"{', '.join(record.searches) or record.kind}: {speed_text(record.speed)} ({record.kind})" for record in account.speeds
+            )
             or "none yet: longer searches record their speed here"
         )
 

@@ -157,7 +157,7 @@ class DevicePage(QWidget):
             card.hide()
             self._cards.removeWidget(card)
             card.deleteLater()
-        self.cards = {one.name: DeviceCard(one) for one in self._shown}
+        self.cards = {device.name: DeviceCard(device) for device in self._shown}
         for place, (name, card) in enumerate(self.cards.items()):
             self._cards.insertWidget(place, card)
             card.calibration_requested.connect(lambda device: self.calibration_requested.emit(CalibrationTask(device)))

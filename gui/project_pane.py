@@ -271,11 +271,11 @@ class ProjectPane(QWidget):
     def _offer_comparison(self) -> None:
         """Offer the comparison if two or more comparable runs are selected."""
         records = self.selected_runs
-        one = self.selected_run
-        self.about_action.setEnabled(one is not None)
-        self.about_button.setVisible(one is not None)
+        run = self.selected_run
+        self.about_action.setEnabled(run is not None)
+        self.about_button.setVisible(run is not None)
         can_write = self.project is not None and not self.project.read_only
-        self.discard_action.setEnabled(can_write and one is not None and one.status not in ("queued", "running"))
+        self.discard_action.setEnabled(can_write and run is not None and run.status not in ("queued", "running"))
         self.compare_button.setVisible(len(records) > 1)
         self.compare_action.setText(f"&Compare {len(records)} runs" if len(records) > 1 else "&Compare runs")
         reason = self._why_not_compared(records)

@@ -129,7 +129,7 @@ class DesignView(QTableView):
 
     def _action_of(self, event: QKeyEvent) -> QAction | None:
         pressed = QKeySequence(event.keyCombination())
-        return next((one for one in self._keys if pressed in one.shortcuts()), None)
+        return next((action for action in self._keys if pressed in action.shortcuts()), None)
 
     def _action(self, text: str, shortcut: QKeySequence, use: object) -> QAction:
         action = QAction(text, self)

@@ -290,7 +290,7 @@ def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[Searched
             for run in reversed(project.runs())
             if run.kind in kinds and run.status == "done" and kinds[run.kind] <= tables.get(run.id, set())
         ]
-        return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
+        return [SearchedRun(run.id, run.started, tuple(record.path.name for record in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
         return None
 
@@ -306,7 +306,7 @@ def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> Structur
         return None
 
     try:
-        files = [(one.path, one.chain) for one in structure_search.structures.sources_of([found.path])]
+        files = [(structure.path, structure.chain) for structure in structure_search.structures.sources_of([found.path])]
     except InputError:
         return None
     return structures_package.counting.count_structures(files, most=_MAXIMUM_INSPECTED, is_wanted=is_wanted)

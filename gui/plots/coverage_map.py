@@ -90,7 +90,7 @@ class CoverageMap(ScrolledDrawing):
         spans = [target for target in self.targets_at(x, y) if isinstance(target, ProteinFeature)]
         if spans or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
             return spans[::-1]
-        return [one for _, one in self._sheet.features[place // self._sheet.per_row] if one.start <= place < one.end]
+        return [feature for _, feature in self._sheet.features[place // self._sheet.per_row] if feature.start <= place < feature.end]
 
     def _tip(self, x: float, y: float) -> str:
         if self._sheet is None or self.coverage is None:

@@ -210,29 +210,29 @@ class OpenGLRenderer:
         frame = self._bound("plain", seen.size)
         if not many:
             self._last = None
-            self._draw([(one, None) for one in few], seen)
+            self._draw([(body, None) for body in few], seen)
             return frame
         if self._last is not None and self._last.is_same(seen, many):
-            self._draw([(one, corners) for one in many if len(corners := one.changed())], seen, clears=False)
+            self._draw([(body, corners) for body in many if len(corners := body.changed())], seen, clears=False)
         else:
-            self._draw([(one, None) for one in many], seen)
+            self._draw([(body, None) for body in many], seen)
         self._last = _Last(seen, many)
-        for one in many:
-            one.drawn = one.body
+        for drawn_body in many:
+            drawn_body.drawn = drawn_body.body
         if not few:
             return frame
         frame.release()
         above = self._bound("above", seen.size)
         QOpenGLFramebufferObject.blitFramebuffer(above, frame, _COLOUR_BUFFER | _DEPTH_BUFFER)
         above.bind()
-        self._draw([(one, None) for one in few], seen, clears=False)
+        self._draw([(body, None) for body in few], seen, clears=False)
         return above
 
     def close(self) -> None:
         """Delete all buffers."""
         if self._context.isValid() and self._context.makeCurrent(self._surface):
-            for one in self._uploaded.values():
-                one.destroy()
+            for uploaded in self._uploaded.values():
+                uploaded.destroy()
             self._uploaded.clear()
             self._frames.clear()
             self._last = None
