@@ -53,7 +53,7 @@ def test_form_explains_each_wrong_file(window: MainWindow, files: list[Path], qt
         for path in one.paths:
             known = file_kind(path)
             fits = known.sort is not None and known.sort in one._spec.sorts
-            fault = one._fault(known)
-            assert (fault == "") == fits, (path.name, fault)
-            assert fits or path.name in fault
+            problem = one._problem_of(known)
+            assert (problem == "") == fits, (path.name, problem)
+            assert fits or path.name in problem
     assert form.validation_error() != ""
