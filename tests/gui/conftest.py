@@ -1,4 +1,4 @@
-"""A real window on a display of its own, and the checks that every test of the window must pass.
+"""Fixtures with a real window on its own display, and the checks that every window test must pass.
 
 A test fails on a Qt warning (pytest-qt, see pyproject.toml), and when it leaves a thread, a top-level widget or a running timer behind.
 """
@@ -74,7 +74,7 @@ def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def qapp_args(display: None) -> list[str]:
-    """Lets pytest-qt make its application only once there is a display."""
+    """Make pytest-qt create its application only after a display is available."""
     return ["proteoscope"]
 
 
@@ -87,7 +87,7 @@ def shared_theme(qapp: QApplication) -> Theme:
 
 @pytest.fixture
 def theme(shared_theme: Theme) -> Iterator[Theme]:
-    """The look of the application, light unless a test chooses."""
+    """Theme of the application, light unless a test changes it."""
     shared_theme.choose("light")
     yield shared_theme
     shared_theme.choose("light")
@@ -115,7 +115,7 @@ class OldTimers:
         self._n_modules = 0
 
     def active(self) -> list[QTimer]:
-        """All timers that run, these and those that the collector shows."""
+        """Return all running timers, old and new."""
         from shiboken6 import isValid
 
         found = _timers_in_sight()
@@ -123,13 +123,13 @@ class OldTimers:
         return [timer for timer in found if isValid(timer) and timer.isActive()]
 
     def freeze(self) -> None:
-        """Let the collector look no further at what there is."""
+        """Exclude the present objects from garbage collection."""
         self._known = [one for one in self._known if one() is not None]
         self._known += [weakref.ref(one) for one in _timers_in_sight()]
         gc.freeze()
 
     def end_module(self) -> None:
-        """Let the collector look at everything, when its turn has come."""
+        """Include all objects in garbage collection again if a collection is due."""
         self._n_modules += 1
         if self._n_modules % _MODULES_AT_ONCE == 0:
             gc.unfreeze()
@@ -155,7 +155,7 @@ def old_objects(old_timers: OldTimers) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fails a test that leaves threads, top-level widgets or running timers."""
+    """Fail a test that leaves threads, top-level widgets or running timers."""
     from PySide6.QtCore import QEvent
 
     def widgets() -> list[str]:
@@ -243,7 +243,7 @@ def small_spectra(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path, small_database: Path) -> Path:
-    """A project with the identification of the sample, as the demo does it, among those proteins."""
+    """Project with an identification of the sample, made as by the demo, against those proteins."""
     from proteoscope.engine.searches import run_search, search_of_kind
 
     folder, demo = tmp_path_factory.mktemp("identified-once") / "project", search_of_kind("identify").demo
@@ -255,7 +255,7 @@ def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Pa
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Callable[[str], Path]:
-    """The folder of a project with a finished run of a kind, made once for all tests that change nothing of it."""
+    """Folder of a project with a finished run of a kind, made once for all tests that only read it."""
     from tests.fuzz.result_tables import make
 
     folder = tmp_path_factory.mktemp("finished")
@@ -276,7 +276,7 @@ def window(make_window: Callable[[], MainWindow]) -> MainWindow:
 
 @pytest.fixture
 def hand(window: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
-    """Clicks and types in the window with events of X; the test is skipped where there are none."""
+    """Mouse and keyboard through X events; skips the test if X events are unavailable."""
     from tests.gui.x_events import Hand, at_hand
 
     at_hand(window, qtbot)

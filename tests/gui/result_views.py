@@ -1,4 +1,4 @@
-"""What tests of every view of results do: wait, read a table, click a row, look for texts that have no room."""
+"""Helpers for tests of result views: wait, read a table, click a row, find texts that are cut off."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def click_row(panel: TablePanel, position: int, qtbot: QtBot) -> None:
 
 
 def corner_texts(plot: FigureView) -> list[str]:
-    """The texts in the corners of a plot."""
+    """Return the texts in the corners of a plot."""
     panels = () if plot.figure is None else plot.figure.panels
     return [mark.text for panel in panels for mark in panel.marks if isinstance(mark, Corner)]
 
 
 def overlapping(bar: FilterBar) -> list[str]:
-    """Fields and labels of a filter that stand on each other, or beyond the bar's ends, or have too little room."""
+    """Return fields and labels of a filter that overlap, exceed the bar, or are too small."""
     shown = [part for part in bar.findChildren(QWidget) if part.isVisible() and part.parentWidget() is bar]
     places = [(type(part).__name__, part.geometry()) for part in shown]
     found = [f"{name} {place}" for name, place in places if not bar.rect().contains(place)]
@@ -57,7 +57,7 @@ def overlapping(bar: FilterBar) -> list[str]:
 
 
 def cut_off(view: QWidget) -> list[str]:
-    """Texts that have less room than they need."""
+    """Return texts that have less space than they need."""
     found = []
     for widget in (*view.findChildren(QLabel), *view.findChildren(QAbstractButton)):
         if not widget.isVisible() or isinstance(widget, ElidedLabel):
@@ -71,7 +71,7 @@ def cut_off(view: QWidget) -> list[str]:
 
 
 def opened(view: RunView, project: Project, qtbot: QtBot, size: tuple[int, int] = (1300, 850)) -> None:
-    """Show a view as a window of its own, with the project's newest run of its kind, and wait until all is drawn."""
+    """Show a view as a window with the newest run of its kind, and wait until it is drawn."""
     qtbot.addWidget(view)
     view.resize(*size)
     with qtbot.waitActive(view):
@@ -101,7 +101,7 @@ class KeptView(Generic[View]):
         self._layout, self._begin = view.state(), self._seen()
 
     def as_opened(self, qtbot: QtBot) -> View:
-        """The view, with what it showed at first, and active."""
+        """Return the view, active and restored to its first state."""
         view = self.view
         if not view.isActiveWindow():
             with qtbot.waitActive(view):
@@ -124,7 +124,7 @@ class KeptView(Generic[View]):
         return view
 
     def close(self) -> None:
-        """Let the run and the view go."""
+        """Release the run and the view."""
         self.view.clear()
         self.view.close()
         self.view.deleteLater()
@@ -146,12 +146,12 @@ class KeptView(Generic[View]):
             yield line, line.text()
 
     def _changes(self) -> list[str]:
-        """What is otherwise than at first; what was made since then is not looked at."""
+        """Return the differences from the first state; objects created since then are ignored."""
         now = self._seen()
         return [f"{what}: {now.get(what)} instead of {value}" for what, value in self._begin.items() if now.get(what) != value]
 
     def _seen(self) -> dict[Any, Any]:
-        """What is shown: rows, their order, the chosen ones, and what stands in fields."""
+        """Return what is shown: rows, their order, the selected ones, and the values of fields."""
         panels = {
             name: (panel.model.rows.tolist(), panel.view.chosen, panel.view.selected, panel.scope_text, panel.hidden_columns())
             for name, panel in self.view.panels.items()

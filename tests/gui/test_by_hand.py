@@ -1,4 +1,4 @@
-"""What is done by hand in the window, with the events of a real mouse and keyboard: the queue, the letters, help, and undoing in forms."""
+"""Tests of the window with X events: the queue, font sizes, help, and undo in forms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.gui.x_events import Hand, wait_until_still, wait_until_still_in_form
 
 
 def click_into(editor: QWidget, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    """Click into a field of the form, once it stands still in sight."""
+    """Click into a field of the form once it is visible and at rest."""
     box = editor.focusProxy() or editor
     wait_until_still_in_form(box, window, qtbot)
     hand.click(box, QPoint(8, box.height() // 2))

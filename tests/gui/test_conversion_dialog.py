@@ -1,4 +1,4 @@
-"""Spectra are converted from the window: a dialog that a person fills in, whose job is one of the window's."""
+"""Tests of the dialog that converts spectra, and of its job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.gui.test_window import click, drop
 
 @pytest.fixture
 def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog:
-    """The dialog, with spectra of five precursors."""
+    """Dialog with spectra of five precursors."""
     action = next(one for one in window.findChildren(type(window.menus.export)) if one.text() == "&Convert spectra…")
     action.trigger()
     found = window.findChild(ConversionDialog)

@@ -1,4 +1,4 @@
-"""Devices in the window: found in the background, listed with their reasons, chosen in a form."""
+"""Tests of devices in the window: detected in the background, listed with reasons, selected in a form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NONE = Device("cuda", "no GPU", 0, False, "there is no NVIDIA driver")
 
 
 class Machine:
-    """Stands for the machine: what it has now, and who asked for it."""
+    """Stand-in for the machine: its present devices, and the threads that requested them."""
 
     def __init__(self) -> None:
         self.devices = [PROCESSOR, NONE]
@@ -82,7 +82,7 @@ def page(survey: DeviceDetector, qtbot: QtBot, own_cache: Path) -> Iterator[Devi
 
 
 def told(page: DevicePage) -> dict[str, str]:
-    """The states of the devices, by their names."""
+    """Return the states of the devices by name."""
     return {name: card.state.text() for name, card in page.cards.items()}
 
 

@@ -1,4 +1,4 @@
-"""Peptides on structures: the tour, and everything that is written, with the events of a real mouse and keyboard, at 1280 x 800."""
+"""Tests of peptides on structures with X events at 1280 x 800: the tour, and every written file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def settled(widget: QLineEdit | QComboBox, qtbot: QtBot) -> None:
-    """Wait until a widget of a dialog stands still."""
+    """Wait until a widget of a dialog is at rest."""
     wait_until_still(lambda: widget.mapToGlobal(QPoint()) if widget.isVisible() else None, qtbot)
 
 
 def write(dialog: QFileDialog, format: str, target: Path, hand: Hand, qtbot: QtBot) -> None:
-    """Choose a format of the dialog, type where to, and press Enter."""
+    """Select a format in the dialog, type the path, and press Enter."""
     kinds, name = dialog.findChild(QComboBox, "fileTypeCombo"), dialog.findChild(QLineEdit, "fileNameEdit")
     assert kinds is not None and name is not None
     if format:

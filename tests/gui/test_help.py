@@ -1,4 +1,4 @@
-"""The window's help: samples, the tour, F1, the glossary, shortcuts, reports of faults, citations."""
+"""Tests of the help of the window: samples, the tour, F1, the glossary, shortcuts, bug reports, citations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ALSO = ("explain", "modified")
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of the test's own, in which samples are run."""
+    """Home folder of the test, in which samples are run."""
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
     return tmp_path / "home"
 
@@ -307,6 +307,6 @@ def test_first_page_fits_a_small_window(window: MainWindow, qtbot: QtBot) -> Non
 
 
 def _triggered(window: MainWindow, text: str) -> None:
-    """Choose an entry of the menu Help by its text."""
+    """Choose an entry of the Help menu by its text."""
     action = next(one for one in window.menus.help.actions() if one.text().replace("&", "").startswith(text))
     action.trigger()

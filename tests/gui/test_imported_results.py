@@ -1,4 +1,4 @@
-"""Results of another search engine in the window: dropped, imported with their spectra, and looked at as an identification is."""
+"""Tests of results of another search engine in the window: dropped, imported with their spectra, and viewed."""
 
 from __future__ import annotations
 

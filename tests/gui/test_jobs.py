@@ -1,4 +1,4 @@
-"""Job events on their way to the window, and the rows that show them."""
+"""Tests of job events sent to the window, and of the rows that show them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def queue(bridge: JobBridge) -> Iterator[JobQueue]:
 
 
 class Facts:
-    """What a dock is told of jobs."""
+    """Job facts supplied to a dock."""
 
     left: float | None = None
 

@@ -25,7 +25,7 @@ from tests.gui.x_events import Hand, wait_until_still_in_form
 
 
 def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    """Add a file to an input of the form by its button and the dialog."""
+    """Add a file to an input of the form with its button and the dialog."""
     files = window.form.file_lists[name]
 
     def is_up() -> bool:
@@ -41,7 +41,7 @@ def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) ->
 
 
 def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    """Choose the file of an input and press *Remove*."""
+    """Select the file of an input and press *Remove*."""
     files = window.form.file_lists[name]
     wait_until_still_in_form(files.add_button, window, qtbot)
     hand.click(files.lines.viewport(), files.lines.visualItemRect(files.lines.item(0)).center())

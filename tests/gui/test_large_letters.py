@@ -27,7 +27,7 @@ SIZES = pytest.mark.parametrize(
 
 @pytest.fixture
 def large(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[QSize]:
-    """The size of the window; until the end letters are so many percent of the usual ones."""
+    """Window size; until the end the font has this percentage of its usual size."""
     percent, size = request.param
     usual = qapp.font()
     scale_font(qapp, percent)
@@ -45,7 +45,7 @@ def small_window(large: QSize, make_window: Callable[[], MainWindow], qtbot: QtB
 
 
 def out_of_reach(top: QWidget) -> list[str]:
-    """Widgets of which a part is beyond the edges of what they lie in; of a scroll area that is its whole content."""
+    """Return widgets that extend beyond their parent, or beyond the content of a scroll area."""
     found = []
     for widget in top.findChildren(QWidget):
         place, inside = QRect(widget.rect()), widget
@@ -72,13 +72,13 @@ def out_of_reach(top: QWidget) -> list[str]:
 
 
 def cut_words(top: QWidget) -> list[str]:
-    """Texts that wrap and have fewer lines than they need."""
+    """Return wrapped texts with fewer lines than they need."""
     labels = [one for one in top.findChildren(QLabel) if one.isVisibleTo(top) and one.wordWrap() and one.text()]
     return [f"{one.text()}: {one.size()}" for one in labels if one.height() < one.heightForWidth(one.width()) - 1]
 
 
 def scrolled_across(top: QWidget) -> list[int]:
-    """How far pages have to be scrolled across to see all of them; figures may be wider than they are shown."""
+    """Return how far pages must be scrolled sideways; figures may be wider than their view."""
     areas = [one for one in top.findChildren(QScrollArea) if one.isVisibleTo(top) and one.widget().layout() is not None]
     return [one.horizontalScrollBar().maximum() for one in areas]
 
@@ -162,7 +162,7 @@ def test_tour_is_readable(small_window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
-    """Its texts may wrap in more lines; Qt's own area would give it the height that it would like."""
+    """Its texts may wrap into more lines; Qt's own scroll area would give it its preferred height."""
     from PySide6.QtWidgets import QListWidget, QVBoxLayout
 
     page = QWidget()
@@ -206,7 +206,7 @@ def test_toolbar_folds_when_its_groups_do_not_fit(qtbot: QtBot) -> None:
 
 
 def test_font_may_be_twice_as_large() -> None:
-    """What the Web Content Accessibility Guidelines ask for (1.4.4)."""
+    """The Web Content Accessibility Guidelines require this (1.4.4)."""
     assert FONT_SCALES[-1] == 200
 
 

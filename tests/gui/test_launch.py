@@ -1,4 +1,4 @@
-"""The command ``proteoscope``: window or command line, and what it says where no window can open."""
+"""Tests of the command ``proteoscope``: window or command line, and its messages if no window can open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spectral libraries that the window makes: predicted from proteins, or of a run; and the search in what was just made."""
+"""Tests of spectral libraries made by the window, predicted or from a run, and of searches in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROTEINS = ">P1 of a test\nMKAADESTLRPEPTMIDECKLLNWWYEVAAAKGGSLNMVVK\n"
 
 
 def shot(window: QWidget, name: str) -> None:
-    """A picture, where a person wants to see it."""
+    """Save a screenshot if one is requested."""
     if folder := os.environ.get("PROTEOSCOPE_PICTURES"):
         window.grab().save(str(Path(folder) / f"{name}.png"))
 

@@ -1,4 +1,4 @@
-"""A library of peptides and small molecules in the window, with the events of a real mouse and keyboard, at 1280 x 800."""
+"""Tests of a library of peptides and small molecules with X events at 1280 x 800."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["files"]
 
 @pytest.fixture
 def results(files: tuple[Path, Path], window: MainWindow, tmp_path: Path, qtbot: QtBot) -> MainWindow:
-    """The results of an open search of peptides, some of them oxidised, and of compounds."""
+    """Results of an open search of peptides, some of them oxidised, and of compounds."""
     if why_no_hand():
         pytest.skip(why_no_hand())
     run, library = files
@@ -41,7 +41,7 @@ def results(files: tuple[Path, Path], window: MainWindow, tmp_path: Path, qtbot:
 
 
 def click_into_row(hand: Hand, panel: TablePanel, row: int, qtbot: QtBot) -> None:
-    """Click on a row, once it stands still in sight."""
+    """Click on a row once it is visible and at rest."""
     view, places = panel.view, list[QPoint]()
 
     def stands() -> bool:

@@ -1,4 +1,4 @@
-"""Projects that go away while the window has them: deleted, moved, or held by another process."""
+"""Tests of open projects that are deleted, moved, or locked by another process."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SEARCH_MS = 240_000
 
 @pytest.fixture
 def database(sample_data: Path) -> Path:
-    """All of the sample's proteins: a real search must not be over before its project goes."""
+    """All proteins of the sample, so that a real search does not end before its project is removed."""
     return sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 
 
 class Messages:
-    """All that the bar above the page has said."""
+    """All messages of the bar above the page."""
 
     def __init__(self, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
         self.told: list[str] = []
@@ -52,7 +52,7 @@ def messages(filled: MainWindow, monkeypatch: pytest.MonkeyPatch) -> Messages:
 
 
 class Stepwise:
-    """Stands for a search: a run of the project that goes from stage to stage as it is told to."""
+    """Stand-in for a search: a run of the project that advances by stages on command."""
 
     def __init__(self, writes: bool) -> None:
         self._writes = writes
@@ -144,7 +144,7 @@ def test_waiting_searches_do_not_recreate_a_project(
 
 @pytest.fixture
 def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> MainWindow:
-    """A window whose open project was moved while nothing ran, and whose Run was clicked then."""
+    """Window whose open project was moved while idle, and whose Run was then clicked."""
     monkeypatch.setattr(SearchTask, "run", counting(0))
     Project.create_or_open(tmp_path / "project")
     filled.open_project(tmp_path / "project")

@@ -1,4 +1,4 @@
-"""Odd things that are dropped on the window, and forged settings: the window answers in a sentence, at once, and reads nothing else."""
+"""Tests of odd drops on the window and of forged settings: it answers in a sentence, at once, and reads nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MGF = "BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
 
 
 class Stalls:
-    """The longest time that the window's thread has computed without looking at events, in seconds of its processor."""
+    """Longest processor time, in seconds, that the window thread computed without processing events."""
 
     def __init__(self) -> None:
         self.longest, self._last = 0.0, time.thread_time()
@@ -33,13 +33,13 @@ class Stalls:
         self._timer.start()
 
     def tick(self) -> None:
-        """Note what was computed since the last look at events."""
+        """Record the computation time since events were last processed."""
         now = time.thread_time()
         self.longest, self._last = max(self.longest, now - self._last), now
 
 
 def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], None] = lambda: None) -> bool:
-    """Drop addresses on the window; whether it takes them."""
+    """Drop addresses on the window and return True if it accepts them."""
     content = QMimeData()
     content.setUrls(urls)
     at, buttons, keys = QPoint(400, 300), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
@@ -54,7 +54,7 @@ def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], Non
 
 @pytest.fixture
 def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[str, float]]:
-    """Drops addresses; the sentence that the window shows when the files were looked at, and its longest stall."""
+    """Drop addresses and return the sentence shown after the inspection, and the longest stall."""
 
     window.new_search("identify")  # a form is made once, whatever is dropped
     qtbot.wait(100)
@@ -97,7 +97,7 @@ def test_other_dropped_contents_have_no_paths() -> None:
 
 
 def odd_files(folder: Path) -> dict[str, list[Path]]:
-    """Names of what is dropped, and the files of it."""
+    """Return names of drops and their files."""
     (folder / "fifo.mzML").touch()
     (folder / "fifo.mzML").unlink()
     os.mkfifo(folder / "fifo.mzML")
@@ -182,7 +182,7 @@ def test_window_refuses_drop_of_remote_addresses(window: MainWindow) -> None:
 
 
 def forged_settings(chance: random.Random) -> dict[str, object]:
-    """Settings of the right form with values that nobody chose."""
+    """Return settings of the right form with values that nobody chose."""
     noise = base64.b64encode(chance.randbytes(2000)).decode()
     huge = base64.b64encode(b"\x01\xd9\xd0\xcb\x00\x03\x00\x00" + b"\x7f\xff\xff\xff" * 40).decode()
     search = {

@@ -1,4 +1,4 @@
-"""An alignment of reads through the window, driven as a person does: drop, run, look, export."""
+"""Tests of a read alignment through the window with real input events: drop, run, view, export."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_large_read_file_is_counted_in_part(tmp_path: Path) -> None:
 
 @pytest.fixture
 def form(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> SearchForm:
-    """The form, after the files were dropped on the window."""
+    """Form after the files were dropped on the window."""
     drop(window, files[1])
     form = window.searches["reads"].form
     qtbot.waitUntil(lambda: window.pages.currentWidget() is form)

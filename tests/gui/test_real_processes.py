@@ -1,4 +1,4 @@
-"""The window as a process of its own: ended from outside, and on a screen of twice the pixels."""
+"""Tests of the window in its own process: ended by a signal, and on a screen with twice the pixels."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_terminated_window_has_saved_its_settings(display: None, tmp_path: Path)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(one, marks=pytest.mark.long) for one in ("SIGHUP", "SIGINT"))])
 def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: Path, name: str) -> None:
-    """Settings are written beside the window, and a signal waits for them, then ends the program as its sender expects."""
+    """Settings are written in another thread; a signal waits for them, then ends the program as its sender expects."""
     project_with_results(tmp_path / "mine")
     done = subprocess.run(
         [sys.executable, "-c", _OPENED_AND_ENDED, str(tmp_path / "mine"), name],

@@ -1,4 +1,4 @@
-"""A run that was stopped, in the window: it is told, and goes on by a button."""
+"""Tests of a stopped run in the window: it is listed, and resumed by a button."""
 
 from __future__ import annotations
 

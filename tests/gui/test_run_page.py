@@ -1,4 +1,4 @@
-"""Runs in the list by what they were; the page of a run, its title and note; search again, compare, report, delete and undo."""
+"""Tests of the run list and the run page: title, note, search again, compare, report, delete and undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sequence search in the window, driven as a person does: paste, drop, choose, run, look at results, go on with another search."""
+"""Tests of the sequence search with real input events: paste, drop, choose, run, view results, search again."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def form(window: MainWindow) -> SearchForm:
 
 @pytest.fixture
 def filled(window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> MainWindow:
-    """A window whose form is ready to run."""
+    """Window whose form is ready to run."""
     form.file_lists["queries"].add([files[0]])
     form.file_lists["database"].add([files[1]])
     form.set_project_folder(tmp_path / "project")
@@ -533,7 +533,7 @@ def test_runs_of_both_kinds_share_a_project(window: MainWindow, searched_project
 
 @pytest.fixture(scope="session")
 def project_of_both_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with an identification and a sequence search."""
+    """Project with an identification and a sequence search."""
     from tests.searching import align
 
     folder = tmp_path_factory.mktemp("both")
@@ -545,7 +545,7 @@ def project_of_both_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def searched_project(tmp_path: Path, project_of_both_kinds: Path) -> Path:
-    """A copy of it."""
+    """Copy of that project."""
     return Path(shutil.copytree(project_of_both_kinds, tmp_path / "both"))
 
 

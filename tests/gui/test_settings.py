@@ -1,4 +1,4 @@
-"""What is remembered between two starts."""
+"""Tests of the settings remembered between starts."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_unwritable_folder_is_no_error(tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_last_save_wins_while_the_disk_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever saves does not wait for the disk, and no older settings are written over newer ones."""
+    """Saving does not wait for the disk, and older settings never overwrite newer ones."""
     written: list[str] = []
     may_write = threading.Event()
 

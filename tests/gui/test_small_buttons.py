@@ -1,4 +1,4 @@
-"""Buttons with a sign or a letter alone say in words what they do: to who points at them, and to who listens."""
+"""Tests that buttons with only an icon or a letter have a tooltip and an accessible name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QTS_OWN = (QLineEdit, QTabBar, QComboBox, QDockWidget)
 
 
 def signs(page: QWidget) -> Iterator[QAbstractButton]:
-    """Buttons whose text has no word. One without a sign either stands for nothing yet."""
+    """Return buttons without a word in their text; those without an icon are not in use yet."""
     for button in page.findChildren(QAbstractButton):
         if (
             not isinstance(button.parent(), _QTS_OWN)
@@ -25,7 +25,7 @@ def signs(page: QWidget) -> Iterator[QAbstractButton]:
 
 
 def described(button: QAbstractButton) -> bool:
-    """Whether it, or the field that it is of, has a tip and a name in words."""
+    """Return True if the button, or its field, has a tooltip and an accessible name in words."""
     around: QWidget | None = button
     while around is not None and not around.toolTip():
         around = around.parentWidget()

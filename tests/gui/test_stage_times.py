@@ -1,4 +1,4 @@
-"""What is left of a job, against stages whose seconds are given."""
+"""Tests of the remaining time of a job against stages of given duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the start of the window loads and makes, what is made later while nobody waits, and what closed results leave behind."""
+"""Tests of what the window loads at the start, what it builds later when idle, and what closed results leave in memory."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Started(NamedTuple):
 
 @pytest.fixture(scope="module")
 def started(display: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[_Started, list[str]]:
-    """What a window has that was just opened, in a process of its own; and what is loaded that draws structures, beside their form."""
+    """Return what a new window has in its own process, and which structure modules are loaded besides their form."""
     tmp_path = tmp_path_factory.mktemp("started")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")} | {"PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", _START, str(tmp_path / "settings.json")]
@@ -163,7 +163,7 @@ def test_page_that_fails_explains_why_and_is_built_later(window: MainWindow, mon
 
 
 def test_young_collection_stays_young_after_imports(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many objects as a quarter of a second of importing makes are left each time; none of them is garbage."""
+    """A quarter of a second of importing leaves as many objects each time, none of them garbage."""
     n_at_once, looked_at, kept = 25_000, [], []
     assert gc.get_threshold()[0] < n_at_once, "a test before this one changed the thresholds of the whole process"
     window._garbage.stop()
@@ -210,7 +210,7 @@ def test_closed_results_leave_no_objects(window: MainWindow, tmp_path: Path, qtb
 
 
 def _held(window: MainWindow) -> Counter[str]:
-    """How many objects there are of each class of ours, of Qt in the window, and of tables and connections."""
+    """Return the number of objects of each class of Proteoscope, of Qt in the window, and of tables and connections."""
     gc.collect()
     held = Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.get_objects())
     ours = {name: n for name, n in held.items() if name.startswith(("gui.", "engine.", "pyarrow.", "numpy.", "_duckdb", "duckdb"))}

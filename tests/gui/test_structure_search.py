@@ -1,4 +1,4 @@
-"""The structure search in the window, driven as a person does: drop, choose, build a database, run, look, save."""
+"""Tests of the structure search with real input events: drop, choose, build a database, run, view, save."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASIDE = QPoint(100, 500)
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled() -> None:
-    """What reads structures is there, as after the first search on a machine."""
+    """Compile the structure reader, as after the first search on a machine."""
     STRUCTURE_KERNELS.compile(Progress())
 
 

@@ -1,4 +1,4 @@
-"""What the window gives to the queue of jobs."""
+"""Tests of what the window adds to the job queue."""
 
 from __future__ import annotations
 

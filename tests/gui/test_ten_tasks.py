@@ -1,4 +1,4 @@
-"""What a scientist does with results, each within three actions of mouse and keyboard from the results, in a window of 1280 x 800.
+"""Tests of common tasks on results, each within three actions of mouse and keyboard, at 1280 x 800.
 
 1. Look at the second-best protein.
 2. See its best spectrum.
@@ -56,7 +56,7 @@ def project(two_runs: Path, tmp_path: Path) -> Project:
 
 @pytest.fixture
 def results(window: MainWindow, project: Project, qtbot: QtBot) -> IdentificationView:
-    """The results of a run, as a scientist finds them who has opened the project."""
+    """Results of a run as shown to a user who has opened the project."""
     at_hand(window, qtbot)
     window.open_project(project.folder)
     settle(window.results, qtbot)
@@ -69,7 +69,7 @@ def results(window: MainWindow, project: Project, qtbot: QtBot) -> Identificatio
 def kept_results(
     two_runs: Path, request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KeptView[IdentificationView]]:
-    """The same, of a window that is opened once."""
+    """The same results in a window that is opened once."""
     qtbot = QtBot(request)
     window = MainWindow(SettingsFile(tmp_path_factory.mktemp("kept") / "settings.json"), shared_theme)
     window.show()
@@ -87,7 +87,7 @@ def kept_results(
 
 @pytest.fixture
 def shared_results(kept_results: KeptView[IdentificationView], theme: Theme, qtbot: QtBot) -> IdentificationView:
-    """As `results`, for tasks that neither change the project nor leave the page, and do not depend on where the keyboard is."""
+    """Results for tasks that change neither project nor page and do not depend on the keyboard focus."""
     window = kept_results.view.window()
     window.raise_()
     at_hand(window, qtbot)
@@ -105,7 +105,7 @@ def hand(qtbot: QtBot) -> Iterator[Hand]:
 
 
 def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
-    """Where to click for a row that is in sight."""
+    """Return the position to click for a visible row."""
     view = panel.view
     at = view.visualRect(view.model().index(row, view.horizontalHeader().logicalIndexAt(5))).center()
     assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not in sight"
@@ -113,7 +113,7 @@ def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
 
 
 def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
-    """Give the dialog for files that comes up a name, and agree."""
+    """Enter a name in the next file dialog, and accept it."""
 
     def is_up() -> bool:
         dialog = QApplication.activeModalWidget()

@@ -1,4 +1,4 @@
-"""The two looks: readable, complete, and changed in one place."""
+"""Tests of the two themes: readable, complete, and changed in one step."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_system_theme_is_followed_on_request(theme: Theme) -> None:
 
 
 def test_current_theme_is_not_applied_again(theme: Theme) -> None:
-    """A window that follows the system begins with it: thousands of widgets would hear of a palette that they have."""
+    """A window that follows the system starts with it: thousands of widgets would be sent the same palette."""
     taken: list[str] = []
 
     def note() -> None:

@@ -1,4 +1,4 @@
-"""A search that nobody has written a line of Qt for goes all the way through the window: its entry is enough."""
+"""Tests that a search without a line of Qt code works throughout the window: its entry is enough."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXPECTED = Counter("".join(sequence for _, sequence in PROTEINS if len(sequence)
 
 @pytest.fixture(autouse=True)
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list of searches with one more."""
+    """List of searches with one more."""
     monkeypatch.setattr(searches, "SEARCHES", (*searches.SEARCHES, COMPOSITION))
 
 
@@ -48,7 +48,7 @@ def form(window: MainWindow) -> SearchForm:
 
 @pytest.fixture
 def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, qtbot: QtBot) -> StandardView:
-    """Results, after a person dropped a file, changed a parameter and ran it."""
+    """Results after a user dropped a file, changed a parameter and ran it."""
     assert window.pages.currentWidget() is form and form.reason.text() == "Add proteins, or paste a sequence"
     drop(window, fasta)
     qtbot.waitUntil(form.run_button.isEnabled)

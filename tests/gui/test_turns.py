@@ -1,4 +1,4 @@
-"""What is left to do is done a piece at a time: counted in turns of the event loop, not in milliseconds."""
+"""Tests that deferred tasks are done in small steps, counted in turns of the event loop, not in milliseconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.engine.views.result_projects import project_with_results
 
 
 class _Count(QObject):
-    """Counts the turns of the event loop, and notes in which of them something was done."""
+    """Counter of the turns of the event loop, which records in which turn something was done."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ def test_dropped_tasks_are_never_done(count: _Count, qtbot: QtBot) -> None:
 def test_another_project_is_opened_in_steps(
     window: MainWindow, count: _Count, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Views let the old one go, and forms learn of the new one, each in a turn of its own behind that in which it is opened."""
+    """Views release the old project and forms receive the new one, each in its own later turn."""
     project_with_results(tmp_path / "first")
     Project.create_or_open(tmp_path / "second")
     window.open_project(tmp_path / "first")
@@ -108,7 +108,7 @@ def test_another_project_is_opened_in_steps(
 
 
 def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    """No form that is asked for, and no comparison, comes before its piece."""
+    """A requested form or comparison never comes before its task."""
     project, *_ = project_with_runs(tmp_path / "second", n_runs=2)
     project_with_results(tmp_path / "first")
     window.open_project(tmp_path / "first")
@@ -126,7 +126,7 @@ def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Pat
 
 
 def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each palette is told to all widgets, and each dozen of icons drawn, in a turn of its own."""
+    """Each palette is sent to all widgets, and each dozen icons drawn, in its own turn."""
 
     class Application(QApplication):
         @staticmethod
@@ -169,7 +169,7 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
 
 
 def test_slow_parts_of_results_have_their_own_turns(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step of the preparation makes one view of spectra at most."""
+    """Each step of the preparation builds at most one view of spectra."""
     pages = window.searches["identify"]
     _ = pages.form
     made: list[str] = []

@@ -1,4 +1,4 @@
-"""The whole window, driven as a person does: choose, drop, type, run, cancel, look at results, close in the middle."""
+"""Tests of the whole window with real input events: choose, drop, type, run, cancel, view results, close during a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def database(small_database: Path) -> Path:
 
 @pytest.fixture
 def filled(window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot) -> MainWindow:
-    """A window whose form is ready to run."""
+    """Window whose form is ready to run."""
     fill(window, spectra, database, tmp_path / "project", qtbot)
     return window
 
@@ -82,7 +82,7 @@ def drop(window: QWidget, *paths: Path, at: QPoint = QPoint(400, 300)) -> None: 
 
 
 def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
-    """Stands for a search: counts so many steps of 2 ms, or until it is cancelled."""
+    """Stand-in for a search: counts steps of 2 ms, or until it is cancelled."""
 
     def work(request: Any, progress: Progress) -> Any:
         progress.stage("Scoring", 1000)
@@ -131,7 +131,7 @@ def test_user_runs_a_search_and_sees_its_results(
 
 
 class EventLoop(QObject):
-    """Asks from another thread whether the event loop goes round."""
+    """Check from another thread that the event loop responds."""
 
     _asked = Signal()
 
@@ -141,14 +141,14 @@ class EventLoop(QObject):
         self._asked.connect(self._went_round.set, Qt.ConnectionType.QueuedConnection)
 
     def goes_round(self, seconds: float = 60) -> bool:
-        """Whether the loop came to what was asked of it in this time; the asking thread waits for that."""
+        """Return True if the loop handled a request in this time; the requesting thread waits for it."""
         self._went_round.clear()
         self._asked.emit()
         return self._went_round.wait(seconds)
 
 
 def test_window_never_blocks_during_a_search(filled: MainWindow, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
-    """The event loop goes round while the search stands still at each of its reports: a window that waited for the search would not."""
+    """The event loop responds while the search pauses at each of its reports, which it would not in a waiting window."""
     loop, answers = EventLoop(), defaultdict[str, list[bool]](list)
     emit = Progress._emit
 
@@ -533,7 +533,7 @@ def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
 
 
 def test_pages_share_no_shortcut_or_mnemonic_with_the_window(window: MainWindow) -> None:
-    """Of two actions with the same keys Qt uses neither."""
+    """Qt uses neither of two actions with the same keys."""
     of_window = {action.shortcut().toString() for action in window.actions()}
     menus = [action.text() for action in window.menuBar().actions()]
     for kind, pages in window.searches.items():
@@ -610,7 +610,7 @@ def test_german_window_runs_with_german_numbers(
 def test_opening_does_not_wait_for_computations(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look at the GPUs that takes for ever holds up neither the window nor a timer of the loop."""
+    """An endless GPU detection delays neither the window nor a timer of the loop."""
     found, threads = threading.Event(), []
 
     def looked() -> tuple[Device, ...]:
@@ -697,7 +697,7 @@ def test_project_of_a_run_is_offered_to_the_next_search(
 
 
 def test_settings_are_on_disk_before_the_window_closes(window: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    """A window that is ended from outside asks nobody."""
+    """A window ended by a signal shows no prompt."""
     project_with_results(tmp_path / "mine")
     Project.create_or_open(tmp_path / "away")
     for name in ("away", "mine"):
@@ -742,7 +742,7 @@ def test_recent_projects_show_kind_date_and_missing_ones(make_window: Callable[[
 def test_first_start_fits_the_screen(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, width: int, height: int
 ) -> None:
-    """The third is 1280 x 800 at 200 %."""
+    """The third screen is 1280 x 800 at 200 %."""
     monkeypatch.setattr(QScreen, "availableGeometry", lambda screen: QRect(0, 0, width, height))
     window = make_window()
     qtbot.waitUntil(lambda: window.width() <= width and window.height() <= height)

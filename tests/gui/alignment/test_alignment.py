@@ -1,4 +1,4 @@
-"""The drawing of an alignment, against the plain meaning of its three lines, and driven as a person does."""
+"""Tests of the alignment drawing against the plain meaning of its three lines, with real input events."""
 
 from __future__ import annotations
 

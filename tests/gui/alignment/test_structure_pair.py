@@ -1,4 +1,4 @@
-"""The alignment of two structures: columns, kinds, numbers and texts by definition, and where its secondary structure is drawn."""
+"""Tests of the alignment of two structures: columns, kinds, numbers, texts, and the position of secondary structure."""
 
 from __future__ import annotations
 

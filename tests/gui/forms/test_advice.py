@@ -1,4 +1,4 @@
-"""A preset that does not fit the spectra is told beside Run, with a button that takes the better one."""
+"""Tests of the warning next to Run about an unsuitable preset, and of the button that selects a better one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of every search in the list: it comes up, knows its files, and says in words which files are not for it."""
+"""Tests of the form of every registered search: it opens, recognises its files, and explains which files do not fit."""
 
 from __future__ import annotations
 

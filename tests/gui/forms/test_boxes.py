@@ -1,4 +1,4 @@
-"""Every box of every form under the mouse wheel, and what a preset does to values that were edited."""
+"""Tests of every input box under the mouse wheel, and of presets applied to edited values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGES = [(kind, page) for kind in ("identify", "align") for page in ("form", "re
 
 
 def boxes_within(widget: QWidget) -> list[Box]:
-    """All that a wheel could turn: choices, numbers, dates and times, sliders; what only scrolls is not among them."""
+    """Return all widgets that a wheel could change: choices, numbers, dates, times and sliders, but not scroll areas."""
     found: list[Box] = [*widget.findChildren(QComboBox), *widget.findChildren(QAbstractSpinBox)]
     return found + [one for one in widget.findChildren(QAbstractSlider) if not isinstance(one, QScrollBar)]
 
@@ -42,7 +42,7 @@ def state_of(box: Box) -> object:
 
 
 def can_turn(box: Box) -> None:
-    """Give it room to turn both ways, so that a wheel that is heard is seen."""
+    """Widen the range of a box in both directions, so that any wheel event changes it visibly."""
     if isinstance(box, QComboBox):
         box.blockSignals(True)
         while box.count() < 3:
@@ -54,7 +54,7 @@ def can_turn(box: Box) -> None:
 
 
 def wheel(widget: QWidget, steps: int = -1) -> None:
-    """Turn the wheel with the pointer on a widget, as the display's server tells it."""
+    """Send a wheel event at a widget as the display server does."""
     top, at, before = widget.window(), QPoint(), None
     while at != before:  # what was just chosen may have moved it, and may move it on
         before = at
@@ -64,7 +64,7 @@ def wheel(widget: QWidget, steps: int = -1) -> None:
 
 
 def brought_up(window: MainWindow, kind: str, page: str) -> QWidget:
-    """A page of the window with all that is on it unfolded."""
+    """Show a page of the window with everything on it unfolded."""
     shown = getattr(window.searches[kind], page)
     window.show_page(shown)
     if isinstance(shown, SearchForm):
@@ -75,7 +75,7 @@ def brought_up(window: MainWindow, kind: str, page: str) -> QWidget:
 
 
 def scroll_to(box: Box, qtbot: QtBot) -> QScrollArea | None:
-    """Bring a box into sight, away from the ends of what scrolls."""
+    """Scroll a box into view, away from the ends of the scroll area."""
     widget: QWidget | None = box
     while widget is not None and not isinstance(widget, QScrollArea):
         if isinstance(widget.parentWidget(), QWidget) and isinstance(widget.parentWidget().parentWidget(), QTabWidget):
@@ -111,7 +111,7 @@ def test_wheel_scrolls_form_and_leaves_unfocused_boxes(window: MainWindow, kind:
 
 @pytest.mark.parametrize(("kind", "page"), PAGES)
 def test_no_box_uses_the_default_wheel_behaviour(window: MainWindow, kind: str, page: str) -> None:
-    """Also those that are hidden now, disabled, or on a page behind."""
+    """Hidden and disabled boxes, and those on other pages, count too."""
     for box in boxes_within(getattr(window.searches[kind], page)):
         assert not box.focusPolicy() & Qt.FocusPolicy.WheelFocus & ~Qt.FocusPolicy.StrongFocus, box.accessibleName()
 
@@ -175,7 +175,7 @@ def form(window: MainWindow, qtbot: QtBot) -> Iterator[SearchForm]:
 
 
 def choose(form: SearchForm, preset: str) -> None:
-    """Choose a preset as a person does: with the keys, in the closed box."""
+    """Select a preset with the keys in the closed box."""
     form.presets.box.setFocus(Qt.FocusReason.TabFocusReason)
     wanted = form.presets.box.findData(preset)
     for _ in range(form.presets.box.count()):
@@ -244,7 +244,7 @@ def test_unreadable_preset_is_not_selected(form: SearchForm, tmp_path: Path) -> 
 
 
 def test_undo_leaves_gap_costs(window: MainWindow) -> None:
-    """A matrix that the user chooses brings the costs that suit it; one that comes back by undoing has costs of its own."""
+    """A matrix selected by the user sets its gap costs; one restored by undo does not."""
     window.menus.new["align"].trigger()
     form = window.form
     form.parameters.set_values({"matrix": "PAM70"})

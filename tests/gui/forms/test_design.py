@@ -1,4 +1,4 @@
-"""The design table of the form of quantify, by the events of a real mouse and keyboard: fill down, paste, undo, wrong, run."""
+"""Tests of the design table of the quantification form with X events: fill down, paste, undo, errors, run."""
 
 from __future__ import annotations
 

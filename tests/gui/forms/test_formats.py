@@ -1,4 +1,4 @@
-"""The window knows the formats of the registry, and folders of structures as searches take them."""
+"""Tests that the window knows the registered formats, and folders of structures as searches accept them."""
 
 from __future__ import annotations
 

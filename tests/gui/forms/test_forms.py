@@ -1,4 +1,4 @@
-"""The form made from the parameters' model, driven as a person does: typing, choosing, resetting, saving."""
+"""Tests of the form built from the parameter model, with real input events: typing, choosing, resetting, saving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a search whose input is a project: how one is given, what is wrong with it, and which of its runs is gone on from."""
+"""Tests of forms whose input is a project: choosing it, its errors, and the run to continue from."""
 
 from __future__ import annotations
 

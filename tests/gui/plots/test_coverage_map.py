@@ -1,4 +1,4 @@
-"""The coverage map, and hits along their query, with what the database knows of the protein."""
+"""Tests of the coverage map, and of hits along their query, with the features of the protein."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_feature_groups_stack_and_overlap_only_in_last_line() -> None:
 
 
 def place_of(view: CoverageMap | HitBars, target: object) -> QRectF:
-    """Where the first bar of a target is on the viewport."""
+    """Return the position of the first bar of a target on the viewport."""
     assert view.drawing is not None
     bar = next(shape for shape in view.drawing.shapes if isinstance(shape, drawings.Bar) and shape.target == target)
     return QRectF(bar.x, bar.y, bar.width, bar.height).translated(0, -view.in_sight.top)

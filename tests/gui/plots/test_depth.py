@@ -1,4 +1,4 @@
-"""The depth of coverage against one counted letter by letter, and what a person does with its drawing."""
+"""Tests of coverage depth against a count position by position, and of input on its drawing."""
 
 from __future__ import annotations
 

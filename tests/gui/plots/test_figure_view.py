@@ -1,4 +1,4 @@
-"""Figures in the window: what a person does with them, and their picture against that on paper."""
+"""Tests of figures in the window: input events, and their image compared with the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grids of characters and bars in lanes: the window shows what the page shows."""
+"""Tests that grids of characters and bars look the same in the window and on the page."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def drawing_of(view: QWidget) -> Drawing:
 
 
 def blocks(pixels: np.ndarray) -> np.ndarray:
-    """(rows, columns, 3) means of the blocks of a picture."""
+    """Return the means (rows, columns, 3) of the blocks of an image."""
     rows, columns = (length // _BLOCK for length in pixels.shape[:2])
     cut = pixels[: rows * _BLOCK, : columns * _BLOCK].astype(float)
     return cut.reshape(rows, _BLOCK, columns, _BLOCK, 3).mean(axis=(1, 3))

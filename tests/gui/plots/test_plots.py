@@ -1,4 +1,4 @@
-"""Distributions and the coverage map: counts against NumPy, coverage against a search of one string in another."""
+"""Tests of distributions against NumPy, and of the coverage map against a plain string search."""
 
 from __future__ import annotations
 

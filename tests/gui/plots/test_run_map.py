@@ -1,4 +1,4 @@
-"""The map of a run in the window: what a person does with it, and its picture against that on paper."""
+"""Tests of the map of a run in the window: input events, and its image compared with the page."""
 
 from __future__ import annotations
 

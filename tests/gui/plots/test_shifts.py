@@ -1,4 +1,4 @@
-"""Mass shifts counted in bars, against the definition, and their plot."""
+"""Tests of the histogram of mass shifts against its definition, and of its plot."""
 
 from __future__ import annotations
 

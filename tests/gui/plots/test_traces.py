@@ -1,4 +1,4 @@
-"""The traces of an ion in several files: their borders moved by mouse and keys, and their picture against that on paper."""
+"""Tests of the traces of an ion in several files: boundaries moved by mouse and keys, and image compared with the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every figure of these views in the window against its page, which is written without Qt: the same colours at the same values."""
+"""Tests that every figure in the window has the same colours at the same values as its page, written without Qt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All spectra of a real run in the window: listed, looked at whether identified or not, by time and on the map."""
+"""Tests of the list of all spectra of a real run: identified or not, by time, and on the map."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.gui.result_views import click_row, cut_off, opened, settle, shown
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The spectra of the run that ships, some of them identified as anything."""
+    """Project with the spectra of the supplied run, some of them with arbitrary identifications."""
     folder = tmp_path_factory.mktemp("all spectra")
     file = folder / "BSA1.mzML"
     with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as packed:

@@ -1,4 +1,4 @@
-"""The results of a clustering, driven as a person would, and compared with the tables."""
+"""Tests of clustering results with real input events, compared with the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs side by side in the window, driven as a person would, and compared with the engine's own answers."""
+"""Tests of the comparison of runs with real input events, compared with the results of the engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def expected(project: Project) -> Iterator[RunComparison]:
-    """What the engine says."""
+    """Return the results of the engine."""
     with compare_runs([open_run(project, run.id) for run in project.runs()]) as comparison:
         yield comparison
 
@@ -58,7 +58,7 @@ def opened(project: Project, shared_theme: Theme, request: pytest.FixtureRequest
 
 @pytest.fixture
 def view(opened: ComparisonView, expected: RunComparison, qtbot: QtBot, theme: Theme) -> ComparisonView:
-    """The comparison as it was opened, which takes longer than most of what is done with it."""
+    """Comparison in its first state; it is shared because opening it takes long."""
     opened.level_box.setCurrentIndex(0)
     opened.threshold_box.setValue(1.0)
     opened.differing_box.setChecked(False)
@@ -82,7 +82,7 @@ def bars(view: ComparisonView) -> list[Bar]:
 
 
 def proposed_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names that dialogs propose, which are then left without a choice."""
+    """Record the names that dialogs propose, and cancel the dialogs."""
     proposed: list[str] = []
 
     def ask(parent: object, title: str, name: str, kinds: str) -> tuple[str, str]:

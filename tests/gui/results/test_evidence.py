@@ -1,4 +1,4 @@
-"""Peptides on structures in the window: what is chosen in one place is chosen in all."""
+"""Tests of peptides on structures in the window: a selection in one view appears in all."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def choose(view: EvidenceView, accession: str, qtbot: QtBot) -> None:
 
 
 def lit(view: EvidenceView) -> set[int]:
-    """Places in the protein that stand out in three dimensions."""
+    """Return the protein positions that are highlighted in three dimensions."""
     assert view.structures is not None
     scene = view.structures.scene
     assert scene.query is not None and scene.query.evidence is not None
@@ -79,7 +79,7 @@ def test_selected_peptide_is_marked_in_all_views(view: EvidenceView, qtbot: QtBo
 
 
 def test_protein_filter_hides_rows_of_other_proteins(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
-    """Where no protein is chosen these show all that pass the filter, and with it everything comes back."""
+    """Without a selected protein the tables show all rows that pass the filter; clearing it restores everything."""
     assert not view.header.text.endswith(" ")
     every = {name: view.panels[name].total for name in ("peptide_places", "missed", "chains")}
     assert all(every.values())

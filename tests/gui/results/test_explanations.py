@@ -1,4 +1,4 @@
-"""The results of an explanation, driven as a person would, and compared with the tables."""
+"""Tests of explanation results with real input events, compared with the tables."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_table_and_map_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtB
 
 
 def test_list_and_map_are_shown_without_the_identification(project: Project, qtbot: QtBot, theme: Theme) -> None:
-    """From what the explanation kept of its spectra; and why there is no spectrum is said."""
+    """They come from the spectra stored by the explanation; the missing spectrum is explained."""
     expected = rows_of(project, "map")
     project.delete_run("identify-0001")
     project.remove_deleted(["identify-0001"])

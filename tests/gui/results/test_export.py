@@ -1,4 +1,4 @@
-"""Results are exported from the window: every search in each of its formats, under a name that fits the format."""
+"""Tests of exports from the window: every search in each of its formats, with a file name that fits the format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORMATS = {
 
 @pytest.fixture(scope="session")
 def identified(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with an identification."""
+    """Project with an identification."""
     return project_with_results(tmp_path_factory.mktemp("identified") / "project")[0].folder
 
 
@@ -61,7 +61,7 @@ def test_identification_exports_match_the_engine(window: MainWindow, identified:
 
 
 def _but_times(path: Path) -> list[str]:
-    """The lines of a file without those that say when it was written, or how it is called."""
+    """Return the lines of a file without those with its time or name."""
     return [line for line in path.read_text(encoding="utf-8").splitlines() if "creationDate" not in line and "date=" not in line]
 
 

@@ -1,4 +1,4 @@
-"""What a header tells of the files of a run, and of the run whose spectra it went on from."""
+"""Tests of what a header shows about the files of a run and the run it continued."""
 
 from __future__ import annotations
 

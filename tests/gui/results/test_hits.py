@@ -1,4 +1,4 @@
-"""The results of a sequence search, driven as a person would, and compared with the tables and the engine's own alignments."""
+"""Tests of sequence search results with real input events, compared with the tables and the engine's alignments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tests.searching import align
 
 @pytest.fixture(scope="session")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project whose run searched with three queries."""
+    """Project with a run of three queries."""
     return project_with_search(tmp_path_factory.mktemp("searched") / "project").folder
 
 
@@ -52,7 +52,7 @@ Opener = Callable[..., tuple[HitsView, Project]]
 
 @pytest.fixture(scope="session")
 def searched_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project whose run searched with one query."""
+    """Project with a run of one query."""
     return project_with_search(tmp_path_factory.mktemp("searched") / "project", n_queries=1).folder
 
 
@@ -90,7 +90,7 @@ def kept_hits(searched: Path, request: pytest.FixtureRequest) -> Iterator[tuple[
 
 @pytest.fixture
 def shared_hits(kept_hits: tuple[KeptView[HitsView], Project], theme: Theme, qtbot: QtBot) -> Opener:
-    """Does as `open_hits` does, for tests that neither sort nor change files."""
+    """Open hits as `open_hits` does, for tests that neither sort nor change files."""
     kept, project = kept_hits
     return lambda: (kept.as_opened(qtbot), project)
 
@@ -576,7 +576,7 @@ def test_nothing_is_cut_off(shared_hits: Opener, qtbot: QtBot, width: int, heigh
 
 
 def box_of(bars: HitBars, row: int) -> QRectF | None:
-    """Where the bar of a row of the table is on the viewport."""
+    """Return the position on the viewport of the bar of a table row."""
     assert bars._sheet is not None
     place = next((place for place, bar in enumerate(bars._sheet.hits.bars) if bar.row == row), None)
     return None if place is None else bars.on_viewport(bars._sheet.box(place))
@@ -612,7 +612,7 @@ def test_bars_have_the_score_classes_of_blast(bars: HitBars) -> None:
 
 
 def test_hit_without_bits_has_lowest_class(bars: HitBars) -> None:
-    """The table of hits allows both to be missing."""
+    """The table of hits allows both values to be missing."""
     bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
     box = box_of(bars, 10)
     assert box is not None

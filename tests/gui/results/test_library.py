@@ -1,4 +1,4 @@
-"""The view of a library search: the matches, the chosen one above its library entry, and differences of mass."""
+"""Tests of the library search view: matches, the selected match above its library entry, and mass differences."""
 
 from __future__ import annotations
 

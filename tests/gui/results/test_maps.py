@@ -49,7 +49,7 @@ _MATCHES = {"identify": "psms.tsv", "import": "psms.tsv", "library": "matches.ts
 
 
 def _run_demo(kind: str, folder: Path, database: Path) -> None:
-    """The demo of a search that matches spectra, in a project, among some of its proteins."""
+    """Run the demo of a search that matches spectra in a project, with some of its proteins."""
     demo = search_of_kind(kind).demo
     assert demo is not None
     inputs = {name: [resources.path("samples", file)] for name, file in demo.samples.items()}
@@ -65,7 +65,7 @@ def _run_demo(kind: str, folder: Path, database: Path) -> None:
 
 @pytest.fixture(scope="module")
 def identified(tmp_path_factory: pytest.TempPathFactory, small_database: Path) -> Path:
-    """The folder that holds the project with the identification that others go on from, and its matches."""
+    """Folder of the project with the identification that other runs continue, and its matches."""
     folder = tmp_path_factory.mktemp("identified")
     _run_demo("identify", folder / "p", small_database)
     return folder
@@ -75,7 +75,7 @@ def identified(tmp_path_factory: pytest.TempPathFactory, small_database: Path) -
 def run(
     request: pytest.FixtureRequest, identified: Path, tmp_path_factory: pytest.TempPathFactory, small_database: Path
 ) -> tuple[str, Project]:
-    """The demo of a search that matches spectra, behind that of the identification where it goes on from that."""
+    """Demo of a search that matches spectra, run after the identification if it continues one."""
     kind = request.param
     demo = search_of_kind(kind).demo
     assert demo is not None and demo.after in ("", "identify")
@@ -118,7 +118,7 @@ def _lists(view: AnyView) -> QTabWidget:
 
 
 class _Told(NamedTuple):
-    """Minutes, m/z of the precursor (0 of a survey spectrum), and the sum of the peaks' intensities."""
+    """Minutes, precursor m/z (0 for an MS1 spectrum), and the sum of the peak intensities."""
 
     minutes: float
     mz: float
@@ -127,7 +127,7 @@ class _Told(NamedTuple):
 
 @cache
 def _of_file(level: int) -> dict[int, _Told]:
-    """The spectra of the sample of a level of mass spectrometry by scan, as its XML has them."""
+    """Return the spectra of the sample at an MS level by scan, read from its XML."""
     found: dict[int, _Told] = {}
     with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as file:
         for _, one in ElementTree.iterparse(file):
@@ -212,7 +212,7 @@ def test_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> 
 
 @pytest.mark.parametrize(("name", "level"), [("total_ion_current", 2), ("surveys", 1)])
 def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
-    """Also of a run that goes on from another, whose file it is."""
+    """This includes a run that continues another and uses its file."""
     page = view.spectra.chromatogram
     _figures(view).setCurrentWidget(page)
     page.kind.setCurrentIndex(page.kind.findData(name))
@@ -226,7 +226,7 @@ def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: 
 
 @pytest.mark.parametrize("run", ["explain"], indirect=True)
 def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
-    """Beside the tables that both runs export."""
+    """The outcomes are compared with the tables that both runs export."""
     project, panel = run[1], view.spectra.panel
     assert " · identify-0001 · " in run_title(project, project.runs()[-1], view.search), "not that of a table"
     view.tables.setCurrentWidget(panel)
@@ -249,7 +249,7 @@ def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view:
 
 @pytest.mark.parametrize("run", ["library", "modified", "explain"], indirect=True)
 def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot) -> None:
-    """Of an identification that is tested with all its spectra."""
+    """The run is an identification tested with all its spectra."""
     matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
@@ -279,7 +279,7 @@ def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | Mo
 
 
 def test_small_molecule_spectra_are_identified_on_the_map(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    """Of a library without decoys, whose matches have no q-values and no peptides."""
+    """The library has no decoys, so its matches have no q-values and no peptides."""
     run, library = files
     entries, spectra = compound_entries(3)
     library.write_text(entries)

@@ -1,4 +1,4 @@
-"""The results of a search for modified peptides of real spectra, driven as a person would, and compared with the tables."""
+"""Tests of open modification search results of real spectra with real input events, compared with the tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def view(kept: KeptView[ModifiedView], qtbot: QtBot, theme: Theme) -> ModifiedVi
 
 @pytest.fixture
 def own_view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ModifiedView]:
-    """For a test that changes what others would see."""
+    """View for a test that changes what other tests would see."""
     widget = ModifiedView(search_of_kind("modified"))
     opened(widget, project, qtbot)
     yield widget
@@ -81,7 +81,7 @@ def test_shifts_are_summarised_by_kind(view: ModifiedView, accepted: list[dict[s
 
 
 def bars_of(view: ModifiedView) -> list[Bars]:
-    """The bars of all matches, of those with a name or without a shift, and of the chosen ones."""
+    """Return the bars of all matches, of named or unshifted ones, and of the selected ones."""
     return [mark for mark in view.histogram.panel_in_sight().marks if isinstance(mark, Bars)]
 
 

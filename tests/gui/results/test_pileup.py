@@ -1,4 +1,4 @@
-"""The pile of alignments in the window: of the chosen row, zoomed, clicked, filtered, with a track over it, as a figure."""
+"""Tests of the pileup in the window: of the selected row, zoomed, clicked, filtered, with a track, as a figure."""
 
 from __future__ import annotations
 

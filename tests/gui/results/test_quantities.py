@@ -1,4 +1,4 @@
-"""The view of a quantification, by the events of a real mouse and keyboard: volcano, linked tables, dragged borders, figures, export."""
+"""Tests of the quantification view with X events: volcano plot, linked tables, dragged boundaries, figures, export."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hand(view: QuantityView, qtbot: QtBot) -> Iterator[Hand]:
 
 
 def place_of_target(drawing: DrawingView, target: int) -> QPoint:
-    """Where a dot is drawn."""
+    """Return the position of a dot."""
     assert drawing.drawing is not None
     for shape in drawing.drawing.shapes:
         if isinstance(shape, Points):
@@ -153,7 +153,7 @@ def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, proje
 
 
 def drag(hand: Hand, view: QuantityView, begin: QPoint, end: QPoint, steps: int) -> None:
-    """Press at one place of the traces, go to another, and let go."""
+    """Press at one position of the traces, move to another, and release."""
     plot = view.traces
     for step in range(steps + 1):
         at = plot.mapToGlobal(begin + (end - begin) * step / steps)

@@ -1,4 +1,4 @@
-"""The results of a read alignment, driven as a person would, and compared with the tables and with the files that were aligned."""
+"""Tests of read alignment results with real input events, compared with the tables and the aligned files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.gui.result_views import KeptView, click_row, cut_off, opened, overlap
 
 @pytest.fixture(scope="module")
 def project(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Local alignments of reads from both strands of three parts of lambda; the parts are short, so that all pairs have one."""
+    """Project with local alignments of reads from both strands of three short parts of lambda; all pairs have one."""
     return project_with_reads(tmp_path_factory.mktemp("reads") / "project", genome_of(shared_data))
 
 
@@ -180,7 +180,7 @@ def test_click_on_position_shows_its_rows_and_show_all_resets(view: ReadsView, p
 
 
 def middle_of(plot: HistogramPlot, number: int) -> QPoint:
-    """A place in a bin."""
+    """Return a position in a bin."""
     assert plot.histogram is not None
     area, n = plot.inner(), len(plot.histogram.edges) - 1
     return QPoint(round(area.left() + (number + 0.5) / n * area.width()), round(area.center().y()))
@@ -232,7 +232,7 @@ def test_alignment_is_copied_and_low_qualities_are_pale(view: ReadsView, project
 
 
 def without_reads(project: Project, folder: Path, *, patterns: bool) -> Project:
-    """The run with an empty table of reads, or with none."""
+    """Return the run with an empty table of reads, or with none."""
     other = Project.create_or_open(folder)
     with other.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
         run.write_table("alignments", pq.read_table(project.table("alignments")))

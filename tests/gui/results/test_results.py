@@ -1,4 +1,4 @@
-"""The results of a run, driven as a person would (choose, filter, go back, look at spectra), and compared with the tables themselves."""
+"""Tests of identification results with real input events (select, filter, go back, view spectra), compared with the tables."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def kept_results(
 
 @pytest.fixture
 def shared_results(kept_results: tuple[KeptView[IdentificationView], Identification], theme: Theme, qtbot: QtBot) -> Opener:
-    """Does as `open_results` does, for tests that change neither columns nor files nor what is looked for in spectra."""
+    """Open results as `open_results` does, for tests that change neither columns, files nor spectrum settings."""
     kept, found = kept_results
     return lambda: (kept.as_opened(qtbot), found)
 
@@ -432,7 +432,7 @@ def test_nothing_is_cut_off(shared_results: Opener, qtbot: QtBot, width: int, he
 
 @pytest.fixture(scope="module")
 def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Projects to take pictures of: one with an identification, one with a search of sequences."""
+    """Projects for screenshots: one with an identification, one with a sequence search."""
     folder = tmp_path_factory.mktemp("pictured")
     project_with_results(folder / "identified", log=("Rescoring not used: too few targets",))
     project_with_search(folder / "searched")
@@ -441,7 +441,7 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize("scale", ["1", pytest.param("2", marks=pytest.mark.long)])
 def test_images_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme, scale: str) -> None:
-    """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
+    """Each view is taken in both themes and at both scales, and stored in PROTEOSCOPE_SCREENSHOTS if that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     if scale == "1":
         take_pictures(theme, *pictured, str(kept / "results-1"))

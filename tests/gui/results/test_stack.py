@@ -1,4 +1,4 @@
-"""Stacks of hits and whole subjects in the window, driven as a person would."""
+"""Tests of stacked hits and whole subjects in the window, with real input events."""
 
 from __future__ import annotations
 

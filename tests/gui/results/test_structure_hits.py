@@ -1,4 +1,4 @@
-"""The results of a structure search, driven as a person would, and compared with the tables."""
+"""Tests of structure search results with real input events, compared with the tables."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureVie
 
 
 def test_hits_of_lost_queries_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    """A table of queries that somebody cut to one row: the hits of the other query stand below it too."""
+    """With a query table cut to one row, the hits of the other query are shown too."""
     shutil.copytree(searched, tmp_path / "project")
     project, view = Project.open(tmp_path / "project"), StructureView()
     qtbot.addWidget(view)
@@ -266,7 +266,7 @@ def test_hits_of_lost_queries_are_shown(searched: Path, tmp_path: Path, qtbot: Q
 
 
 def test_chance_hits_are_reported_above_the_table(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
-    """A walk at random is like no fold; a chain that is in the database is."""
+    """A random walk resembles no fold, a chain of the database does."""
     rng, place, lines = np.random.default_rng(3), np.zeros(3), []
     for number in range(1, 61):
         step = rng.normal(size=3)

@@ -1,4 +1,4 @@
-"""Mirrored spectra: which peaks they share, against brute force, and what is drawn, told and exported."""
+"""Tests of mirrored spectra: shared peaks against brute force, and what is drawn, described and exported."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_lower_caption_is_shortened_and_tooltip_is_complete(view: MirrorView, qt
 
 
 def place_of_peak(view: MirrorView, half: int, peak: int) -> QPointF:
-    """Where the tip of a peak is drawn, in pixels of the plot."""
+    """Return the position of the tip of a peak, in pixels of the plot."""
     assert view.spectra is not None
     drawn = view.spectra.shown[half]
     return view.plot.place_of(float(drawn.mz[peak]), float(drawn.side * drawn.height[peak]))

@@ -1,4 +1,4 @@
-"""The annotated spectrum: right ions at right masses, labels that do not overlap, and figures with real text."""
+"""Tests of the annotated spectrum: correct ions and masses, labels without overlap, and figures with real text."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
 
 
 def labels_in_sight(plot: FigureView, panel: int = 0) -> list[Label]:
-    """The names that found a place."""
+    """Return the labels that were placed."""
     place, figure = plot._panels[panel].place, plot.figure
     assert place is not None and figure is not None
     names = [mark for mark in place.panel.marks if isinstance(mark, Names)]
@@ -62,14 +62,14 @@ def labels_in_sight(plot: FigureView, panel: int = 0) -> list[Label]:
 
 
 def boxes_in_sight(plot: FigureView) -> list[QRectF]:
-    """Where these names are, in pixels."""
+    """Return the boxes of the placed labels, in pixels."""
     metrics = QFontMetricsF(plot.font())
     size = metrics.height() * 0.8
     return [QRectF(one.x - 0.35 * size * len(one.text), one.y - size, 0.7 * size * len(one.text), size) for one in labels_in_sight(plot)]
 
 
 def place_of_peak(view: SpectrumView, peak: int) -> QPointF:
-    """Where the tip of a peak is drawn, in pixels of the plot."""
+    """Return the position of the tip of a peak, in pixels of the plot."""
     assert view.spectrum is not None
     return view.plot.place_of(float(view.spectrum.peaks.mz[peak]), float(view.spectrum.relative[peak]))
 
@@ -115,7 +115,7 @@ def test_crowded_labels_have_a_line_to_their_peak() -> None:
 
 
 def test_label_lines_never_cross() -> None:
-    """Each pair of lines by the definition, a common place by solving for it, over random spectra that are crowded enough."""
+    """Each pair of lines is checked by solving for a common point, over random crowded spectra."""
 
     def have_common_place(one: np.ndarray, other: np.ndarray) -> bool:
         (from_one, to_one), (from_other, to_other) = one, other
@@ -355,7 +355,7 @@ def texts_of_svg(path: Path) -> list[str]:
 
 
 def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[float, float], top: float) -> np.ndarray:
-    """How high each tall peak that is apart from others is drawn in its colour without a gap, as a share of the axis; NaN of the rest."""
+    """Return the drawn heights of tall isolated peaks as fractions of the axis, and NaN for the others."""
     n_rows, n_columns = pixels.shape[:2]
     column = (spectrum.peaks.mz - x[0]) / (x[1] - x[0]) * n_columns
     tall = np.flatnonzero(spectrum.relative > 0.05 * top)
@@ -372,7 +372,7 @@ def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[floa
 
 
 def page_panel(drawing: Drawing) -> np.ndarray:
-    """(rows, columns, 3) the upper panel of a page that PDFium draws."""
+    """Return the upper panel (rows, columns, 3) of a page as drawn by PDFium."""
     page = np.asarray(Image.open(BytesIO(png(drawing, 144))))
     upper = next(shape for shape in drawing.shapes if isinstance(shape, Clip))
     left, right, high, low = (round(2 * end) for end in (upper.x, upper.x + upper.width, upper.y + 1, upper.y + upper.height - 1))

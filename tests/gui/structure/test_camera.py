@@ -1,4 +1,4 @@
-"""From where a scene is seen, against the projection written out."""
+"""Tests of the camera of a scene against the projection written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures as files: a PNG of any size, and a turntable."""
+"""Tests of images as files: a PNG of any size, and a turntable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read besides the chains of a hit, on real files: other chains, side chains, B-factors, and what is written of all."""
+"""Tests of data read besides the chains of a hit from real files: other chains, side chains, B-factors, and exports."""
 
 from __future__ import annotations
 

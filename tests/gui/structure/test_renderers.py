@@ -1,4 +1,4 @@
-"""OpenGL and the engine draw the same; and what happens where there is no OpenGL."""
+"""Tests that OpenGL and the engine draw the same, and of machines without OpenGL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZE = QSize(240, 180)
 
 
 def pixels(image: QImage) -> NDArray[np.int64]:
-    """(height, width, 3)."""
+    """Return the pixels (height, width, 3)."""
     image = image.convertToFormat(QImage.Format.Format_RGB888)
     rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
     return rows[:, : 3 * image.width()].reshape(image.height(), image.width(), 3).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What is shown in three dimensions, and what is drawn of it."""
+"""Tests of the content of a scene in three dimensions, and of what is drawn of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view in three dimensions, driven as a person would: by hand, by keys, and from the tables and the alignment beside it."""
+"""Tests of the view in three dimensions with mouse, keys, tables and the linked alignment."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def project(searched: Path, tmp_path: Path) -> Project:
 
 @pytest.fixture(params=["OpenGL", "drawn"])
 def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What draws: OpenGL where there is one, and the engine."""
+    """Renderer of the view: OpenGL if available, and the engine."""
     if request.param == "OpenGL":
         request.getfixturevalue("opengl")
     else:
@@ -79,7 +79,7 @@ def view(by: str, project: Project, qtbot: QtBot, theme: Theme) -> Iterator[Stru
 
 @pytest.fixture
 def drawn_view(monkeypatch: pytest.MonkeyPatch, project: Project, qtbot: QtBot, theme: Theme) -> Iterator[StructureView]:
-    """For what is the same whoever draws."""
+    """View drawn by the engine, for behaviour that does not depend on the renderer."""
     monkeypatch.setenv(NO_OPENGL, "1")
     widget = shown(project, qtbot)
     yield widget
@@ -98,14 +98,14 @@ def pair_of(view: StructureView) -> StructurePair:
 
 
 def place_of(panel: StructurePanel, pick: Pick) -> QPoint:
-    """Where the residue is on the canvas."""
+    """Return the position of the residue on the canvas."""
     canvas = panel.canvas
     x, y, _ = canvas.camera.projected(pick.place[None], canvas.width(), canvas.height())[0].tolist()
     return QPoint(round(x), round(y))
 
 
 def front_residue(panel: StructurePanel, number: int) -> Pick:
-    """A residue of the query (0) or of the chosen hit (1) that is under the pointer where it is on the canvas."""
+    """Return a residue of the query (0) or the selected hit (1) that is in front at its position on the canvas."""
     trace = panel.scene.traces[number]
     for row in range(len(trace)):
         pick = Pick(trace, row)
@@ -133,7 +133,7 @@ def test_selected_hit_is_drawn_with_its_query(view: StructureView, by: str) -> N
 def test_renderer_compiles_before_the_first_smooth_image(
     opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In software each takes as long as the window may stand still: making the context, the sample, and the picture are of three turns."""
+    """In software each step may block for long: context, sample and image are made in three turns."""
     done: list[tuple[int, str]] = []
     turn = 0
 

@@ -1,4 +1,4 @@
-"""Tables of any length: what they show is what is in the file, in the order and under the filter that was asked for."""
+"""Tests of tables of any length: they show the content of the file in the requested order and filter."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def settle(view: TableView, qtbot: QtBot) -> None:
 
 
 def shown(view: TableView, name: str, n: int | None = None) -> list[Any]:
-    """Values of a column in the order of the view, read through the model."""
+    """Return the values of a column in the order of the view, read through the model."""
     model = view._model
     section = [column.name for column in model.columns].index(name)
     return [model.index(row, section).data(Qt.ItemDataRole.UserRole) for row in range(len(model.rows) if n is None else n)]
@@ -129,7 +129,7 @@ def test_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) -> N
 
 
 def test_pages_of_an_older_order_are_discarded(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
-    """While an order is awaited the old rows are still painted, and their pages asked for; the neighbours of these come after the order."""
+    """While an order is pending, the old rows are painted and request pages, which arrive after the new order."""
     model = view._model
     model.show(order=[("peptide", False)])
     model.index(PAGE_ROWS + 3, section_of(view, "peptide")).data()
