@@ -1,6 +1,6 @@
 """Fixtures with a real window on its own display, and the checks that every window test must pass.
 
-A test fails on a Qt warning (pytest-qt, see pyproject.toml), and when it leaves a thread, a top-level widget or a running timer behind.
+A test fails on a Qt warning (pytest-qt, see pyproject.toml), and if it leaves a thread, a top-level widget or a running timer.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ _servers: list[subprocess.Popen[bytes]] = []
 
 @pytest.fixture(scope="session")
 def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The display that is there, or a virtual one; always one of its own for each of several processes of tests (pytest-xdist), since focus
-    and clipboard are a display's."""
+    """Existing or virtual display; each process of pytest-xdist has its own, since focus and clipboard belong to a display."""
     pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
     # File dialogs remember their folders in the user's own configuration.
     os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("configuration"))
@@ -146,8 +145,9 @@ def old_timers(qapp: QApplication) -> Iterator[OldTimers]:
 
 @pytest.fixture(scope="module", autouse=True)
 def old_objects(old_timers: OldTimers) -> Iterator[None]:
-    """What was there before a test is no garbage and no leak of it: Python's collector looks no further at it, which would take most of the
-    time of a short test. What has become garbage since then is collected behind some modules."""
+    """Exclude objects from before a test from its garbage collection, which would take most of the time of a short test.
+
+    Their garbage is collected after some modules."""
     old_timers.freeze()
     yield
     old_timers.end_module()
@@ -187,8 +187,10 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureR
 
 @pytest.fixture
 def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) -> Iterator[Callable[[], MainWindow]]:
-    """Opens windows that share one settings file, and closes those still open at the end. Each is active when a test gets it: Qt passes
-    shortcuts to the active window alone, and on a busy display a window becomes that some time after it was shown."""
+    """Open windows that share one settings file, and close those still open at the end.
+
+    Each window is active when a test gets it: Qt passes shortcuts only to the active window, which a shown window becomes with delay on
+    a busy display."""
     from PySide6.QtCore import QEvent
     from shiboken6 import isValid
 
@@ -220,8 +222,7 @@ def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) 
 
 @pytest.fixture(scope="session")
 def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bovine albumin, which the sample BSA1 is of, and the first 400 of the other proteins of the sample's database: a search in it takes a
-    seventh of one in all of them."""
+    """Bovine albumin, the protein of the sample BSA1, and the first 400 other proteins of its database; searches take a seventh."""
     entries = gzip.decompress((SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").read_bytes()).decode().split("\n>")
     albumin = next(entry for entry in entries if "ALBU_BOVIN" in entry.partition("\n")[0])
     path = tmp_path_factory.mktemp("small-database") / "albumin_and_others.fasta"

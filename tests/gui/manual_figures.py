@@ -1,7 +1,7 @@
 """Figures of the manual and the README, created by ``python -m tests.gui.screenshots --figures``.
 
-They show the runs of the page "Worked examples", whose commands are run first, in a window of 1280 x 800; the volcano plot alone shows
-made-up runs, since what ships is one sample.
+They show the runs of the page "Worked examples", whose commands are run first, in a window of 1280 x 800. Only the volcano plot shows
+synthetic runs, since the supplied data is a single sample.
 """
 
 from __future__ import annotations

@@ -82,14 +82,15 @@ def opened(view: RunView, project: Project, qtbot: QtBot, size: tuple[int, int] 
 
 
 class KeptView(Generic[View]):
-    """A view with a run that the tests of a module share: opening one takes longer than most tests do. Each gets it as it was opened, which
-    is looked at; where a filter that is reset, and rows and pages that are chosen again, do not bring that back, the run is opened anew.
+    """View with a run shared by the tests of a module, since opening one takes longer than most tests.
 
-    What a test changes besides (columns, marks, what is picked in pictures, files), it changes in a view of its own.
+    Each test gets it in its first state, which is checked: the filter is reset and the first rows and pages are selected, or the run is
+    opened again. A test that changes anything else (columns, marks, picks, files) uses its own view.
 
     Parameters
     ----------
-    size : of the view as a window of its own; None for one that shows the run already, in a window.
+    size : tuple of int or None
+        Size of the view as a window; None for a view that already shows the run in a window.
     """
 
     def __init__(self, view: View, project: Project, request: pytest.FixtureRequest, size: tuple[int, int] | None = (1300, 850)) -> None:

@@ -4,8 +4,8 @@
 
     xvfb-run -a -s "-screen 0 2800x2000x24" python -m tests.gui.screenshots [FOLDER] [--views VIEW ...]
 
-They are written to ``artefacts/screenshots`` unless a folder is given, and are of all views unless some are named. The figures of the
-manual are made anew, where they stand (``docs/figures``) or in a folder, by::
+They are written to ``artefacts/screenshots`` unless a folder is given, and show all views unless some are named. The figures of the
+manual are created again, in ``docs/figures`` or in a folder, by::
 
     xvfb-run -a -s "-screen 0 1920x1200x24" python -m tests.gui.screenshots --figures [FOLDER]
 """
@@ -57,7 +57,8 @@ class Photographer:
 
     Parameters
     ----------
-    recent : projects that it remembers; nobody looks whether they are there.
+    recent : tuple of str
+        Remembered projects, which need not exist.
     """
 
     def __init__(self, folder: Path, look: Any, scale: str, recent: tuple[str, ...] = RECENT) -> None:

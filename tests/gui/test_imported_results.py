@@ -16,8 +16,7 @@ from tests.gui.test_window import click, drop
 
 @pytest.fixture
 def imported(window: MainWindow, tmp_path: Path, qtbot: QtBot, request: pytest.FixtureRequest) -> IdentificationView:
-    """The view, after a person dropped results (mzIdentML where no other format is asked for) and their spectra, and pressed Run; without
-    a database."""
+    """View after results (mzIdentML by default) and their spectra were dropped and Run was pressed, without a database."""
     drop(window, write_results(getattr(request, "param", "mzidentml"), tmp_path))
     page = window.searches["import"]
     qtbot.waitUntil(lambda: page.made_form is not None and window.pages.currentWidget() is page.made_form)

@@ -1,5 +1,6 @@
-"""Ways through the window that nobody planned, with the events of a real mouse and keyboard: files in the wrong order, a filter that leaves
-nothing, a run that is deleted and brought back; and every page in a window of 1024 x 700."""
+"""Tests of unplanned ways through the window with X events, and of every page in a window of 1024 x 700.
+
+Files are given in the wrong order, a filter leaves nothing, and a run is deleted and restored."""
 
 from __future__ import annotations
 

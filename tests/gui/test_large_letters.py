@@ -1,5 +1,6 @@
-"""With large letters in a small window everything can be read and reached: nothing is squeezed below what it needs, nor lies where no
-scroll bar leads."""
+"""Tests that everything is readable and reachable with a large font in a small window.
+
+No widget is smaller than it needs, or out of reach of the scroll bars."""
 
 from __future__ import annotations
 

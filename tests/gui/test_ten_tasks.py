@@ -1,21 +1,21 @@
 """Tests of common tasks on results, each within three actions of mouse and keyboard, at 1280 x 800.
 
-1. Look at the second-best protein.
-2. See its best spectrum.
+1. View the second-best protein.
+2. View its best spectrum.
 3. Save that spectrum as a figure.
-4. See where the peptides lie in the protein.
-5. See the errors of the masses.
+4. View the positions of the peptides in the protein.
+5. View the mass errors.
 6. Find a peptide.
-7. Take a match to a spreadsheet.
-8. Hand all results to another program.
-9. See the worst matches that were accepted.
-10. Look at another run, and at what it found.
+7. Copy a match to a spreadsheet.
+8. Export all results for another program.
+9. View the worst accepted matches.
+10. View another run and its results.
 11. Compare two runs.
-12. Go on with what stayed unidentified.
-13. See the parameters of another run.
+12. Continue with the unidentified spectra.
+13. View the parameters of another run.
 14. Mark a match with a star.
-15. See all spectra, identified or not.
-16. Ask how much of each protein there is.
+15. View all spectra, identified or not.
+16. Quantify the proteins.
 """
 
 from __future__ import annotations

@@ -47,8 +47,7 @@ def at_hand(window: QWidget, qtbot: QtBot) -> None:
 
 
 def wait_until_still(place: Callable[[], Place | None], qtbot: QtBot) -> None:
-    """Until what is clicked next has been at the same place for a while: a click goes to where it was a moment before. `place`: None as
-    long as it is nowhere."""
+    """Wait until the position of the next click has been unchanged for a while; `place` returns None while there is none."""
     told: list[Place | None] = []
 
     def is_still() -> bool:

@@ -1,5 +1,6 @@
-"""The map of a run and the list of its spectra, of searches of spectra of every kind: beside the run's own file, read by another program,
-and beside the tables that the run exports."""
+"""Tests of the map of a run and its list of spectra, for all searches of spectra.
+
+They are compared with the run's file, read by another program, and with the exported tables."""
 
 from __future__ import annotations
 
@@ -154,8 +155,9 @@ def _total(spectrum: ElementTree.Element) -> float:
 
 
 def _accepted(kind: str, project: Project) -> dict[int, str]:
-    """Peptides of the accepted matches by their scans, as the exported table of the run of a kind tells them. That of explained spectra has
-    no scans, which end their names in this file."""
+    """Return the peptides of the accepted matches by scan, from the exported table of the run of a kind.
+
+    The table of explained spectra has no scans; they are the last part of the spectrum names in this file."""
     with (project.folder.parent / f"{kind}.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     accepted = [row for row in rows if float(row["q_value"]) <= _FDR and row.get("is_decoy", "false").lower() != "true"]

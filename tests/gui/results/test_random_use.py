@@ -78,7 +78,8 @@ class User:
 
     Parameters
     ----------
-    texts : what is typed into the filter.
+    texts : sequence of str
+        Texts typed into the filter.
     """
 
     def __init__(self, view: QWidget, bar: QWidget, texts: list[str], seed: int) -> None:
