@@ -68,7 +68,7 @@ def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         server.terminate()
         server.wait()
     else:
-        server.returncode = 0  # it ends after this process, which therefore does not ask how
+        server.returncode = 0  # it ends after this process, which therefore cannot read its exit status
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +101,7 @@ def _timers_in_sight() -> list[QTimer]:
     from PySide6.QtCore import QTimer
 
     objects = gc.get_objects()
-    # Their types, not `isinstance`: that asks a weak proxy for its class, and the object behind it may be gone.
+    # Types are compared without `isinstance`, which asks a weak proxy for the class of an object that may be gone.
     kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, QTimer)}
     return [one for one in objects if type(one) in kinds] if kinds else []
 
@@ -166,7 +166,7 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureR
 
     threads, n_widgets, running = set(threading.enumerate()), len(widgets()), old_timers.active()
     yield
-    # pytest would hold on to the windows that fixtures made, and those to what is theirs.
+    # pytest would retain the windows made by fixtures, and everything that they own.
     request.node.funcargs.clear()
     deadline = time.monotonic() + _SECONDS_TO_END
     while True:

@@ -29,7 +29,7 @@ class Figures(Photographer):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, "light", "1", ())
-        # A name that stands in the figures.
+        # A name that appears in the figures.
         named = self.temporary.parent / "worked-examples"
         shutil.rmtree(named, ignore_errors=True)
         self.temporary = self.temporary.rename(named)

@@ -132,7 +132,7 @@ class KeptView(Generic[View]):
         QApplication.sendPostedEvents(self.view, QEvent.Type.DeferredDelete.value)
 
     def _fields(self) -> Iterator[tuple[QWidget, Any]]:
-        # Of pages that nobody has looked at some get what can be chosen, and their bounds, only when they are read.
+        # Some pages receive their choices and limits only when they are first shown.
         for tabs in self.view.findChildren(QTabWidget):
             yield tabs, tabs.currentIndex()
         for choice in self.view.findChildren(QComboBox):
@@ -174,7 +174,7 @@ class KeptView(Generic[View]):
             elif isinstance(field, QAbstractButton):
                 field.click()
         if any(begin[name][3] and panel.scope_text not in ("", begin[name][3]) for name, panel in view.panels.items()):
-            # Of a part of what is chosen above: that comes back with the choice.
+            # It belongs to the selection above and returns with it.
             for panel in view.panels.values():
                 panel.clear_choice()
         for name, panel in view.panels.items():

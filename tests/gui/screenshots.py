@@ -769,7 +769,7 @@ if __name__ == "__main__":
         sys.exit()
     given.folder = given.folder or REPOSITORY / "artefacts" / "screenshots"
     if given.look:
-        given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing, and say nothing
+        given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing without an error
         Photographer(given.folder, given.look, given.scale).go(given.views)
     else:
         main(given.folder, given.views)

@@ -58,7 +58,7 @@ def test_advice_follows_a_search_with_few_identifications(window: MainWindow, fo
     stub, over = Stub(folder), ended(window)
     window.tasks.add(stub.task)
     qtbot.waitUntil(lambda: len(over) == 1 and bool(stub.advised))
-    # The search is over, with its results, while the causes are checked.
+    # The search is finished, with its results, while the causes are checked.
     assert over[0][0].state == "done" and stub.searched[0].options["advice"] == "none"
     assert window.queue.running is not None and "few identifications in identify-0001" in window.queue.running.title
     stub.go_on.set()

@@ -135,7 +135,7 @@ def test_search_starts_from_the_toolbar_button(window: MainWindow, hand: Hand, q
         hand.choose(menu, window.menus.new[kind])
 
     for kind in ("structures", "quantify"):
-        # The menu keeps whoever waits for the click until it is gone.
+        # The menu blocks the caller of the click until it is closed.
         hand.when(lambda: QApplication.activePopupWidget() is not None, partial(choose, kind))
         hand.click(bar.widgetForAction(bar.actions()[0]))
         qtbot.waitUntil(lambda kind=kind: window.pages.currentWidget() is window.searches[kind].form)

@@ -61,13 +61,13 @@ def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qt
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == "identify"
     assert "Press Run" in window.message_bar.label.text()
-    # The identification is done: its results are put where the sample would have them.
+    # The identification is finished: its results are copied to the folder of the sample.
     project, found = project_with_results(home / "proteoscope_sample")
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     demo = search_of_kind(kind).demo
     assert demo is not None
     if demo.after != "identify":
-        # What comes between is offered first.
+        # Intermediate steps are offered first.
         assert window.form.search.kind == demo.after and "Press Run" in window.message_bar.label.text()
         qtbot.waitUntil(lambda: window.form.validation_error() == "")
         with project.run(demo.after, {"run": "identify-0001"}) as run:
@@ -239,7 +239,7 @@ def test_terms_and_keys_are_searchable(window: MainWindow) -> None:
     _triggered(window, "Keyboard shortcuts")
     listed = {help_window.keys.item(row, 0).text(): help_window.keys.item(row, 1).text() for row in range(help_window.keys.rowCount())}
     assert listed["F1"] == "Context help" and listed["Ctrl+R"] == "Run"
-    # Every action of the window that has keys is listed, and with its own.
+    # Every action with a shortcut is listed with it.
     for action in window.findChildren(QAction):
         for keys in action.shortcuts():
             assert keys.toString() in listed, action.text()

@@ -41,7 +41,7 @@ def test_dropped_results_are_imported_with_engine_scores(imported: Identificatio
     assert sorted(shown(imported.psms, "peptide")) == sorted(one.text for one in accepted)
     assert sorted(shown(imported.psms, "score_e_value")) == sorted(one.e_value for one in accepted)
     names = {column.name for column in imported.psms.model.columns}
-    assert "score_e_value" in names and "score_xcorr" not in names  # which this file has not
+    assert "score_e_value" in names and "score_xcorr" not in names  # missing in this file
     assert "q-values of PSMs: those of the file" in imported.header.message
     assert imported.spectrum.isVisible()
 

@@ -59,7 +59,7 @@ class UntilCancelled:
     """Work that ends at its first step after a cancel."""
 
     def __init__(self) -> None:
-        self.n_late = 0  # steps that it began although it was cancelled
+        self.n_late = 0  # steps started after a cancel
 
     def __call__(self, progress: Progress) -> None:
         progress.stage("Counting", 10**12)
@@ -93,7 +93,7 @@ def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue
     bridge._timer.timeout.connect(lambda: ticks.append(len(told)))
 
     def work(progress: Progress) -> None:
-        # A stage at a time is reported whatever the interval: the worst that an engine can do.
+        # Each stage is reported whatever the interval: the worst case of an engine.
         i = 0
         while len(ticks) < 10:
             i += 1

@@ -94,7 +94,7 @@ def test_empty_filter_export_comparison_and_restored_run(window: MainWindow, han
     qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "all.pin").exists())
     assert len((tmp_path / "all.pin").read_text(encoding="utf-8").splitlines()) > results.psms.total / 2, "the whole run is exported"
     with qtbot.waitActive(window):
-        # No window manager of this display gives the keyboard back after a dialog.
+        # This display has no window manager that restores the focus after a dialog.
         window.activateWindow()
     hand.press("ctrl", "f")
     qtbot.waitUntil(results.filter_bar.text.hasFocus)

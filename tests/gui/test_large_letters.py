@@ -58,7 +58,7 @@ def out_of_reach(top: QWidget) -> list[str]:
             area = parent.parentWidget()
             if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
                 if not isinstance(area, QScrollArea):
-                    # It brings its rows into sight by itself.
+                    # It scrolls to its rows by itself.
                     break
                 place, inside = QRect(area.rect()), area
                 continue

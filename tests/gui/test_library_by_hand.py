@@ -62,7 +62,7 @@ def test_matches_are_filtered_and_viewed_by_hand(results: MainWindow, qtbot: QtB
         qtbot.waitUntil(lambda: view.matches.model.rowCount() > 20)
         assert not overlapping(view.filters) and not cut_off(view.header)
         shot(results, "library-all")
-        # Compounds have no error rate: they are told in the header, and seen when everything is.
+        # Compounds have no FDR: the header counts them, and they are shown with all matches.
         assert "3 more of entries without decoys" in view.header._counts.accessibleName()
         hand.click(view.filters.text)
         hand.type("wqzgkk")
@@ -79,7 +79,7 @@ def test_matches_are_filtered_and_viewed_by_hand(results: MainWindow, qtbot: QtB
         click_into_row(hand, view.matches, 2, qtbot)
         qtbot.waitUntil(lambda: "Compound" in corners())
         shot(results, "library-compound")
-        # What is oxidised stands above its entry, with the peaks that are moved told apart.
+        # An oxidised match is above its entry, with shifted peaks distinguished.
         hand.click(view.filters.text)
         hand.press("ctrl", "a")
         hand.type("oxidation")

@@ -68,7 +68,7 @@ class Stepwise:
                 progress.stage(f"Step {i}")
                 if self._writes:
                     run.log("info", f"step {i}")
-                # Longer than between two deliveries of what has happened.
+                # Longer than the interval between two deliveries of events.
                 time.sleep(0.1)
         return said(run.id, Count(0, "PSM", "PSMs"))
 
@@ -113,7 +113,7 @@ def test_real_search_fails_with_one_message_when_deleted(filled: MainWindow, mes
     def look(job: Any, event: Any) -> None:
         if event.stage not in stages:
             stages.append(event.stage)
-        if event.stage != "Starting" and folder.exists():  # stages that pass at once are not all told
+        if event.stage != "Starting" and folder.exists():  # not all instantaneous stages are reported
             shutil.rmtree(folder, ignore_errors=True)
 
     filled.bridge.progressed.connect(look)

@@ -56,7 +56,7 @@ def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], Non
 def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[str, float]]:
     """Drop addresses and return the sentence shown after the inspection, and the longest stall."""
 
-    window.new_search("identify")  # a form is made once, whatever is dropped
+    window.new_search("identify")  # a form is built once, whatever is dropped
     qtbot.wait(100)
 
     def answer(urls: list[QUrl]) -> tuple[str, float]:
@@ -229,7 +229,7 @@ def test_window_opens_with_forged_settings(settings_path: Path, make_window: Cal
     stalls = Stalls()
     window = make_window()
     qtbot.wait(300)
-    assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # with what a first window makes once
+    assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # includes what a first window builds once
     values = json.loads(settings_path.with_name("settings.json").read_text())
     assert values["font_scale"] == 200
 

@@ -86,7 +86,7 @@ def form(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> SearchFo
     drop(window, files[1])
     form = window.searches["reads"].form
     qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
-    # Not on one of the form's parts, which would take it.
+    # Not on an input of the form, which would accept it.
     drop(window, files[0], at=QPoint(3, 3))
     qtbot.waitUntil(lambda: form.file_lists["texts"].paths == [files[0]])
     qtbot.waitUntil(lambda: bool(form.file_lists["texts"].counts and form.file_lists["patterns"].counts))

@@ -78,7 +78,7 @@ def test_title_and_note_are_stored_as_typed(window: MainWindow, searched: Path, 
     qtbot.keyClicks(page.note, "two blanks between")
     qtbot.waitUntil(lambda: project.note(run) == RunNote(f"for the paper {_EVIL}", "two blanks between"))
     assert window.project_pane.title_of(project.runs()[-1]) == f"for the paper {_EVIL}"
-    # Empty brings the usual one back.
+    # An empty title restores the default.
     page.title.selectAll()
     qtbot.keyClick(page.title, Qt.Key.Key_Delete)
     qtbot.keyClick(page.title, Qt.Key.Key_Return)
@@ -145,7 +145,7 @@ def test_report_is_written_in_the_background(window: MainWindow, searched: Path,
 
 def test_run_folder_is_opened(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[QUrl] = []
-    # The desktop's own program would open on the screen of whoever runs the tests.
+    # The desktop's program would open on the screen of the developer.
     monkeypatch.setattr("proteoscope.gui.run_actions.QDesktopServices.openUrl", lambda url: opened.append(url) or True)
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)

@@ -105,7 +105,7 @@ def test_pasted_protein_finds_its_relatives(
     run = window.project_pane.selected_run
     assert run is not None and (run.kind, run.status) == ("align", "done")
     assert f"{run.message} in" in window.jobs.rows[job.id].stage.toolTip()
-    # The project names the file that it read, and has it.
+    # The project records the file that it read, and stores a copy.
     read = [one.path for one in Project.open(tmp_path / "relatives").inputs(run.id) if one.kind == "queries"]
     assert len(read) == 1 and read[0].is_relative_to(tmp_path / "relatives")
     proteins = read_proteins(read)
@@ -243,7 +243,7 @@ def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, q
     form.file_lists["queries"].add([mixed])
     qtbot.waitUntil(form.file_lists["queries"].warning.isVisible)
     assert form.file_lists["queries"].warning.text().startswith("mixed.fasta: 2 of 5 sequences look like DNA or RNA")
-    # Among very many proteins there are some that look so.
+    # Among very many proteins some look like DNA.
     for name, n_genes in (("few", 2), ("many", 3)):
         records = [("gene", gene)] * n_genes + [("p", protein)] * (300 - n_genes)
         form.file_lists["database"].clear()
@@ -559,7 +559,7 @@ def test_run_after_project_deletion_is_a_new_one(filled: MainWindow, files: tupl
         qtbot.waitUntil(form.run_button.isEnabled)
         with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
             form.run()
-            if subjects:  # the project that was deleted is asked for
+            if subjects:  # the deleted project is prompted for
                 assert window.task_projects.question is not None
                 window.task_projects.question.make_button.click()
         qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy)

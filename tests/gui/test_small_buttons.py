@@ -36,7 +36,7 @@ def test_form_and_result_icons_have_texts(window: MainWindow) -> None:
     for kind, pages in window.searches.items():
         found = [one for page in (pages.form, pages.results) for one in signs(page)]
         assert len(found) > 3, kind
-        # What has neither text nor name yet gets both when it is shown.
+        # Buttons without text and name receive both when shown.
         silent = [
             f"{type(one).__name__} {one.text()!r} {one.toolTip()!r}"
             for one in found

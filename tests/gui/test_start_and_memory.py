@@ -147,7 +147,7 @@ def test_page_that_fails_explains_why_and_is_built_later(window: MainWindow, mon
         for _ in range(2):
             with pytest.raises(OSError, match="a plug came off"):
                 getattr(pages, page)
-        # Whoever makes pages in idle moments meets the fault of each once, and goes on to what else there is.
+        # Building pages when idle hits the error of each once and continues with the others.
         faults, n_steps = 0, 0
         while n_steps < 200:
             n_steps += 1

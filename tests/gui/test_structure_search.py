@@ -162,7 +162,7 @@ def test_database_is_built_described_and_searched(
     assert form.file_lists["database"].paths == [tmp_path / "database"]
     qtbot.waitUntil(lambda: form.file_lists["database"].note.text().startswith("11 protein chains"))
 
-    # A second one cannot be searched with it.
+    # A second database is refused.
     form.file_lists["database"].add([folder])
     qtbot.waitUntil(lambda: "cannot be combined with other files" in form.file_lists["database"].problem())
     form.take_database("database", tmp_path / "database")
@@ -170,7 +170,7 @@ def test_database_is_built_described_and_searched(
     form.parameters.set_values({"qualification_threshold": 0})
     form.set_project_folder(tmp_path / "project")
     qtbot.waitUntil(lambda: not form.validation_error() and form.run_button.isEnabled())
-    # What the list of files has learned last is still to be shown; a person is not as fast.
+    # The last inspection result is not shown yet; a user is not as fast.
     qtbot.wait(100)
     with qtbot.waitSignal(window.bridge.finished, timeout=300_000) as finished:
         click(form.run_button)
@@ -183,7 +183,7 @@ def test_database_is_built_described_and_searched(
         window.export(view.superposition(tmp_path / "saved", view.alignment.plot.pair))  # type: ignore[arg-type]
     assert finished.args[0].state == "done" and (tmp_path / "saved" / "target.cif").is_file()
     assert "PyMOL" in window.tasks.outcome(finished.args[0])
-    # A drop of the database's folder finds the place of databases, not that of queries.
+    # A dropped database folder goes to the input for databases, not to the queries.
     form.file_lists["database"].clear()
     drop(window, tmp_path / "database", at=ASIDE)
     qtbot.waitUntil(lambda: form.file_lists["database"].paths == [tmp_path / "database"])

@@ -25,7 +25,7 @@ LOOKS = pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
 
 
 def test_contrast_follows_wcag() -> None:
-    # The extremes by definition, and the grey that is known as the lightest allowed on white.
+    # The extremes by definition, and the lightest grey allowed on white.
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#ffffff", "#ffffff") == 1
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
@@ -181,7 +181,7 @@ def test_tones_and_primary_button_follow_the_theme(theme: Theme, qtbot: QtBot) -
     page.show()
     for choice, look in (("dark", DARK), ("light", LIGHT), ("dark", DARK)):
         theme.choose(choice)  # type: ignore[arg-type]
-        # Widgets hear of it by an event.
+        # Widgets are notified by an event.
         QApplication.processEvents()
         named = {"faint": look.faint_text, "wrong": look.wrong, "attention": look.attention, "good": look.good}
         assert {tone: label.palette().color(label.foregroundRole()).name() for tone, label in labels.items()} == named

@@ -29,7 +29,7 @@ class _Count(QObject):
         super().__init__()
         self.turn = 0
         self.notes: list[tuple[int, str]] = []
-        # Another timer that is due goes off in each turn, and the dispatcher begins each anew.
+        # Another timer that is due fires in each turn, and the dispatcher restarts each.
         self.timer = QTimer(self)
         self.timer.start()
         QAbstractEventDispatcher.instance().awake.connect(self._next)
@@ -134,7 +134,7 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
             count.note(f"palette of {kind}")
             QApplication.setPalette(palette, kind)  # type: ignore[arg-type]
 
-    pictures: list[int] = []  # drawn in each piece
+    pictures: list[int] = []  # drawn in each step
     is_refreshing = False
 
     def drawn(name: str, *given: object) -> QPixmap:

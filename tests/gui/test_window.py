@@ -73,7 +73,7 @@ def drop(window: QWidget, *paths: Path, at: QPoint = QPoint(400, 300)) -> None: 
     content.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     with warnings.catch_warnings():
-        # Newer versions of Qt want the place in fractions, older ones do not take it.
+        # Newer versions of Qt need a position in fractions, older ones refuse it.
         warnings.simplefilter("ignore", DeprecationWarning)
         enter = QDragEnterEvent(at, Qt.DropAction.CopyAction, content, buttons, keys)
     QGuiApplication.sendEvent(window, enter)
@@ -183,7 +183,7 @@ def test_file_of_wrong_kind_is_marked_in_its_list(filled: MainWindow, database: 
     form.file_lists["spectra"].add([database])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].frame.is_wrong)
     assert "protein databases" in form.file_lists["spectra"].message.text()
-    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # once all files have been looked at
+    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # after all files are inspected
     form.file_lists["spectra"].lines.item(1).setSelected(True)
     click(form.file_lists["spectra"].remove_button)
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -275,7 +275,7 @@ def test_good_run_clears_the_error_of_another(window: MainWindow, tmp_path: Path
 @pytest.mark.parametrize("kind", ["identify", "align"])
 def test_run_without_inputs_shows_what_is_missing(window: MainWindow, kind: str, qtbot: QtBot) -> None:
     window.menus.new[kind].trigger()
-    # Shortcuts are the active window's, and which one that is, a busy screen tells late.
+    # Shortcuts belong to the active window, which a busy display reports late.
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     QTest.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
@@ -390,7 +390,7 @@ def test_real_search_is_cancelled_midway(
     window: MainWindow, sample_data: Path, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra = sample_data / "BSA1.mzML.gz"
-    # Among all of the sample's proteins: it must not be over before it is cancelled.
+    # It uses all proteins of the sample, so that it does not finish before it is cancelled.
     fill(window, spectra, sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", tmp_path / "project", qtbot)
     n_late, check = [0], Progress.check
 
@@ -665,7 +665,7 @@ def test_form_keeps_its_project_while_others_are_viewed(filled: MainWindow, tmp_
     qtbot.waitUntil(lambda: not filled.results.is_busy)
     assert form.project.line.text() == own
     assert form.project.open_button.text() == "Project: shew (open)" and form.project.open_button.isEnabled()
-    # A form that nobody has begun with goes on with the open project.
+    # An unused form uses the open project.
     other = filled.searches["align"].form
     assert other.project.line.text() == str(tmp_path / "shew") and not other.project.open_button.isEnabled()
     filled.show_form()
@@ -702,7 +702,7 @@ def test_settings_are_on_disk_before_the_window_closes(window: MainWindow, datab
     Project.create_or_open(tmp_path / "away")
     for name in ("away", "mine"):
         window.open_project(tmp_path / name)
-    # Written without waiting; that a signal right after loses nothing is tested with a process of its own.
+    # Settings are written without waiting; a signal right after is tested with a separate process.
     window.settings.flush()
     kept = SettingsFile(tmp_path / "settings.json").values
     assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
@@ -776,10 +776,10 @@ def test_export_is_written_while_a_search_runs(filled: MainWindow, tmp_path: Pat
 def test_double_click_on_run_queues_one_search(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchTask, "run", counting(steps=1))
     button = filled.form.run_button
-    # As a mouse sends it: a click, and a second one that is told as a double click.
+    # The events of a mouse: a click, and a second one reported as a double click.
     click(button)
     QTest.mouseDClick(button, Qt.MouseButton.LeftButton)
-    # Which Qt's own sends without the release that clicks.
+    # Qt's own function sends it without the release that clicks.
     QTest.mouseRelease(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: filled.queue.is_idle and bool(filled.jobs.rows))
     qtbot.wait(50)

@@ -26,7 +26,7 @@ _KEYS = {"ctrl": 0xFFE3, "alt": 0xFFE9, "shift": 0xFFE1, "enter": 0xFF0D, "escap
 """Keysyms by their names; letters are their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'
 _POLL_MS = 30
-_SAME = 10  # times that a place is told alike
+_SAME = 10  # number of equal positions that count as at rest
 
 
 def why_no_hand() -> str:

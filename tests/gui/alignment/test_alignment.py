@@ -79,7 +79,7 @@ def test_kinds_differ_in_colour_and_in_text(view: AlignmentView) -> None:
     colours = []
     for column in range(4):
         left, top = layout.corner(column)
-        # Between two lines there is no letter.
+        # Between two lines there is no residue.
         colours.append(image.pixelColor(QPoint(round((left + 2) * ratio), round((top + 1) * ratio))).name())
     assert len(set(colours)) == 4
     assert view.plot.pair is not None and view.plot.pair.middle == "A+  A+  "

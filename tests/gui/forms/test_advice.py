@@ -42,7 +42,7 @@ def test_advice_on_ion_trap_spectra_is_applied_by_one_click(form: SearchForm, qt
     qtbot.wait(1)
     form.touched.connect(lambda: touches.append(form.advice.isVisible()))
     qtbot.waitUntil(lambda: form.advice.isVisible())
-    # What is learnt of a file is nothing that the user changed.
+    # The result of an inspection is no change by the user.
     assert not any(touches)
     assert form.presets.name == "high-resolution"
     assert "ion trap" in form.advice.label.text() and form.advice.button.text() == "Use low-resolution"
@@ -66,5 +66,5 @@ def test_form_inspects_every_file(form: SearchForm, qtbot: QtBot, tmp_path: Path
     qtbot.waitUntil(lambda: len(form.file_lists["spectra"].spectra_contents) == 8)
     qtbot.waitUntil(lambda: form.advice.isVisible())
     assert form.advice.label.text().startswith("BSA1.mzML.gz: the fragments were measured in an ion trap")
-    # Nothing is known of the others: no preset is offered for all.
+    # The other files are not inspected, so no preset is offered for all.
     assert "separate runs" not in form.advice.label.text() and not form.advice.button.isVisible()

@@ -56,7 +56,7 @@ def can_turn(box: Box) -> None:
 def wheel(widget: QWidget, steps: int = -1) -> None:
     """Send a wheel event at a widget as the display server does."""
     top, at, before = widget.window(), QPoint(), None
-    while at != before:  # what was just chosen may have moved it, and may move it on
+    while at != before:  # the last choice may have moved it, and may move it again
         before = at
         QTest.qWait(20)
         at = widget.mapTo(top, widget.rect().center())

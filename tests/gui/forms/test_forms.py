@@ -302,7 +302,7 @@ def test_number_arrows_notify_the_form(form: ParameterForm, name: str, value: fl
     QTest.keyClick(box, Qt.Key.Key_Up)
     assert box.value() > value - 1
     assert getattr(form.parameters, name) == box.value() and name in form.changed_names
-    # An arrow at the bound mends the text, though the value stays.
+    # An arrow at the limit corrects the text, although the value stays.
     form.set_values({name: 0})
     type_over(box, "0,,5")
     assert name in form.problems

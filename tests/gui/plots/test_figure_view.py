@@ -98,7 +98,7 @@ def test_fixed_baseline_stays_when_zoomed(view: FigureView) -> None:
     corner = view.values_at(view.place_of(120.0, 50.0))
     pull(view, view.place_of(120.0, 50.0).toPoint(), view.place_of(140.0, 20.0).toPoint())
     assert corner is not None and view.ranges[1] == pytest.approx((0.0, 50.0), abs=1.0)
-    # Panels lie over the same x.
+    # Panels share the x axis.
     assert view.inner(0).left() == pytest.approx(view.inner(1).left())
     assert view.values_at(view.inner(1).center())[1] == pytest.approx(sum(view.ranges[0]) / 2)  # type: ignore[index]
 

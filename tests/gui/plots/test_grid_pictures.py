@@ -104,6 +104,6 @@ def test_window_and_page_show_the_same_grid(make: Callable[[], QWidget], qtbot: 
     is_drawn = (blocks(screen) < 250).any(axis=2)
     assert is_drawn.mean() > 0.02
     assert difference[is_drawn].mean() < 18 and np.percentile(difference, 99.5) < 60
-    # The same picture a few pixels away is another one.
+    # The same image shifted by a few pixels is different.
     moved = np.abs(blocks(screen) - blocks(np.roll(page, (6, 6), axis=(0, 1)))).max(axis=2)
     assert moved[is_drawn].mean() > 2 * difference[is_drawn].mean()

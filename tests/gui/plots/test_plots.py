@@ -141,7 +141,7 @@ def test_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_path: 
     coverage_map.export_action.write(tmp_path / "map.svg")
     texts = ["".join(element.itertext()) for element in ElementTree.parse(tmp_path / "map.svg").iter() if element.tag.endswith("text")]
     assert "P1: a protein" in texts
-    # Residues of several inks lie over each other, in rows with a blank after each ten.
+    # Residues of several colours overlap, in rows with a blank after every ten.
     rows = [SEQUENCE[at : at + 60] for at in range(0, len(SEQUENCE), 60)]
     spaced = [" ".join(row[at : at + 10] for at in range(0, len(row), 10)) for row in rows]
     for row in spaced:

@@ -146,7 +146,7 @@ def test_damaged_table_is_reported(project: Project, qtbot: QtBot, theme: Theme,
     content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
     path.write_bytes(bytes(content))
     view = view_of(Project.open(project.folder), qtbot)
-    # Result tables are compared with their digests; large ones are found out when they are read.
+    # Result tables are compared with their digests; damage in large ones is found when they are read.
     said = view.text or view.mirror.text
     assert str(project.folder) in said
     view.clear()

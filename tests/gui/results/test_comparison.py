@@ -150,7 +150,7 @@ def test_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparison
     dots = [shape for shape in view.scores.drawing.shapes if isinstance(shape, Points)]
     pairs = expected.scores(0, 2, 0.01)
     assert sorted(np.concatenate([one.targets for one in dots]).tolist()) == pairs.spectrum.tolist()
-    # One that lies alone, so that the click means no other.
+    # An isolated dot, so that the click is unambiguous.
     x, y, targets = (np.concatenate([getattr(one, name) for one in dots]) for name in ("x", "y", "targets"))
     distances = np.hypot(x[:, None] - x, y[:, None] - y) + np.eye(len(x)) * 1e9
     lonely = int(np.argmax(distances.min(1)))
@@ -176,7 +176,7 @@ def test_dot_leads_from_another_level_to_its_row(view: ComparisonView, expected:
         settle(view, qtbot)
         assert view.level_box.currentIndex() == 0 and view.mirror.spectra is not None
         assert [half.name[0] for half in view.mirror.spectra.halves] == ["A", "B"] and view.scores.marked == row
-        # A spectrum that no run accepts has no row, and is mirrored all the same.
+        # A spectrum accepted by no run has no row, but is mirrored too.
         assert view.panel.view.chosen == (row if threshold else None)
 
 
@@ -210,7 +210,7 @@ def test_spectrum_leads_to_its_match(level: str, view: ComparisonView, qtbot: Qt
     assert view.mirror.spectra is not None
     view.level_box.setCurrentIndex([one.name for one in LEVELS].index(level))
     settle(view, qtbot)
-    # The spectrum of another level's item is not left standing.
+    # The spectrum of an item of another level is cleared.
     assert view.mirror.spectra is None and view.mirror.text.startswith(("Choose a P", "Choose a p"))
     view.panel.view.choose(0)
     settle(view, qtbot)
@@ -305,7 +305,7 @@ def test_selected_runs_are_compared(project: Project, make_window: Callable[[], 
     assert window.pages.currentWidget() is view
     settle(view, qtbot)
     assert view.text == ""
-    # A click on one leads back to its results.
+    # A click on a run leads back to its results.
     pane.select("identify-0002")
     assert pane.selected_run is not None and pane.selected_run.id == "identify-0002"
     assert window.pages.currentWidget() is window.results

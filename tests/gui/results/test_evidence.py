@@ -73,7 +73,7 @@ def test_selected_peptide_is_marked_in_all_views(view: EvidenceView, qtbot: QtBo
         wanted = set(range(first - 1, last))
         columns = view.alignment.plot.marks
         assert {int(fold.pair.place[column]) for column in columns} <= wanted
-        # All of it that stands on the chain, and nothing else.
+        # Exactly its part on the chain.
         assert lit(view) == wanted & set(fold.near.position.tolist())
         assert view.coverage.chosen == view.peptides.view.chosen
 
@@ -124,7 +124,7 @@ def test_picked_residue_selects_its_peptides(view: EvidenceView, qtbot: QtBot) -
     at = panel.canvas.camera.projected(fold.trace.position[row][None], panel.canvas.width(), panel.canvas.height())[0]
     picked = panel.canvas.pick_at(QPointF(at[0], at[1]))
     assert picked is not None
-    # Another residue may stand before it: the picked one counts.
+    # Another residue may be in front of it: the picked one counts.
     place = int(evidence.position[picked.row])
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPointF(at[0], at[1]).toPoint())
     settle(view, qtbot)
@@ -147,13 +147,13 @@ def test_residue_marks_its_peptide_in_one_image(view: EvidenceView, qtbot: QtBot
         before = dict(panel.scene.lit)
         pictures.clear()
         view._pick_column(int(np.flatnonzero(fold.pair.place == place)[0]))
-        # At once, before the table has its rows.
+        # Immediately, before the table has its rows.
         assert lit(view) == set(range(first.start, first.end)) & set(fold.near.position.tolist())
         assert protein.first_over(place) == first and view.coverage.chosen == first.row
         settle(view, qtbot)
         assert view.peptides.view.chosen == first.row
         is_new = any(not np.array_equal(mask, before.get(trace)) for trace, mask in panel.scene.lit.items())
-        # The smooth one comes when nothing has changed for a while.
+        # The smooth image follows when nothing has changed for a while.
         assert pictures.count(False) == is_new
     uncovered = int(np.flatnonzero(protein.n_psms == 0)[0])
     assert protein.first_over(uncovered) is None
@@ -184,7 +184,7 @@ def test_alignment_column_is_picked_and_gaps_are_explained(view: EvidenceView, q
     view.alignment.plot.columnPicked.emit(column)
     settle(view, qtbot)
     assert [pick.row for pick in panel.scene.picks] == [int(pair.residue[column])]
-    # The five glycines that the protein has more.
+    # The five additional glycines of the protein.
     gaps = pair.place[pair.residue < 0]
     assert {pair.query[k] for k in np.flatnonzero(pair.residue < 0)} <= {"G", "L"} and len(gaps) == 5
     assert "gap" in pair.column_text(int(np.flatnonzero(pair.residue < 0)[0]))
@@ -279,7 +279,7 @@ def test_chain_of_low_identity_is_marked(tmp_path: Path, qtbot: QtBot) -> None:
     assert 0.2 < same < 0.3 and f"distant, {same * 100:.1f} % identity of {len(both)} aligned residues" in pair.facts[0]
     assert shown(view.chains, "kind") == ["distant"] and shown(view.chains, "identity") == [pytest.approx(same)]
     assert shown(view.proteins, "identity") == [pytest.approx(same)]
-    # It is written above the alignment, and said to who cannot see it.
+    # It is shown above the alignment, and available to screen readers.
     told, layout = f"distant, {same * 100:.1f} % identity", view.alignment.plot._sheet
     assert layout is not None and told in " ".join(layout.facts) and told in view.alignment.plot.accessibleDescription()
 
@@ -308,7 +308,7 @@ def test_peptides_and_fold_are_coloured_by_quantities(project: Project, view: Ev
     for one in quantified[:5]:
         value = protein.quantities.value(protein.coverage, one)
         coverage.mark(one.row)
-        has_bar = one.lane < 6  # of deeper ones only the residues are drawn
+        has_bar = one.lane < 6  # in deeper lanes only the residues are drawn
         place = place_of(coverage, one) if has_bar else coverage.on_viewport(coverage._sheet.residue(one.start))
         assert f"log2 quantity: {value:.2f}" in coverage.text_at(place.center())
         if has_bar:

@@ -106,7 +106,7 @@ def test_click_on_point_shows_its_spectrum_in_the_list(
     else:
         assert spectra.lower is None and (spectra.upper.ions is not None) == (status == IDENTIFIED)
         assert ("identified as " if status == IDENTIFIED else "unexplained") in view.mirror.title
-    # The row of before is shown again with its table.
+    # The previous row is shown again with its table.
     view.tables.setCurrentWidget(view.explained)
     settle(view, qtbot)
     assert view.mirror.title == of_row and view.explained.view.chosen == 3

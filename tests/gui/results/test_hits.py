@@ -418,7 +418,7 @@ def test_histogram_counts_and_expects_all_sequences(shared_hits: Opener, qtbot: 
     width = edges[1] - edges[0]
     expected = sum(row["n_expected"] for row in rows_of(project, "score_expectations") if row["query_index"] == 0)
     assert heights.sum() / width == pytest.approx(expected, rel=0.05)
-    # Nearly all sequences are strangers, whose scores chance explains.
+    # Nearly all sequences are unrelated and have chance scores.
     strangers = sum(row["n_subjects"] for row in counts) - 12
     assert expected == pytest.approx(strangers, rel=0.1)
     assert (
@@ -449,7 +449,7 @@ def test_three_equal_scores_have_whole_axis_and_no_legend(open_hits: Opener, sea
     assert histogram is not None
     assert np.array_equal(np.diff(histogram.edges), np.ones(len(histogram.edges) - 1)) and len(histogram.edges) > 10
     assert histogram.series[0][1].tolist() == [3, *[0] * (len(histogram.edges) - 2)]
-    # So wide that there would be room for parts of a score.
+    # Wide enough for ticks at fractions of a score.
     (tmp_path / "scores.svg").write_bytes(svg(lay_out(histogram_figure(histogram, is_log=True), (1600.0, 300.0))))
     drawn = [text.strip() for text in ElementTree.parse(tmp_path / "scores.svg").getroot().itertext() if text.strip()]
     assert "Expected by chance" not in drawn

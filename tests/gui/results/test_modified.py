@@ -138,7 +138,7 @@ def test_psms_belong_to_the_clicked_modifications(own_view: ModifiedView, projec
         modifier = modifiers[generator.integers(len(modifiers))]
         if modifier == Qt.KeyboardModifier.ControlModifier:
             if chosen == {at}:
-                continue  # without any the PSMs are all
+                continue  # without a selection all PSMs are shown
             chosen ^= {at}
         else:
             chosen = {at}

@@ -91,7 +91,7 @@ def test_figure_is_empty_without_selected_row(view: QuantityView, qtbot: QtBot) 
     assert view.changes.view.chosen is None and view.proteins.view.chosen is None
     view.filters.reset_button.click()
     settle(view, qtbot)
-    # With the rows a chosen one comes back, and what is drawn of it.
+    # The selected row returns with the rows, and its drawing too.
     first = shown(view.changes, "accession")[0]
     assert view.changes.view.chosen is not None and set(shown(view.peptides, "accession")) == {first}
     assert view.profile.drawing is not None and view.profile.drawing.title.startswith(first)
@@ -133,13 +133,13 @@ def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, proje
     assert project.row_corrections(run, "ion_traces")[trace.row]["area"] == pytest.approx(now.values["area"])
     assert before is not None and view._overview is not None and not np.array_equal(before.peptides.log2, view._overview.peptides.log2)
     assert any("1 traces" in fact or "1 trace" in fact for fact in view.header.facts.split("·"))
-    # It is there again when the run is opened again, and goes when it is taken back.
+    # It returns when the run is opened again, and disappears when undone.
     view.show_run(project, run)
     settle(view, qtbot)
     view.show_all("ion_traces")
     settle(view, qtbot)
     assert shown(view.ions, "source").count("manual") == 1
-    view.traces.bordersReset.emit(0)  # of nothing that is shown: nothing happens
+    view.traces.bordersReset.emit(0)  # an ion that is not shown: nothing happens
     view.tables.setCurrentWidget(view.ions)
     view._choose_row(view.ions, trace.row)
     settle(view, qtbot)

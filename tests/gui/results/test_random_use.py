@@ -59,7 +59,7 @@ class Tables:
     def __init__(self, project: Project, kind: str) -> None:
         results = project.folder / "results"
         (run, *_), others = [[run.id for run in project.runs() if (run.kind == kind) == is_of_kind] for is_of_kind in (True, False)]
-        # An explanation has the spectra of the run that it explains.
+        # An explanation uses the spectra of the explained run.
         folders = [results / name for name in (run, *others)]
         self._paths = {path.stem: path for folder in reversed(folders) for path in folder.glob("*.parquet")}
         self._read: dict[str, list[Row]] = {}
@@ -104,7 +104,7 @@ class User:
         if panel is None:
             return ""
         area, modifier = panel.view.viewport(), self._one(list(MODIFIERS))
-        # Below the last row too, which takes the choice back.
+        # This includes clicks below the last row, which clear the selection.
         n_rows = (panel.model.rowCount() + 1) * panel.view.verticalHeader().defaultSectionSize()
         at = QPoint(int(self._random.integers(min(area.width(), 200))), int(self._random.integers(min(area.height(), n_rows))))
         QTest.mouseClick(area, Qt.MouseButton.LeftButton, modifier, at)
@@ -208,7 +208,7 @@ def upper(shown: MirroredSpectra | None) -> Peaks:
     return shown.upper.peaks
 
 
-# ------------------------------------------------------------------------------------------------------- what each view must show
+# ------------------------------------------------------------------------------------------------------- contents of each view
 
 
 def spectrum_in_sight(view: SpectraRunView, matches: TablePanel, rows: list[Row]) -> tuple[int | None, int | None]:

@@ -264,7 +264,7 @@ def test_mapping_qualities_and_mates_are_shown_when_present(project: Project, tm
     table = pq.read_table(project.table("alignments"))
     for name, values in (("mapping_quality", [60] * len(table)), ("mate", [1, 2] * len(table))):
         table = table.set_column(table.schema.get_field_index(name), name, pa.array(values[: len(table)], pa.int32()))
-    # A read that was looked for and has no place.
+    # A read that was searched and has no alignment.
     row = {**table.slice(0, 1).to_pylist()[0], "pattern": "nowhere"}
     row |= dict.fromkeys(
         ("text", "score", "gaps", "identity", "text_start", "text_end", "strand", "cigar", "md", "text_row", "text_length")

@@ -474,7 +474,7 @@ def test_spectrum_is_that_of_the_selected_psm(shared_results: Opener, qtbot: QtB
     view.filters.text.setText(other)
     view.filters.text.returnPressed.emit()
     settle(view, qtbot)
-    # The chosen peptide is hidden, so that the PSMs are no longer its own, and one that is shown is drawn.
+    # The selected peptide is hidden, so the PSMs belong to others, and a visible one is drawn.
     assert view.peptides.view.chosen is None and view.psms.scope_text == ""
     assert view.psms.view.chosen is not None and view.spectrum.spectrum is not None
     assert str(view.spectrum.spectrum.peptidoform).rpartition("/")[0] in shown(view.psms, "peptide")
@@ -502,7 +502,7 @@ def test_first_psm_is_drawn_when_filter_hides_the_selected(shared_results: Opene
     assert view.pane.row == view.psms.view.chosen
     filtered("no such peptide")
     assert view.psms.view.chosen is None and view.spectrum.spectrum is None
-    # What was hidden with all others, and not taken back by the user, is followed by the first that can be seen again.
+    # A selection hidden by a filter, not cleared by the user, is replaced by the first visible row.
     filtered("")
     assert view.psms.view.chosen == view.pane.row == view.psms.model.rows[0]
     at = view.psms.view.visualRect(view.psms.view.currentIndex()).center()
@@ -524,7 +524,7 @@ def test_star_and_comment_are_stored_shown_and_filtered(open_results: Opener, qt
     settle(view, qtbot)
     assert shown(view.psms, "starred")[0] == "★"
     qtbot.keyClicks(view.pane.marks.comment, "odd y3")
-    # What is typed belongs to the PSM that was chosen, also where another is chosen before the line is ended.
+    # Typed text belongs to the PSM selected at that time, even if another is selected before Enter.
     view.psms.view.choose(1)
     settle(view, qtbot)
     assert view.pane.marks.comment.text() == "" and not view.pane.marks.star_button.isChecked()

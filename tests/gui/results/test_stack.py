@@ -108,7 +108,7 @@ def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> No
             place = plot.place_at(QPointF(x, y))
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
-    # Insertions are left out, unless they are wished.
+    # Insertions are hidden unless requested.
     letters = found.stack.letters[:, ~found.stack.is_opened]
     for scheme in [one.name for one in SCHEMES]:
         view.stack.scheme.setCurrentIndex(view.stack.scheme.findData(scheme))
@@ -121,7 +121,7 @@ def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> No
         for (row, column), points in cells.items():
             if letters[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
                 wanted = tuple(colours[row, column, :3].tolist())
-                # Letters stand on some of them.
+                # Some of them have letters drawn on top.
                 assert any(image.pixelColor((point * ratio).toPoint()).getRgb()[:3] == wanted for point in points), scheme
                 n_compared += 1
         assert n_compared > 50 or scheme == "none"

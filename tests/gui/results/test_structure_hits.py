@@ -239,7 +239,7 @@ def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureVie
     theme.choose(look)
     view.resize(*size)
     qtbot.wait(50)
-    # Labels that fold ask for another height, which the layout gives when its turn comes.
+    # Folding labels need another height, which the layout assigns in a later turn.
     qtbot.waitUntil(lambda: not cut_off(view.filters))
     assert view.width() <= size[0]
     assert not overlapping(view.filters)

@@ -365,7 +365,7 @@ def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[floa
         colour = np.array(rgb_of(Ion(str(spectrum.shown.kinds[peak]))))
         at = round(float(column[peak]))
         is_drawn = (np.abs(pixels[:, at - 3 : at + 4].astype(int) - colour).max(axis=2) < 60).any(axis=1)[::-1]
-        # The axis and the line of the picture's edge are not the peak's.
+        # The axis and the edge of the image do not belong to the peak.
         gaps = np.flatnonzero(~is_drawn[4:])
         heights[peak] = (gaps[0] + 4 if len(gaps) else n_rows) / n_rows
     return heights

@@ -22,7 +22,7 @@ def test_projection_equals_the_opengl_matrices(is_perspective: bool) -> None:
     device = clip[:, :3] / clip[:, 3:]
     found = camera.projected(POINTS, 400, 300)
     assert np.allclose(found[:, 0], (device[:, 0] + 1) * 200) and np.allclose(found[:, 1], (1 - device[:, 1]) * 150)
-    # What is seen lies between the planes, and what is nearer has the lesser depth in both.
+    # Visible points lie between the planes, and nearer ones have smaller depth in both.
     assert (np.abs(device[:, 2]) <= 1 + 1e-9).all()
     assert (np.argsort(device[:, 2]) == np.argsort(found[:, 2])).all()
 
@@ -60,7 +60,7 @@ def test_fitted_scene_is_inside_the_image(is_perspective: bool, aspect: float) -
     camera = Camera(is_perspective=is_perspective).turned(33, 21).fitted(POINTS + ASIDE, aspect)
     found = camera.projected(POINTS + ASIDE, 300 * aspect, 300)
     assert (found[:, 0] > 0).all() and (found[:, 0] < 300 * aspect).all() and (found[:, 1] > 0).all() and (found[:, 1] < 300).all()
-    # And it is not a dot in the middle.
+    # It is not a dot in the middle.
     assert np.ptp(found[:, 0]) > 0.5 * 300 * aspect or np.ptp(found[:, 1]) > 150
 
 

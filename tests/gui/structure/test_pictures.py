@@ -94,7 +94,7 @@ def test_turntable_is_one_seamless_turn(canvas: StructureCanvas, tmp_path: Path)
             frames.append(np.asarray(film.convert("RGB")).astype(int))
     changes = [np.abs(frames[i] - frames[i - 1]).mean() for i in range(20)]
     assert min(changes) > 0
-    # The last goes over into the first as each does into the next.
+    # The last image continues into the first as each does into the next.
     assert changes[0] < 2 * max(changes[1:])
     assert np.abs(frames[0] - pixels_of_photograph(task)).mean() < 6
 

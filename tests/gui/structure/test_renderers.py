@@ -113,7 +113,7 @@ def test_recoloured_meshes_are_drawn_as_new(opengl: OpenGLRenderer) -> None:
     assert scene.query is not None
     scene.lit = {scene.query: np.arange(len(scene.query)) % 3 == 0}
     after = drawn(opengl, scene, is_smooth=False)
-    # The places of the vertices stayed in the card's memory.
+    # The vertex positions stayed in GPU memory.
     assert {key: one.points for key, one in opengl._uploaded.items()} == uploaded
     fresh = OpenGLRenderer()
     assert (after != before).any() and (after == drawn(fresh, scene, is_smooth=False)).all()
@@ -146,8 +146,8 @@ def test_recoloured_bodies_are_drawn_over_the_old(opengl: OpenGLRenderer, monkey
         if step == 7:
             camera = camera.turned(40.0, 10.0)
         if step == 4:
-            drawn(opengl, scene, camera)  # a smooth picture, of which the others know nothing
-        # What is picked comes and goes.
+            drawn(opengl, scene, camera)  # a smooth image, independent of the others
+        # Picks appear and disappear.
         bodies = [*scene.bodies(100_000), *([ball] if step % 3 else [])]
         triangles.clear()
         found = drawn(opengl, scene, camera, bodies=bodies, is_smooth=False)

@@ -26,10 +26,10 @@ def test_selected_hit_is_replaced_and_pinned_hit_stays() -> None:
     scene.hits[0].is_pinned = True
     scene.show(query, hits[2])
     assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1), (hits[2], 2)]
-    # The same hit again is the one that is there, with its colour.
+    # The same hit again is the existing one, with its colour.
     scene.show(query, hits[1])
     assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1)]
-    # The same query read again is no other one.
+    # The same query read again is the same.
     scene.show(trace_of_query(query.found), hits[3])
     assert scene.query is query and len(scene.hits) == 2
     scene.unpin_others()
@@ -46,7 +46,7 @@ def test_twenty_hits_have_colours_and_more_are_left_out() -> None:
     assert scene.add(hits) == 3 and len(scene.hits) == MAXIMUM_HITS
     tones = [tuple(colour[0]) for colour in scene.coloured("partner").colours]
     assert len(set(tones)) == 21 and tones[0] == CHAIN_COLOURS[0]
-    # A hit that goes leaves its colour to the next, and the others keep theirs.
+    # A removed hit frees its colour for the next, and the others retain theirs.
     gone = scene.hits.pop(4)
     before = {hit.trace: hit.number for hit in scene.hits}
     scene.add([hits[22]])

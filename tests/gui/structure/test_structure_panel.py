@@ -179,14 +179,14 @@ def test_click_on_residue_marks_it_in_all_views(view: StructureView, qtbot: QtBo
     index = panel.pair_table.currentIndex()
     if pair.of_query[column] >= 0:
         assert panel.pair_table.model().index(index.row(), 1).data() == pick.label
-    # One more, with the distance between both.
+    # Another pick, with the distance between both.
     said: list[str] = []
     view.message.connect(said.append)
     other = front_residue(panel, 0)
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, place_of(panel, other))
     assert panel.scene.picks == [pick, other]
     assert said[-1].endswith(f"{np.linalg.norm(pick.place.astype(float) - other.place):.2f} Å")
-    # A click beside all picks nothing, which can be taken back.
+    # A click on the background clears the picks, which can be undone.
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
     assert panel.scene.picks == [] and view.alignment.plot.marks == {}
     panel.undo_action.trigger()
@@ -213,11 +213,11 @@ def test_click_on_column_picks_both_residues(drawn_view: StructureView, qtbot: Q
     assert chosen is not None and chosen.trace.pairs is not None
     distance = panel.pair_table.model().index(panel.pair_table.currentIndex().row(), 2).data()
     assert float(distance) == pytest.approx(pair.distance[column], abs=0.006)
-    # The next column by the keyboard.
+    # Move to the next column by keyboard.
     plot.setFocus()
     QTest.keyClick(plot, Qt.Key.Key_Right)
     assert list(plot.marks) == [column + 1]
-    # And back from the table.
+    # Select it from the table too.
     panel.pair_table.setCurrentIndex(panel.pair_table.model().index(0, 0))
     first = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[0])
     assert list(plot.marks) == [first] and [pick.row for pick in panel.scene.picks] == [pair.of_query[first], pair.of_target[first]]
@@ -247,14 +247,14 @@ def test_selected_hit_is_superposed_and_the_view_stays(view: StructureView, qtbo
     settle(view, qtbot)
     assert panel.scene.chosen is not None and panel.scene.chosen.trace.name == pair_of(view).subject_name
     assert panel.canvas.camera is camera and len(panel.scene.hits) == 1
-    # A kept one stays beside the next.
+    # A pinned hit stays next to the new one.
     panel.pin_action.trigger()
     click_row(view.hits, 2, qtbot)
     settle(view, qtbot)
     assert len(panel.scene.hits) == 2 and panel.hit_list.count() == 3
     panel.unpin_action.trigger()
     assert len(panel.scene.hits) == 1
-    # Another query brings another scene.
+    # Another query has another scene.
     view.queries.view.choose(1)
     settle(view, qtbot)
     assert panel.scene.query is not None and panel.scene.query.name == pair_of(view).query_name == "other"
@@ -395,7 +395,7 @@ def test_every_style_extent_background_and_scheme_is_drawn(view: StructureView, 
             settle(view, qtbot)
             pictures.add(bytes(panel.canvas.grab().toImage().constBits()))
         box.setCurrentIndex(0)
-    # No residue of these is predicted, but their files have B-factors, whose scale is drawn: nothing denies it.
+    # No residue is predicted, but the files have B-factors: their scale is drawn without a warning.
     assert len(pictures) >= 10 and not any("B-factors" in text for text in said)
     assert panel.scene.b_factors and all(np.isfinite(values).any() for values in panel.scene.b_factors.values())
     for name in BACKGROUNDS:
@@ -419,7 +419,7 @@ def test_panel_follows_the_theme(drawn_view: StructureView, theme: Theme, qtbot:
 def test_panel_moves_below_or_replaces_alignment_when_narrow(drawn_view: StructureView, qtbot: QtBot) -> None:
     view = drawn_view
     assert view.alignment.isVisible() and panel_of(view).isVisible()
-    # What a window of 1024 x 700 with its project pane has.
+    # Size of the panel in a window of 1024 x 700 with the project pane.
     view.resize(740, 600)
     qtbot.waitUntil(lambda: panel_of(view).y() >= view.alignment.geometry().bottom() and not cut_off(view))
     assert view.alignment.isVisible() and panel_of(view).isVisible()
@@ -466,7 +466,7 @@ def test_opengl_memory_is_flat_over_many_hits(opengl: OpenGLRenderer, project: P
         assert isinstance(panel.canvas.renderer, OpenGLRenderer)
         seen.add(panel.canvas.renderer.n_buffers)
         assert len(panel.scene._meshes) == 2 and len(view._pairs) <= 64
-    # Two chains of three buffers each, and one or two pictures.
+    # Two chains of three buffers each, and one or two images.
     assert seen <= {7, 8}
     view.clear()
     assert panel.canvas._renderer is None
@@ -478,7 +478,7 @@ def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: Structu
     assert query is not None
     residue = front_residue(panel, 0)
     beside = residue.place
-    # In front of all that is drawn, so that nothing else is under the pointer.
+    # In front of everything drawn, so that nothing else is under the pointer.
     toward = panel.canvas.camera.projected(np.eye(3) * 0.01 + beside, panel.canvas.width(), panel.canvas.height())
     nearer = np.eye(3)[int(np.argmin(toward[:, 2]))] * (1 if toward[:, 2].min() < toward[:, 2].max() else -1)
     iron, oxygen = beside + 25 * nearer, beside + 25 * nearer + np.roll(nearer, 1) * 9
@@ -500,7 +500,7 @@ def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: Structu
     assert panel.canvas.text_at(QPointF(place_of(panel, atoms[0]))) == f"{query.name}: HEM FE"
     settle(drawn_view, qtbot)
     assert panel.scene.picks == atoms, "no residue is read for an atom of a ligand"
-    # An atom of a side chain, and a residue: from one to the other.
+    # The distance from a side-chain atom to a residue.
     panel.scene.atoms[query, residue.row] = Atoms(
         ("CA", "NZ"),
         ("C", "N"),
@@ -527,7 +527,7 @@ def test_surfaces_surround_their_chains(view: StructureView, qtbot: QtBot) -> No
     for trace, mesh in panel.scene.surfaces.items():
         away = np.linalg.norm(mesh.vertices[:, None] - trace.position[None], axis=2)
         assert 1.0 < away.min(axis=1).mean() < 6.0 and away.min(axis=1).max() < 12.0
-        # A vertex is coloured as the residue that it is nearest to, or as one beside it.
+        # A vertex has the colour of the nearest residue or of its neighbour.
         assert (np.abs(np.argmin(away, axis=1) - mesh.residue) <= 1).mean() > 0.6
     ribbon = panel.canvas.grab().toImage()
     bodies = panel.scene.bodies(panel.canvas.renderer.maximum_triangles)
