@@ -173,7 +173,7 @@ def test_window_answers_folder_of_many_files(answers: Callable[[list[QUrl]], tup
 def test_window_counts_remote_addresses(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
     (tmp_path / "a.mgf").write_text(MGF)
     text, _ = answers([QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl.fromLocalFile(str(tmp_path / "a.mgf"))])
-    assert "2 of what was dropped" in text
+    assert "2 of the dropped items are" in text
 
 
 def test_window_refuses_drop_of_remote_addresses(window: MainWindow) -> None:

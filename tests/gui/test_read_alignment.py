@@ -114,7 +114,7 @@ def test_swapped_files_are_reported_with_their_place(window: MainWindow, files: 
     form.file_lists["texts"].add([files[1]])
     form.file_lists["patterns"].add([files[0]])
     qtbot.waitUntil(lambda: bool(form.file_lists["texts"].problem()))
-    assert form.file_lists["texts"].message.text() == "reads.fastq holds reads with base qualities (FASTQ), not sequences. Add it to Reads"
+    assert form.file_lists["texts"].message.text() == "reads.fastq contains reads with base qualities (FASTQ), not sequences. Add it to Reads"
     qtbot.waitUntil(lambda: not form.run_button.isEnabled() and form.reason.isVisible())
 
 
@@ -123,7 +123,7 @@ def test_reads_are_not_accepted_as_proteins(window: MainWindow, files: tuple[Pat
     queries = window.form.file_lists["queries"]
     queries.add([files[1]])
     qtbot.waitUntil(lambda: bool(queries.problem()))
-    assert queries.problem() == "reads.fastq holds reads with base qualities (FASTQ), not sequences"
+    assert queries.problem() == "reads.fastq contains reads with base qualities (FASTQ), not sequences"
 
 
 def test_pattern_dialog_offers_fasta_and_fastq(form: SearchForm) -> None:

@@ -207,7 +207,7 @@ def test_errors_are_shown_at_their_fields(filled: MainWindow, tmp_path: Path, sa
     paste(form, "", qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
     form.file_lists["database"].add([sample_data / "BSA1.mzML.gz"])
-    qtbot.waitUntil(lambda: form.file_lists["database"].message.text() == "BSA1.mzML.gz holds spectra (mzML), not sequences")
+    qtbot.waitUntil(lambda: form.file_lists["database"].message.text() == "BSA1.mzML.gz contains spectra (mzML), not sequences")
     form.file_lists["database"].lines.item(1).setSelected(True)
     form.file_lists["database"].remove_selected()
     form.parameters.set_values({"maximum_e_value": 0.0})

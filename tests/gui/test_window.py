@@ -375,7 +375,7 @@ def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: 
     window = filled
     click(window.form.run_button)
     click(window.form.run_button)
-    qtbot.waitUntil(lambda: "Scoring" in window.progress_text.text() and "1 waiting" in window.progress_text.text())
+    qtbot.waitUntil(lambda: "Scoring" in window.progress_text.text() and "1 queued" in window.progress_text.text())
     first = window.queue.running
     assert first is not None
     click(window.jobs.rows[first.id].cancel_button)
@@ -735,7 +735,7 @@ def test_recent_projects_show_kind_date_and_missing_ones(make_window: Callable[[
     qtbot.waitUntil(lambda: not second.menus.recent.actions()[1].isEnabled())
     assert second.menus.recent.actions()[0].isEnabled()
     away = second.start_page.recent.item(1)
-    assert "no longer exists" in away.text() and away.foreground().color() == QColor(colours().faint_text)
+    assert "missing: " in away.text() and away.foreground().color() == QColor(colours().faint_text)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1024, 700), (1280, 800), (640, 400)])

@@ -284,7 +284,7 @@ def test_invalid_e_value_is_marked_and_filters_nothing(shared_hits: Opener, qtbo
         wait_for_typing(view, qtbot)
         assert box.text() == stands
         assert view.filters.chosen.e_value is None and len(view.hits.model.rows) == n_hits
-        assert frame.is_wrong == (stands != "10") == ("Expected a number, as 0.5" in box.toolTip())
+        assert frame.is_wrong == (stands != "10") == ("Expected a number such as 0.5" in box.toolTip())
     view.filters.reset_button.click()
     assert (box.text(), frame.is_wrong, box.toolTip()) == ("10", False, usual_tip)
 
