@@ -192,7 +192,7 @@ def test_device_is_calibrated_as_a_job_for_estimates(
     qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)
     card = page.cards["cpu"]
     assert window.pages.currentWidget() is page and card.calibrated.text().startswith("not yet;")
-    assert "structure search, evidence on structures: 34.0 billion a second (structures)" in card.earlier.text()
+    assert "structure search, evidence on structures: 34.0 billion per second (structures)" in card.earlier.text()
     qtbot.mouseClick(card.calibrate_button, Qt.MouseButton.LeftButton)
     assert card.cancel_button.isVisible() and not card.calibrate_button.isVisible()
     qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())

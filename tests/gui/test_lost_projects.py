@@ -100,7 +100,7 @@ def test_lost_project_fails_the_run_with_one_message(
     assert faults == [] and filled.findChild(CrashDialog) is None
     pane = filled.project_pane
     assert pane.runs.count() == 1 and "failed" in pane.runs.item(0).toolTip(), "not running for ever"
-    assert "gone" in pane.problem.text() and pane.problem.isVisible()
+    assert "missing" in pane.problem.text() and pane.problem.isVisible()
     assert not folder.exists(), "nothing is made in its place"
     filled._note_touch(filled.search)
     assert filled.message_bar.isVisible(), "an error is no hint: it stays"
